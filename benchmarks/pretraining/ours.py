@@ -11,7 +11,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given
+from electra_tf.objectives.pretraining import Given
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.training import assembly

@@ -15,6 +15,7 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
@@ -22,7 +23,6 @@ from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
-from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
@@ -203,7 +203,7 @@ class ServedTask(Servable):
 
 def of_discriminator(networks: Pretrained) -> Detector:
     """Returns a pre-trained discriminator; refuses networks without one, and energies."""
-    if objective_class(networks.objective).energies:
+    if OBJECTIVES[networks.objective].settings.energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
                         "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "

@@ -5,13 +5,16 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.encoder import Embeddings, Encoder
 from electra_tf.modeling.fused import affine
 from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
-from electra_tf.modeling.masking import gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import ENCODER, GENERATOR
+
+BLOCK = 128
+"""A generator pads its logits to whole blocks of entries, by which samples are drawn."""
+IMPOSSIBLE_LOGIT = -1e9
+"""A logit whose exponential is 0."""
 
 
 class MaskedLanguageModelHead(tf_keras.layers.Layer):
@@ -165,3 +168,10 @@ def generator_embeddings(config: ModelConfig, build: Build, encoder: Encoder) ->
         return encoder.embeddings
     words = encoder.embeddings.words if config.tying is Tying.TOKEN_EMBEDDINGS else None
     return Embeddings(f"{GENERATOR}/embeddings", config.generator, build, words)
+
+
+def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+    """Returns the vectors [B * N, H] of `hidden` [B, L, H] at `positions` int32 [B, N]."""
+    batch_size, length, size = hidden.shape
+    rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
+    return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

@@ -196,10 +196,3 @@ def _hits(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
 def gather_tokens(ids: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """Returns the tokens int32 [B, N] of `ids` [B, L] at `positions` [B, N]."""
     return tf.gather(ids, positions, batch_dims=1)
-
-
-def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Returns the vectors [B * N, H] of `hidden` [B, L, H] at `positions` int32 [B, N]."""
-    batch_size, length, size = hidden.shape
-    rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
-    return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

@@ -28,6 +28,10 @@ class Head:
     fraction: float | None = 1.0
     """Fraction of positions at which it runs; None: the masked positions."""
 
+    def positions(self, masked: float) -> float:
+        """Returns the fraction of positions at which it runs, given the masked fraction."""
+        return masked if self.fraction is None else self.fraction
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:

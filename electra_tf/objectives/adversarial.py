@@ -26,13 +26,21 @@ from electra_tf.config.model import SamplingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
-from electra_tf.modeling.masking import gather_tokens, gather_vectors
+from electra_tf.modeling.electra import gather_vectors
+from electra_tf.modeling.masking import gather_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import AdversarialModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, score_predictions
-from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
+    Arrays,
+    Given,
+    MaskedBatch,
+    count,
+    filled_in,
+    score_predictions,
+)
 from electra_tf.platform.errors import UserError
 
 
@@ -44,15 +52,15 @@ class AdversarialObjective(ElectraObjective):
     def __init__(self, config: Any, given: Given):
         """Refuses samples that aren't drawn from the distribution whose gradient is taken."""
         super().__init__(config, given)
-        if config.sampling != SamplingConfig(cooling_time=config.sampling.cooling_time):
+        if config.sampling != SamplingConfig():
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "
-                "leave sampling.temperature, initial_temperature and disallow_correct as they are.")
+                "leave sampling.temperature and sampling.disallow_correct as they are.")
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; policy and baseline average over masked tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        inputs = self.mask(batch, randomness)
         masked = count(inputs.masked.predictions.valid)
         return inputs, {"policy_loss": masked, "baseline_loss": masked,
                         "discriminator_loss": count(self.judged(inputs))}
@@ -66,8 +74,7 @@ class AdversarialObjective(ElectraObjective):
             randomness if training else None), predictions.positions)
         logits = model.generator.head(hidden)
         generated = score_predictions(logits, predictions, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
+        sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
             tf.cast(judged.details["replaced"], tf.float32), judged.details["logits"])

@@ -9,25 +9,23 @@ from sklearn import metrics
 from electra_tf.config.model import Tying
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
+from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.masked_tokens import (
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
+    Arrays,
     MaskedBatch,
+    PretrainingObjective,
+    Written,
     count,
+    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
     share,
-)
-from electra_tf.objectives.objective import (
-    Arrays,
-    Outcome,
-    PretrainingObjective,
-    Ratio,
-    Written,
-    count_parameters,
 )
 
 
@@ -39,7 +37,7 @@ class ElectraObjective(PretrainingObjective):
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the losses average over masked and over judged tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        inputs = self.mask(batch, randomness)
         weights = {"generator_loss": count(inputs.masked.predictions.valid),
                    "discriminator_loss": count(self.judged(inputs))}
         return inputs, {name: weights[name] for name in self.coefficients}
@@ -53,8 +51,7 @@ class ElectraObjective(PretrainingObjective):
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
         predictions = inputs.masked.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
+        sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         return Outcome(
             {"generator_loss": tf.reduce_sum(generated.losses)} | judged.loss_sums,
@@ -64,7 +61,7 @@ class ElectraObjective(PretrainingObjective):
                      randomness: Randomness, *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the original text and detects them."""
         batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, replaced = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        corrupted, replaced = corrupt(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)

@@ -22,27 +22,26 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import Distribution, cross_entropy, distribution
+from electra_tf.modeling.corruption import Distribution, corrupt, cross_entropy, distribution
 from electra_tf.modeling.masking import Predictions, gather_tokens, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import ElectricModel
 from electra_tf.modeling.weight_table import CLOZE, TOWERS, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
-from electra_tf.objectives.masked_tokens import (
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import (
     GeneratorOutcome,
     MaskedBatch,
     count,
     filled_in,
     score_predictions,
 )
-from electra_tf.objectives.objective import Outcome
 
 
 class ElectricObjective(ElectraObjective):
     """min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
     networks_class = ElectricModel
-    energies = True
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
@@ -55,8 +54,7 @@ class ElectricObjective(ElectraObjective):
         """Runs the generator over the text as it stands, and redraws the selected tokens."""
         batch, predictions = inputs.original, inputs.masked.predictions
         noise = self.noise(model, batch, randomness, training=training)
-        sampled = self.replacement.sample(
-            _at(noise.softmax, predictions), predictions, randomness, training=training)
+        sampled = self.sample(_at(noise.softmax, predictions), predictions, randomness)
         judged = self.discriminate_noise(
             model, inputs, noise.softmax, sampled, randomness, training=training)
         best = gather_tokens(noise.best_ids, predictions.positions)
@@ -77,7 +75,7 @@ class ElectricObjective(ElectraObjective):
                            *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the text and tells noise from text."""
         batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, _ = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
         redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                        randomness if training else None)

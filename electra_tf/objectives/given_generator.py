@@ -4,9 +4,7 @@ Fixed: tokens come from a distribution that knows nothing of the text around the
 likely as any other, or as often as it stands in the records. What a generator adds is the
 difference.
 
-Frozen: another run trained the generator, and its forward pass is all that it costs. Fast-ELECTRA
-(Dong et al., 2024) trains so, with samples that are easy at first and become harder:
-`sampling.initial_temperature=2`.
+Frozen: another run trained the generator, and its forward pass is all that it costs.
 
 Two-stage (ELECTRA, section 3.2): the first stage is a masked language model with the
 discriminator's network, `objective.generator_part` of the steps. The second begins with its
@@ -24,19 +22,22 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT, distribution
+from electra_tf.modeling.corruption import distribution
+from electra_tf.modeling.electra import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import DiscriminatorModel, FrozenGeneratorModel
 from electra_tf.modeling.weight_table import FROZEN, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
-from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, run_generator
-from electra_tf.objectives.objective import (
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
     Arrays,
     Given,
     GivenGenerator,
-    Outcome,
-    Ratio,
+    MaskedBatch,
+    count,
     count_parameters,
+    filled_in,
+    run_generator,
 )
 from electra_tf.platform.errors import UserError
 
@@ -66,7 +67,7 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
         predictions = inputs.masked.predictions
         rows = predictions.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
-        sampled = self.replacement.sample(softmax, predictions, randomness, training=training)
+        sampled = self.sample(softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         return judged._replace(details=judged.details | filled_in(predictions, sampled))
 
@@ -106,8 +107,7 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
         """Samples from the generator, without dropout, and runs the discriminator."""
         predictions = inputs.masked.predictions
         generated = run_generator(model.generator, inputs, None, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
+        sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         nats = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
         return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": nats},

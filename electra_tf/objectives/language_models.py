@@ -16,27 +16,25 @@ import tensorflow as tf
 
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import Corrupted
+from electra_tf.modeling.corruption import Corrupted, corrupt
 from electra_tf.modeling.masking import Masked, Predictions, gather_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import CopyingModel, MaskedLanguageModel, RestoringModel
 from electra_tf.modeling.weight_table import COPY, RESTORER, Network
-from electra_tf.objectives.masked_tokens import (
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import (
+    Arrays,
     MaskedBatch,
+    PretrainingObjective,
+    Written,
     best_written,
     count,
+    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
     score_predictions,
     share,
-)
-from electra_tf.objectives.objective import (
-    Arrays,
-    Outcome,
-    PretrainingObjective,
-    Written,
-    count_parameters,
 )
 
 
@@ -48,7 +46,7 @@ class MlmObjective(PretrainingObjective):
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the loss averages over masked tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        inputs = self.mask(batch, randomness)
         return inputs, {"generator_loss": count(inputs.masked.predictions.valid)}
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
@@ -88,7 +86,7 @@ class ReplaceMlmObjective(PretrainingObjective):
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the losses average over masked and over restored tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        inputs = self.mask(batch, randomness)
         return inputs, {"generator_loss": count(inputs.masked.predictions.valid),
                         self.loss: self.restored(inputs)}
 
@@ -101,9 +99,8 @@ class ReplaceMlmObjective(PretrainingObjective):
         """Runs the generator, samples from it, and predicts what stood there."""
         batch, predictions = inputs.original, inputs.masked.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
-        corrupted = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        sampled = self.sample(generated.softmax, predictions, randomness)
+        corrupted = corrupt(batch.ids, batch.valid, predictions, sampled)
         restored = self.restore(model, inputs, corrupted, randomness, training=training)
         return Outcome(
             {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,

@@ -4,7 +4,7 @@ import importlib
 
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.objectives.objective import Given, PretrainingObjective
+from electra_tf.objectives.pretraining import Given, PretrainingObjective
 
 
 def objective_class(name: str) -> type[PretrainingObjective]:

@@ -13,7 +13,7 @@ from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ranking_scores
-from electra_tf.objectives.objective import Arrays
+from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, spread

@@ -19,7 +19,7 @@ from electra_tf.data.manifest import Records
 from electra_tf.data.order import SHORTEST_ROW, RowPlaces
 from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
+from electra_tf.objectives.pretraining import Given, GivenGenerator, PretrainingObjective
 from electra_tf.objectives.registry import build_objective, objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path

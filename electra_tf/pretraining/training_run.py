@@ -16,7 +16,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
-from electra_tf.objectives.objective import count_parameters
+from electra_tf.objectives.pretraining import count_parameters
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command

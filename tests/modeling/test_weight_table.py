@@ -10,7 +10,7 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.objective import GivenGenerator, count_parameters
+from electra_tf.objectives.pretraining import GivenGenerator, count_parameters
 from electra_tf.objectives.registry import build_objective
 from tests import tiny_given, tiny_run
 

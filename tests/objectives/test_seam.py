@@ -20,7 +20,8 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
 from electra_tf.modeling.variants import DiscriminatorModel
-from electra_tf.objectives.objective import Outcome, PretrainingObjective, Written
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics

@@ -22,7 +22,8 @@ from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import fused, weight_table
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given, GivenGenerator, Objective
+from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.pretraining import Given, GivenGenerator
 from electra_tf.objectives.registry import build_objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
