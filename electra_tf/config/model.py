@@ -136,8 +136,6 @@ class InitializationConfig(Section, prefix="initialization."):
     the square root of the head size (16 for 64 dimensions)."""
     longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
     """Longest wave of the position table, in tokens; the shortest is 2.1."""
-    value_gain: Gain = 1.0
-    """Factor of the product of value and output weights in these layers."""
     matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
     occurrences of the same word, and to [CLS] if there are none."""

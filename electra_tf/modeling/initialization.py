@@ -63,8 +63,6 @@ def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> Non
     for number, layer in enumerate(encoder.encoder_layers[:config.layers]):
         pointed = shape.num_heads - (matching if number == 0 else 0)
         _point_heads(layer, gain * read, waves[used], pointed, head_size)
-        for dense in (layer.attention.value, layer.attention_output):
-            dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
     if matching:
         _duplicate_tokens(encoder, matching, waves, size, norm,
                           config.attention_gain**2 * head_size / 2)

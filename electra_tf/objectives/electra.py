@@ -6,7 +6,6 @@ import numpy as np
 import tensorflow as tf
 from sklearn import metrics
 
-from electra_tf.config.model import Tying
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import corrupt
@@ -21,7 +20,6 @@ from electra_tf.objectives.pretraining import (
     PretrainingObjective,
     Written,
     count,
-    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
@@ -97,12 +95,6 @@ class ElectraObjective(PretrainingObjective):
         """Returns both networks."""
         model = self.config.model
         return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
-
-    def describe(self, model: ElectraModel) -> str:
-        """Returns the size of the discriminator, and what is shared."""
-        tying = self.config.model.tying
-        tied = "" if tying is Tying.NONE else f", {tying.value} shared"
-        return f"discriminator {count_parameters(model.discriminator):,}, the rest generator{tied}"
 
 
 class Electra15Objective(ElectraObjective):

@@ -1,15 +1,14 @@
 """Replaced token detection whose replacements come from a generator that isn't trained.
 
-Fixed: tokens come from a distribution that knows nothing of the text around them, every entry as
-likely as any other, or as often as it stands in the records. What a generator adds is the
-difference.
+Fixed: every vocabulary entry is equally likely, or as likely as it is frequent in the records. The
+difference to ELECTRA is what a generator adds.
 
 Frozen: another run trained the generator, and its forward pass is all that it costs.
 
-Two-stage (ELECTRA, section 3.2): the first stage is a masked language model with the
-discriminator's network, `objective.generator_part` of the steps. The second begins with its
-weights, keeps it as the generator and trains the discriminator alone; each has a schedule of its
-own. The paper's question: do the networks have to be trained together?
+Two-stage (ELECTRA, section 3.2): the first stage trains a masked language model of the
+discriminator's size for `objective.generator_part` of the steps. The second begins with its
+weights, keeps it as the generator and trains the discriminator alone. Each has a learning-rate
+schedule of its own. The paper's question: do the networks have to be trained together?
 """
 
 import dataclasses
@@ -35,7 +34,6 @@ from electra_tf.objectives.pretraining import (
     GivenGenerator,
     MaskedBatch,
     count,
-    count_parameters,
     filled_in,
     run_generator,
 )
@@ -81,20 +79,13 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
         """Returns the discriminator."""
         return (weight_table.discriminator(self.config.model.discriminator),)
 
-    def describe(self, model: DiscriminatorModel) -> str:
-        """Returns where the replacements come from."""
-        return f"a discriminator of {self.config.objective.replacements} replacements"
-
 
 class FrozenGeneratorObjective(_DiscriminatorObjective):
     """Draws replacements from another run's generator."""
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
-        """Creates the discriminator, and the generator with its weights.
-
-        Raises a `UserError` if the given run has no generator, or one of another shape.
-        """
+        """Creates the discriminator, and the generator with its weights, or a `UserError`."""
         if self.given.generator is None:
             raise UserError(f"objective.name={self.config.objective.name} has no generator yet.")
         model = FrozenGeneratorModel(config, generator_shape(self.given.generator), seed=seed,
@@ -130,12 +121,6 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
             head=f"{FROZEN}_predictions")
         return (weight_table.discriminator(self.config.model.discriminator),
                 dataclasses.replace(frozen, trained=False))
-
-    def describe(self, model: FrozenGeneratorModel) -> str:
-        """Returns whose generator it is."""
-        values = sum(weight.shape.num_elements() for weight in model.generator.weights)
-        return (f"discriminator {count_parameters(model.discriminator):,}; generator {values:,}, "
-                f"frozen, of {self.given.generator.source}")
 
 
 class TwoStageObjective(FrozenGeneratorObjective):
@@ -195,11 +180,7 @@ def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) ->
                         f"{missing[0].split(':')[0].removeprefix(FROZEN + '_')} is missing. Name a "
                         "run of objective.name=electra or mlm.")
     for variable in generator.variables:
-        value = values[variable.name]
-        if value.shape != tuple(variable.shape):
-            raise UserError(f"{given.source} has a generator of another shape: {variable.name} is "
-                            f"{value.shape} there, {tuple(variable.shape)} here.")
-        variable.assign(value)
+        variable.assign(values[variable.name])
 
 
 def _value(name: str, given: GivenGenerator) -> np.ndarray | None:

@@ -29,7 +29,6 @@ from electra_tf.objectives.pretraining import (
     Written,
     best_written,
     count,
-    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
@@ -141,10 +140,6 @@ class ReplaceMlmObjective(PretrainingObjective):
             "encoder", config, weight_table.whole_encoder(config),
             head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
         return restorer, weight_table.generator(self.config.model)
-
-    def describe(self, model: RestoringModel) -> str:
-        """Returns the size of the encoder that is kept."""
-        return f"encoder {count_parameters(model.restorer.encoder):,}, the rest heads and generator"
 
 
 class AllTokensMlmObjective(ReplaceMlmObjective):

@@ -81,8 +81,7 @@ class PretrainingObjective(Objective):
     float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
     fixed corruptions, the same for every run."""
     generator_objective: ClassVar[str] = ""
-    """Name of the objective that trains the generator in a stage before; "" without such a stage.
-    """
+    """Name of the objective of a stage before that trains the generator; "" without one."""
 
     def __init__(self, config: Any, given: Given):
         """Takes sections model, masking, sampling and objective of `PretrainingConfig`."""
@@ -109,27 +108,23 @@ class PretrainingObjective(Objective):
         return tf.reshape(sample(softmax, uniforms), shape)
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns the scores of an evaluation, besides the losses.
+        """Returns the scores of an evaluation of M examples, besides the losses.
 
-        `details` are those of `Outcome`, end to end over all held-out examples, with "valid", bool
-        [M, L]; `means` are of the `Outcome`'s measures over them.
+        `details` are the concatenated ones of their `Outcome`s, with "valid", bool [M, L]; `means`
+        are those of their measures.
         """
         return {}
 
     def written(self, details: Arrays) -> Written | None:
-        """Returns the text after the generator, to be shown; None if there is no such text.
+        """Returns the text after the generator, to be shown, if there is one.
 
-        `details` are those of `scores`, of some examples, with "ids" int32 [M, L].
+        `details` are those of `scores`, with "ids" int32 [M, L].
         """
         return None
 
     def networks(self) -> Sequence[Network]:
-        """Returns the networks that parameters and FLOPs are counted of; none if unknown."""
+        """Returns the networks whose parameters and FLOPs are counted; none if unknown."""
         return ()
-
-    def describe(self, model: tf_keras.Model) -> str:
-        """Returns which networks the parameters belong to; "" for a single one."""
-        return ""
 
 
 class GeneratorOutcome(NamedTuple):
@@ -140,7 +135,7 @@ class GeneratorOutcome(NamedTuple):
     softmax: Distribution
     """One distribution per slot, B * N of them."""
     best_ids: tf.Tensor
-    """int32 [B, N], most likely token of every slot; zeros in training, where it's not needed."""
+    """int32 [B, N], the most likely token of every slot; zeros in training."""
 
 
 def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness | None,
@@ -196,8 +191,3 @@ def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
 def count(marked: tf.Tensor) -> tf.Tensor:
     """Returns how many of bool [...] are true, float32 []."""
     return tf.reduce_sum(tf.cast(marked, tf.float32))
-
-
-def count_parameters(network: tf_keras.layers.Layer) -> int:
-    """Returns the number of values that training changes."""
-    return sum(variable.shape.num_elements() for variable in network.trainable_variables)

@@ -16,7 +16,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
-from electra_tf.objectives.pretraining import count_parameters
+from electra_tf.modeling import weight_table
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
@@ -196,9 +196,12 @@ class Loop:
 
 def _header(run: Run, state: TrainState, first_step: int,
             new_parts: Sequence[str]) -> list[str]:
-    training, about = run.config.training, run.objective.describe(state.model)
-    lines = [f"model    {count_parameters(state.model):,} parameters"
-             + (f": {about}" if about else ""), _about_records(run)]
+    training = run.config.training
+    parameters = sum(one.shape.num_elements() for one in state.model.trainable_variables)
+    parts = ", ".join(f"{network.name} {weight_table.size(network.weights):,}"
+                      for network in run.objective.networks())
+    lines = [f"model    {parameters:,} parameters"
+             + (f": {parts}, each with what it shares" if parts else ""), _about_records(run)]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
                      + (f"; new: {', '.join(new_parts)}" if new_parts else ""))

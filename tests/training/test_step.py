@@ -13,13 +13,6 @@ from tests import tiny_records, tiny_run
 STEPS = 4
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("step") / "records"
-    tiny_records.write(directory)
-    return directory
-
-
 def train(records, *, xla=False, steps=STEPS, **changes):
     """Runs a few steps; returns losses and statistics per step, and the final weights."""
     run = tiny_run.run_on(records, model__num_layers=1, **changes)
