@@ -32,14 +32,6 @@ class Predictions(NamedTuple):
     """bool [B, N]."""
 
 
-class Masked(NamedTuple):
-    """A batch as the generator reads it, and the tokens to predict."""
-
-    ids: tf.Tensor
-    """int32 [B, L]."""
-    predictions: Predictions
-
-
 class TokenKinds(NamedTuple):
     """Kinds of vocabulary entries that masking distinguishes."""
 
@@ -51,11 +43,11 @@ class TokenKinds(NamedTuple):
 
 
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
-                kinds: TokenKinds, randomness: Randomness) -> Masked:
+                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, Predictions]:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
-    `ids` are int32 and `valid` bool [B, L]. Returns N = config.max_predictions(L) slots per
-    example.
+    `ids` are int32 and `valid` bool [B, L]. Returns what the generator reads, int32 [B, L], and N =
+    config.max_predictions(L) slots per example.
     """
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
@@ -79,7 +71,7 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
         random = tf.minimum(tf.cast(random, tf.int32), kinds.size - 1)
         garbled = ~hidden & (fate < config.mask_token_rate + config.random_token_rate)
         read = write_tokens(read, positions, random, filled & garbled)
-    return Masked(read, predictions)
+    return read, predictions
 
 
 def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Tensor:

@@ -22,14 +22,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.model import SamplingConfig
+from electra_tf.config.model import ModelConfig, SamplingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
-from electra_tf.modeling.electra import gather_vectors
+from electra_tf.modeling.electra import ElectraModel, gather_vectors
+from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.masking import gather_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import AdversarialModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, Ratio
@@ -42,6 +42,15 @@ from electra_tf.objectives.pretraining import (
     score_predictions,
 )
 from electra_tf.platform.errors import UserError
+
+
+class AdversarialModel(ElectraModel):
+    """The two networks, and a baseline that tells how well the discriminator will do."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        super()._create(config, build)
+        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, seed=build.seed,
+                              policy=build.policy, stddev=config.initializer_range)
 
 
 class AdversarialObjective(ElectraObjective):
@@ -61,16 +70,16 @@ class AdversarialObjective(ElectraObjective):
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; policy and baseline average over masked tokens."""
         inputs = self.mask(batch, randomness)
-        masked = count(inputs.masked.predictions.valid)
+        masked = count(inputs.predictions.valid)
         return inputs, {"policy_loss": masked, "baseline_loss": masked,
                         "discriminator_loss": count(self.judged(inputs))}
 
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, then the discriminator, and rewards the one by the other."""
-        batch, predictions = inputs.original, inputs.masked.predictions
+        batch, predictions = inputs.original, inputs.predictions
         hidden = gather_vectors(model.generator.encode(
-            inputs.masked.ids, batch.segment_ids, batch.valid,
+            inputs.ids, batch.segment_ids, batch.valid,
             randomness if training else None), predictions.positions)
         logits = model.generator.head(hidden)
         generated = score_predictions(logits, predictions, training=training)

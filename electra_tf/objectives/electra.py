@@ -36,7 +36,7 @@ class ElectraObjective(PretrainingObjective):
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the losses average over masked and over judged tokens."""
         inputs = self.mask(batch, randomness)
-        weights = {"generator_loss": count(inputs.masked.predictions.valid),
+        weights = {"generator_loss": count(inputs.predictions.valid),
                    "discriminator_loss": count(self.judged(inputs))}
         return inputs, {name: weights[name] for name in self.coefficients}
 
@@ -47,7 +47,7 @@ class ElectraObjective(PretrainingObjective):
     def compute(self, model: ElectraModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
@@ -58,7 +58,7 @@ class ElectraObjective(PretrainingObjective):
     def discriminate(self, model: ElectraModel, inputs: MaskedBatch, sampled: tf.Tensor,
                      randomness: Randomness, *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the original text and detects them."""
-        batch, predictions = inputs.original, inputs.masked.predictions
+        batch, predictions = inputs.original, inputs.predictions
         corrupted, replaced = corrupt(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
@@ -106,7 +106,7 @@ class Electra15Objective(ElectraObjective):
 
     def judged(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the selected positions, bool [B, L]."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         return mark_positions(
             predictions.positions, predictions.valid, inputs.original.ids.shape[1])
 

@@ -22,10 +22,17 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import distribution
-from electra_tf.modeling.electra import BLOCK, IMPOSSIBLE_LOGIT
+from electra_tf.modeling.electra import (
+    BLOCK,
+    IMPOSSIBLE_LOGIT,
+    Discriminator,
+    Generator,
+    Networks,
+    own_encoder,
+)
+from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import DiscriminatorModel, FrozenGeneratorModel
-from electra_tf.modeling.weight_table import FROZEN, Network
+from electra_tf.modeling.weight_table import ENCODER, FROZEN, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.objectives.pretraining import (
@@ -38,6 +45,26 @@ from electra_tf.objectives.pretraining import (
     run_generator,
 )
 from electra_tf.platform.errors import UserError
+
+
+class DiscriminatorModel(Networks):
+    """The discriminator alone, for replacements that no network of the model makes."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        self.discriminator = Discriminator(
+            own_encoder(ENCODER, config.discriminator, build), build)
+
+
+class FrozenGeneratorModel(DiscriminatorModel):
+    """The discriminator, and a generator of any size that isn't trained."""
+
+    def __init__(self, config: ModelConfig, generator: EncoderConfig, *, seed: int,
+                 policy: str = "float32", recompute: bool = False):
+        """Creates every weight; arguments as for `Networks`, `generator` its encoder's."""
+        super().__init__(config, seed=seed, policy=policy, recompute=recompute)
+        build = Build(seed=seed, policy=policy)
+        self.generator = Generator(own_encoder(FROZEN, generator, build), build, FROZEN)
+        self.generator.trainable = False
 
 
 class _DiscriminatorObjective(ElectraObjective):
@@ -62,7 +89,7 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
     def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Draws tokens and runs the discriminator on them."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         rows = predictions.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
         sampled = self.sample(softmax, predictions, randomness)
@@ -96,7 +123,7 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Samples from the generator, without dropout, and runs the discriminator."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, None, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)

@@ -14,13 +14,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import Corrupted, corrupt
-from electra_tf.modeling.masking import Masked, Predictions, gather_tokens
+from electra_tf.modeling.electra import (
+    Generator,
+    Networks,
+    ReplacedTokenHead,
+    both_encoders,
+    own_encoder,
+)
+from electra_tf.modeling.layers import Build
+from electra_tf.modeling.masking import Predictions, gather_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import CopyingModel, MaskedLanguageModel, RestoringModel
-from electra_tf.modeling.weight_table import COPY, RESTORER, Network
+from electra_tf.modeling.weight_table import COPY, ENCODER, RESTORER, Network
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -37,6 +45,13 @@ from electra_tf.objectives.pretraining import (
 )
 
 
+class MaskedLanguageModel(Networks):
+    """The full-size encoder trained as its own generator: BERT's masked language model."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        self.generator = Generator(own_encoder(ENCODER, config.discriminator, build), build)
+
+
 class MlmObjective(PretrainingObjective):
     """min L_MLM(encoder), the full-size encoder's."""
 
@@ -46,14 +61,14 @@ class MlmObjective(PretrainingObjective):
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the loss averages over masked tokens."""
         inputs = self.mask(batch, randomness)
-        return inputs, {"generator_loss": count(inputs.masked.predictions.valid)}
+        return inputs, {"generator_loss": count(inputs.predictions.valid)}
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
         return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                       filled_in(inputs.masked.predictions, generated.best_ids))
+                       filled_in(inputs.predictions, generated.best_ids))
 
     @property
     def coefficients(self) -> Mapping[str, float]:
@@ -74,6 +89,24 @@ class MlmObjective(PretrainingObjective):
         return (weight_table.language_model("encoder", config, weight_table.whole_encoder(config)),)
 
 
+class RestoringModel(Networks):
+    """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
+
+    copies = False
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        encoder, generator = both_encoders(config, build)
+        self.restorer = Generator(encoder, build, RESTORER)
+        self.copying = ReplacedTokenHead(COPY, encoder.config, build) if self.copies else None
+        self.generator = Generator(generator, build)
+
+
+class CopyingModel(RestoringModel):
+    """A `RestoringModel` whose second head says how likely a token is the original one."""
+
+    copies = True
+
+
 class ReplaceMlmObjective(PretrainingObjective):
     """min L_MLM(generator) + L_MLM(encoder, which reads samples instead of [MASK])."""
 
@@ -86,17 +119,17 @@ class ReplaceMlmObjective(PretrainingObjective):
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the losses average over masked and over restored tokens."""
         inputs = self.mask(batch, randomness)
-        return inputs, {"generator_loss": count(inputs.masked.predictions.valid),
+        return inputs, {"generator_loss": count(inputs.predictions.valid),
                         self.loss: self.restored(inputs)}
 
     def restored(self, inputs: MaskedBatch) -> tf.Tensor:
         """Returns the number of tokens, float32 [], that the encoder's loss averages over."""
-        return count(inputs.masked.predictions.valid)
+        return count(inputs.predictions.valid)
 
     def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and predicts what stood there."""
-        batch, predictions = inputs.original, inputs.masked.predictions
+        batch, predictions = inputs.original, inputs.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
         corrupted = corrupt(batch.ids, batch.valid, predictions, sampled)
@@ -111,8 +144,8 @@ class ReplaceMlmObjective(PretrainingObjective):
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
         """Predicts the selected tokens; "restored_ids" int32 [B, N] are the best guesses."""
-        read = MaskedBatch(inputs.original, Masked(corrupted.ids, inputs.masked.predictions))
-        predicted = run_generator(model.restorer, read, randomness, training=training)
+        predicted = run_generator(
+            model.restorer, inputs._replace(ids=corrupted.ids), randomness, training=training)
         return Outcome({self.loss: tf.reduce_sum(predicted.losses)}, {},
                        {"restored_ids": predicted.best_ids})
 
@@ -163,7 +196,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
         """Predicts all tokens; "logits" float32 [B, L] are those of not copying."""
-        batch, selected = inputs.original, inputs.masked.predictions
+        batch, selected = inputs.original, inputs.predictions
         hidden = model.restorer.encode(
             corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
         everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, batch.valid)

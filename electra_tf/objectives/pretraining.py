@@ -19,7 +19,7 @@ from electra_tf.modeling.corruption import (
     without,
 )
 from electra_tf.modeling.electra import Generator
-from electra_tf.modeling.masking import Masked, Predictions, TokenKinds, mask_tokens
+from electra_tf.modeling.masking import Predictions, TokenKinds, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.objective import Objective, Ratio
@@ -60,10 +60,12 @@ class Given:
 
 
 class MaskedBatch(NamedTuple):
-    """A batch, and the same batch as the generator reads it."""
+    """A batch whose selected tokens are masked."""
 
     original: Batch
-    masked: Masked
+    ids: tf.Tensor
+    """int32 [B, L], what the generator reads."""
+    predictions: Predictions
 
 
 class PretrainingObjective(Objective):
@@ -94,7 +96,7 @@ class PretrainingObjective(Objective):
 
     def mask(self, batch: Batch, randomness: Randomness) -> MaskedBatch:
         """Selects and hides tokens (section 3.1)."""
-        return MaskedBatch(batch, mask_tokens(
+        return MaskedBatch(batch, *mask_tokens(
             batch.ids, batch.valid, self.config.masking, self.given.kinds, randomness))
 
     def sample(self, softmax: Distribution, predictions: Predictions,
@@ -144,9 +146,9 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
 
     `randomness` is for dropout in training; an evaluation also wants the most likely tokens.
     """
-    predictions = inputs.masked.predictions
+    predictions = inputs.predictions
     logits = generator(
-        inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,
+        inputs.ids, inputs.original.segment_ids, inputs.original.valid,
         predictions.positions, randomness if training else None)
     return score_predictions(logits, predictions, training=training)
 

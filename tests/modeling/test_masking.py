@@ -118,7 +118,7 @@ def test_every_candidate_is_selected_equally_often():
     ids, valid = text(rows=512, length=40)
     counts = np.zeros(40)
     for step in range(20):
-        predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place(step)).predictions
+        _, predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place(step))
         chosen = predictions.positions.numpy()[predictions.valid.numpy()]
         counts += np.bincount(chosen, minlength=40)
     candidates = maskable(ids, valid, SPECIAL).numpy()[0]

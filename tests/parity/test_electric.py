@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.variants import ElectricModel
-from electra_tf.objectives.electric import ElectricObjective
+from electra_tf.objectives.electric import ElectricModel, ElectricObjective
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 

@@ -7,9 +7,8 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.variants import MaskedLanguageModel
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.language_models import MlmObjective
+from electra_tf.objectives.language_models import MaskedLanguageModel, MlmObjective
 from electra_tf.objectives.pretraining import run_generator
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
@@ -27,7 +26,7 @@ def build(variant: str):
 def compute_losses(variant: str, model):
     """Runs the objective with the golden samples; returns losses, weighted total, details."""
     inputs, sampled = masked_batch()
-    masks = float(tf.reduce_sum(tf.cast(inputs.masked.predictions.valid, tf.float32)))
+    masks = float(tf.reduce_sum(tf.cast(inputs.predictions.valid, tf.float32)))
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
@@ -66,12 +65,12 @@ def test_losses_equal_the_reference(variant):
 def test_generator_equals_the_reference(variant):
     golden = golden_files.load(f"{variant}_outputs")
     model, (inputs, _) = build(variant), masked_batch()
-    batch, positions = inputs.original, inputs.masked.predictions.positions
+    batch, positions = inputs.original, inputs.predictions.positions
     layers = model.generator.encoder.all_layers(
-        inputs.masked.ids, batch.segment_ids, batch.valid)
+        inputs.ids, batch.segment_ids, batch.valid)
     assert_close(layers[0], golden["gen_embedding_output"])
     assert_close(layers[-1], golden["gen_sequence_output"])
-    logits = model.generator(inputs.masked.ids, batch.segment_ids, batch.valid, positions)
+    logits = model.generator(inputs.ids, batch.segment_ids, batch.valid, positions)
     assert_close(logits[:, :500], golden["mlm_logits"].reshape(-1, 500))
     assert np.all(logits[:, 500:] < -1e8)
 
