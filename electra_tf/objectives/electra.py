@@ -32,13 +32,11 @@ class ElectraObjective(PretrainingObjective):
 
     networks_class = ElectraModel
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the losses average over masked and over judged tokens."""
-        inputs = self.mask(batch, randomness)
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the numbers of masked and of judged tokens."""
         weights = {"generator_loss": count(inputs.predictions.valid),
                    "discriminator_loss": count(self.judged(inputs))}
-        return inputs, {name: weights[name] for name in self.coefficients}
+        return {name: weights[name] for name in self.coefficients}
 
     def judged(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the tokens, bool [B, L], that the discriminator's loss averages over: all."""

@@ -2,14 +2,14 @@
 Cloze Models", EMNLP 2020).
 
 The discriminator's output at a position is an energy E(x)_t: p(x_t | the others) is proportional to
-exp(-E(x)_t), never normalised. It is trained by noise-contrastive estimation: some tokens are drawn
-anew from q, and with k of n replaced
+exp(-E(x)_t), without normalization. It is trained by noise-contrastive estimation: some tokens
+are drawn again from q, and with k of n replaced
 
     p(noise at t) = k q(x_t) / (k q(x_t) + (n - k) exp(-E(x)_t))
                   = sigmoid(E(x)_t + ln q(x_t) + ln(k / (n - k)))
 
-(section 2.2). q is a two-tower generator, which knows q(x_t) for every position in one pass
-(section 2.3). A redrawn token that is the old one is noise all the same. The sum of -E(x)_t scores
+(section 2.2). q is a two-tower generator, which computes q(x_t) for every position in one pass
+(section 2.3). A redrawn token that equals the original counts as noise. The sum of -E(x)_t scores
 a text in one pass (section 3.3): `python -m electra_tf.apps.tools.score_text`.
 """
 
@@ -65,13 +65,13 @@ class ElectricModel(Networks):
 class TwoTowerGenerator(tf_keras.layers.Layer):
     """Predicts every token from those before and those after it (Electric, section 2.3).
 
-    One encoder reads from left to right, one from right to left; at each position the head gets
-    what the first knows of the position before and the second of the position after. So one pass
-    over the text as it stands predicts all of it, without a [MASK].
+    One encoder reads from left to right, one from right to left. At each position the head reads
+    the first one's vector of the position before and the second one's of the position after. One
+    pass over the original text predicts all of it, without a [MASK].
     """
 
     def __init__(self, config: EncoderConfig, embeddings: Embeddings, build: Build):
-        """Creates the towers, of one shape, and the head, `CLOZE`/...."""
+        """Creates the towers, of one shape, and the head."""
         super().__init__(name="two_tower_generator", dtype=build.policy)
         self.forward_tower = Encoder(TOWERS[0], config, build, embeddings,
                                      functools.partial(_mask, tf.greater_equal))
@@ -85,8 +85,8 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
              randomness: Randomness | None = None) -> tf.Tensor:
         """Scores the vocabulary everywhere; logits [B * L, V'], V' as in `Generator`.
 
-        At the ends the towers know of nothing: there stands, as in the reference, what the other
-        end has.
+        At the two ends, where a tower has read nothing, its vector is that of the other end, as in
+        the reference.
         """
         hidden = self.encode(ids, segment_ids, valid, randomness)
         return self.head(tf.reshape(hidden, [-1, hidden.shape[-1]]))
@@ -116,15 +116,14 @@ class ElectricObjective(ElectraObjective):
 
     networks_class = ElectricModel
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Selects tokens; the generator's loss averages over all that aren't special."""
-        inputs, weights = super().prepare(batch, randomness)
-        return inputs, {**weights, "generator_loss": count(self._predicted(batch))}
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of tokens that aren't special for the generator, and that of all."""
+        predicted = count(self._predicted(inputs.original))
+        return {**super().weights(inputs), "generator_loss": predicted}
 
     def compute(self, model: ElectricModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the generator over the text as it stands, and redraws the selected tokens."""
+        """Runs the generator over the original text, and redraws the selected tokens."""
         batch, predictions = inputs.original, inputs.predictions
         noise = self.noise(model, batch, randomness, training=training)
         sampled = self.sample(_at(noise.softmax, predictions), predictions, randomness)
@@ -146,7 +145,7 @@ class ElectricObjective(ElectraObjective):
     def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Distribution,
                            sampled: tf.Tensor, randomness: Randomness,
                            *, training: bool) -> Outcome:
-        """Writes the samples int32 [B, N] into the text and tells noise from text."""
+        """Writes the samples int32 [B, N] into the text and detects them."""
         batch, predictions = inputs.original, inputs.predictions
         corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
         redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])

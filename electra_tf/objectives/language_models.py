@@ -1,11 +1,11 @@
 """Objectives whose encoder predicts tokens: BERT's, and two between BERT and ELECTRA (section 3.4).
 
 Replace MLM reads tokens that a generator wrote. The paper's question: how much of ELECTRA's gain
-comes from never showing the encoder a [MASK], which fine-tuning doesn't either?
+comes from reading no [MASK], which fine-tuning doesn't contain?
 
-All-Tokens MLM predicts every token of such a text. Most stand there already, so the encoder may
-copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is what stands there] +
-(1 - D) softmax(x_t).
+All-Tokens MLM predicts every token of such a text. Most are the original ones, so the encoder may
+copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is the token that was read]
++ (1 - D) softmax(x_t).
 """
 
 import dataclasses
@@ -57,11 +57,9 @@ class MlmObjective(PretrainingObjective):
 
     networks_class = MaskedLanguageModel
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the loss averages over masked tokens."""
-        inputs = self.mask(batch, randomness)
-        return inputs, {"generator_loss": count(inputs.predictions.valid)}
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of masked tokens."""
+        return {"generator_loss": count(inputs.predictions.valid)}
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -90,7 +88,7 @@ class MlmObjective(PretrainingObjective):
 
 
 class RestoringModel(Networks):
-    """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
+    """A generator, and an encoder that predicts the tokens that it replaced (section 3.4)."""
 
     copies = False
 
@@ -115,20 +113,13 @@ class ReplaceMlmObjective(PretrainingObjective):
     restored_fraction: float | None = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the losses average over masked and over restored tokens."""
-        inputs = self.mask(batch, randomness)
-        return inputs, {"generator_loss": count(inputs.predictions.valid),
-                        self.loss: self.restored(inputs)}
-
-    def restored(self, inputs: MaskedBatch) -> tf.Tensor:
-        """Returns the number of tokens, float32 [], that the encoder's loss averages over."""
-        return count(inputs.predictions.valid)
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of masked tokens, for both losses."""
+        return dict.fromkeys(("generator_loss", self.loss), count(inputs.predictions.valid))
 
     def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the generator, samples from it, and predicts what stood there."""
+        """Runs the generator, samples from it, and predicts the original tokens."""
         batch, predictions = inputs.original, inputs.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
@@ -189,9 +180,9 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
             COPY, self.config.model.discriminator))
         return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
 
-    def restored(self, inputs: MaskedBatch) -> tf.Tensor:
-        """Returns the number of real tokens."""
-        return count(inputs.original.valid)
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the numbers of masked and of all tokens."""
+        return {**super().weights(inputs), self.loss: count(inputs.original.valid)}
 
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:

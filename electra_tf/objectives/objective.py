@@ -1,4 +1,4 @@
-"""What an objective is: it turns a batch into named sums and weights.
+"""The interface of an objective, which turns a batch into named sums and weights.
 
 The training step asks for the weights first (they depend on the data alone), adds them up over
 replicas and micro-batches, and divides every sum once, so that padding and splits don't change
@@ -18,7 +18,7 @@ from electra_tf.modeling.randomness import Randomness
 
 
 class Ratio(NamedTuple):
-    """A mean that isn't divided yet."""
+    """A mean before its division."""
 
     sum: tf.Tensor
     """float32 []."""
@@ -27,7 +27,7 @@ class Ratio(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one batch gives."""
+    """The results of one batch."""
 
     loss_sums: Mapping[str, tf.Tensor]
     """Name -> float32 [], summed over the batch; differentiable."""

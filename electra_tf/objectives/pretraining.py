@@ -94,10 +94,16 @@ class PretrainingObjective(Objective):
         """Creates the networks that the objective trains; arguments as for `Networks`."""
         return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
 
-    def mask(self, batch: Batch, randomness: Randomness) -> MaskedBatch:
-        """Selects and hides tokens (section 3.1)."""
-        return MaskedBatch(batch, *mask_tokens(
+    def prepare(self, batch: Batch,
+                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+        """Masks the batch, and counts what each loss averages over."""
+        inputs = MaskedBatch(batch, *mask_tokens(
             batch.ids, batch.valid, self.config.masking, self.given.kinds, randomness))
+        return inputs, self.weights(inputs)
+
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the weight of every loss, float32 []."""
+        raise NotImplementedError
 
     def sample(self, softmax: Distribution, predictions: Predictions,
                randomness: Randomness) -> tf.Tensor:

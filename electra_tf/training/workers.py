@@ -1,4 +1,4 @@
-"""Several processes that share every step: their cluster, who reports, what they agree on."""
+"""The cluster of several processes that share every step, and their agreement."""
 
 import contextlib
 import dataclasses
@@ -17,8 +17,8 @@ _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
             '"task": {"type": "worker", "index": 0}}')
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)
-"""What TensorFlow raises where another process is needed and doesn't answer: 1 to 3 s after it was
-killed, 11 s after it was stopped."""
+"""Errors of TensorFlow if another process doesn't answer: 1 to 3 s after it was killed, 11 s after
+it was stopped."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def has_several_workers(strategy: tf.distribute.Strategy) -> bool:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether this process is the one that writes and reports."""
+    """Tells whether this process writes and reports."""
     resolver = strategy.cluster_resolver
     return resolver is None or not resolver.task_type or resolver.task_type == "chief" or (
         resolver.task_type == "worker" and resolver.task_id == 0
@@ -107,14 +107,14 @@ def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
 
 
 class Agreement:
-    """Lets all workers go on from the same facts, by one all-reduce of a few numbers a question."""
+    """Shares facts between all workers, by one all-reduce of a few numbers per question."""
 
     def __init__(self, strategy: tf.distribute.Strategy):
         self._strategy = strategy
         self._sum = tf.function(self._replicas_sum, autograph=False)
 
     def any(self, facts: Sequence[bool]) -> list[bool]:
-        """Returns of each fact whether it is so for any worker; all have to ask the same."""
+        """Returns for each fact if it is true for any worker; all have to ask the same."""
         if not has_several_workers(self._strategy):
             return list(facts)
         return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]
