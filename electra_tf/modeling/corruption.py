@@ -96,10 +96,10 @@ def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:
 
 
 def _invert(ends: tf.Tensor, target: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds the first index, int32 [M], whose end on a running sum is beyond a target.
+    """Returns the first index, int32 [M], whose end of a running sum is beyond a target.
 
-    So its weight isn't zero. `ends` is float32 [M, K]; `target` [M] is pulled below the last end,
-    which rounding may have let it reach. Returns also the sum before the index, float32 [M].
+    Its weight isn't zero. `ends` is float32 [M, K]; rounding may let `target` [M] reach the last
+    end, so it is limited. Also returns the sum before the index, float32 [M].
     """
     largest = ends[:, -1] * (1.0 - 2.0**-23)
     target = tf.minimum(target, largest)[:, tf.newaxis]

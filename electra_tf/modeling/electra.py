@@ -45,7 +45,7 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
 
 
 class ReplacedTokenHead(tf_keras.layers.Layer):
-    """One score per position: how much the token looks replaced."""
+    """A score per position, larger for a token that looks replaced."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
@@ -90,7 +90,7 @@ class Generator(tf_keras.layers.Layer):
 
 
 class Discriminator(tf_keras.layers.Layer):
-    """Replaced token detection: an encoder and a head that judges every position."""
+    """Replaced token detection: an encoder and a head that scores every position."""
 
     def __init__(self, encoder: Encoder, build: Build):
         super().__init__(name="discriminator_network", dtype=build.policy)
@@ -141,10 +141,7 @@ class TaskModel(tf_keras.Model):
 
 def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> Encoder:
-    """Creates the encoder that is pre-trained and then fine-tuned; arguments as for `Networks`.
-
-    Its weights are named alike, whatever trains it.
-    """
+    """Creates the encoder that is pre-trained and then fine-tuned; arguments as for `Networks`."""
     return own_encoder(ENCODER, config, Build(seed=seed, policy=policy, recompute=recompute))
 
 

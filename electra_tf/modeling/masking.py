@@ -149,7 +149,7 @@ def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.T
 
 def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,
                           slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws as the reference each slot independently from `uniforms`, float32 [B, L] in [0, 1)."""
+    """Draws each slot independently, as the reference, from uniforms, float32 [B, L] in [0, 1)."""
     ranks = tf.cumsum(tf.cast(candidates, tf.int32), axis=1)
     total = ranks[:, -1:]
     chosen = tf.cast(uniforms[:, :slots] * tf.cast(total, tf.float32), tf.int32)

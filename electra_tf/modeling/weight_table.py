@@ -1,7 +1,7 @@
 """Path and shape of every weight of the networks of pre-training.
 
-Layers take their shapes from this table, converters their names; it is the source of the numbers
-of parameters and FLOPs. The paths are the reference implementation's for every objective.
+Layers take their shapes from this table, converters their names; parameters and FLOPs are counted
+by it. The paths are the reference implementation's.
 """
 
 import dataclasses
@@ -132,10 +132,7 @@ def whole_encoder(config: EncoderConfig, path: str = ENCODER) -> Shapes:
 
 
 def generator_embeddings(model: ModelConfig) -> Shapes:
-    """Returns the generator's embeddings, tied as configured (ELECTRA, section 3.2).
-
-    What it shares stands under the discriminator's path.
-    """
+    """Returns the generator's embeddings (section 3.2); shared ones have ENCODER's path."""
     if model.tying in (Tying.ALL_EMBEDDINGS, Tying.EVERYTHING):
         return embeddings(f"{ENCODER}/embeddings", model.generator)
     shapes = embeddings(f"{GENERATOR}/embeddings", model.generator)

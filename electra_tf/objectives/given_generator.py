@@ -97,7 +97,7 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
         return judged._replace(details=judged.details | filled_in(predictions, sampled))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns how often a draw is right by chance, and the discriminator's scores."""
+        """Returns the accuracy of the draws, and the discriminator's scores."""
         valid = details["valid"]
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
@@ -197,7 +197,7 @@ def generator_shape(given: GivenGenerator) -> EncoderConfig:
 def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) -> None:
     """Sets all weights of a frozen generator from another run's, or raises a `UserError`.
 
-    What that generator shared with its discriminator stands under the discriminator's name.
+    Weights that it shared with its discriminator have the discriminator's names.
     """
     values = {variable.name: _value(variable.name.split(":")[0].removeprefix(FROZEN), given)
               for variable in generator.variables}

@@ -74,7 +74,7 @@ class MlmObjective(PretrainingObjective):
         return {"generator_loss": self.config.objective.generator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns how often the most likely token is the right one."""
+        """Returns the accuracy of the most likely tokens."""
         return {"generator_accuracy": generator_accuracy(details)}
 
     def written(self, details: Arrays) -> Written:
@@ -147,7 +147,7 @@ class ReplaceMlmObjective(PretrainingObjective):
                 self.loss: self.config.objective.restoring_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns how often generator and restorer find the selected tokens."""
+        """Returns the accuracies of generator and restorer on the selected tokens."""
         return {"generator_accuracy": generator_accuracy(details),
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 "restoring_accuracy": generator_accuracy(

@@ -178,7 +178,7 @@ def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.
 
 
 def generator_accuracy(details: Arrays) -> float:
-    """Returns how often the most likely token is the right one; NaN without predictions."""
+    """Returns the accuracy of the most likely tokens; NaN without predictions."""
     right = details["best_ids"] == details["original_ids"]
     return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
 
