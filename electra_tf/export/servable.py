@@ -14,7 +14,7 @@ import tf_keras
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
-from electra_tf.config.objectives import objective_class
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import Discriminator
@@ -219,7 +219,7 @@ def of_networks(networks: Pretrained, threshold: float | None = None) -> Servabl
 
 def _of_discriminator(networks: Pretrained) -> Detector:
     """Refuses networks without a discriminator, and energies."""
-    if objective_class(networks.objective).energies:
+    if OBJECTIVES[networks.objective].settings.energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
                         "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
