@@ -28,7 +28,7 @@ tf.config.set_logical_device_configuration(
 
 @pytest.fixture(scope="session")
 def records(tmp_path_factory):
-    """Tiny records; tests that change them work on copies."""
+    """Returns the directory of `tiny_records`, which tests only read."""
     directory = tmp_path_factory.mktemp("tiny") / "records"
     tiny_records.write(directory)
     return directory

@@ -52,7 +52,7 @@ class Pace:
             return seconds
         self._open_steps += count
         self._open_seconds += seconds
-        if self._open_seconds >= self._sample_seconds:
+        if self._open_steps and self._open_seconds >= self._sample_seconds:
             self._samples.append(self._open_seconds / self._open_steps)
             self._open_steps, self._open_seconds = 0, 0.0
         return seconds

@@ -141,8 +141,8 @@ def test_damaged_and_endless_files_are_one_line(tmp_path, monkeypatch):
             read_questions(path)
     path.write_bytes(packed)
     for limit, value, message in (
-            ("LONGEST_LINE", 20, r":1: a line of more than"),
-            ("MOST_MRQA_BYTES", len(lines) - 1, r":3: more than [0-9]+ bytes unpacked")):
+            ("LONGEST_LINE", 20, ":1: a line of more than"),
+            ("MOST_MRQA_BYTES", len(lines) - 1, r":3: more than \d+ bytes unpacked")):
         with monkeypatch.context() as patched, pytest.raises(UserError, match=message):
             patched.setattr(question_files, limit, value)
             read_questions(path)
