@@ -57,11 +57,12 @@ def _number(kind: type, value: Any) -> int | float | None:
     if isinstance(value, str):
         with contextlib.suppress(ValueError, SyntaxError, TypeError):
             value = ast.literal_eval(value.strip()) if len(value) <= _LONGEST else None
-    if type(value) is kind is int:
-        return value
-    if type(value) not in (int, float) or not abs(value) < _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return kind(value) if kind is float or value == int(value) else None
+    if kind is int and isinstance(value, int):
+        return value
+    exact = abs(value) < _LARGEST and (kind is float or value == int(value))
+    return kind(value) if exact else None
 
 
 def written(setting: Setting, value: Any) -> str:
