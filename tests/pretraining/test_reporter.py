@@ -89,12 +89,9 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
     for step in range(1, 9):
         train(report, totals(1.0), step)
     report.on_eval({"loss": 3.0})
-    again = reporter(tmp_path, first_step=6)
+    assert report.has_evaluation(8) and reporter(tmp_path, first_step=8).has_evaluation(8)
+    assert not reporter(tmp_path, first_step=6).has_evaluation(8)
     assert [record["step"] for record in records(tmp_path)] == [4, 6]
-    assert not again.has_evaluation(8)
-    train(again, totals(1.0), 8)
-    again.on_eval({"loss": 3.0})
-    assert again.has_evaluation(8)
 
 
 def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path):
@@ -107,7 +104,7 @@ def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path)
         if report.line_is_due() or step == 1:
             train(report, totals(1.0), step)
             said.append(step)
-    assert said == [1, 5, 9, 13] == list(range(1, 15, 4))  # 36 s apart: 30 s are no steps of 9 s.
+    assert said == [1, 5, 9, 13]  # The first step of 9 s after 30 s.
     assert len(out.getvalue().splitlines()) == 4
     assert not (tmp_path / "metrics.jsonl").exists()
     train(report, totals(1.0), 50)
@@ -141,7 +138,8 @@ def test_a_collapse_is_warned_of_once_also_when_the_run_was_interrupted(tmp_path
             train(report, totals(1.0) | {
                 "discriminator_logit": (-2.0, 1.0),
                 "discriminator_logit_squared": (4.0 + deviation**2, 1.0)}, step)
-        assert out.getvalue().count("has collapsed: at step 4") == warnings
+        said = out.getvalue()
+        assert said.count("collapsed") == said.count("collapsed: at step 4 ") == warnings
 
 
 def test_tensorboard_has_scalars_and_samples_by_step(tmp_path):
