@@ -19,8 +19,9 @@ from data_prep import local_runner, record_builder, shared_flags, summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
 from electra_tf.platform import command_line, errors, signals, storage
-from electra_tf.platform.settings import define_flags, from_flags, settings_of
-from electra_tf.text.tokenization import FLAGS, TextSettings
+from electra_tf.platform.setting_text import define_flags, from_flags
+from electra_tf.platform.settings import settings_of
+from electra_tf.text.tokenization import TextSettings
 
 flags.DEFINE_string("vocab_file", "", "The vocabulary, from data_prep.build_vocab or a model's.")
 flags.DEFINE_string("output_dir", "", "Where shards, vocab.txt and manifest.json go.")
@@ -31,7 +32,7 @@ flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 GROUPS = {
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": tuple(settings_of(BuildSettings)),
-    "Text": FLAGS,
+    "Text": ("normalization",),
     "Cleaning": tuple(settings_of(CleaningSettings)),
     "Speed": shared_flags.SPEED,
 }

@@ -18,9 +18,10 @@ from annotated_types import Interval
 from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from electra_tf.platform import atomic_file, command_line, errors, storage
-from electra_tf.platform.settings import Section, define_flags, from_flags, require
+from electra_tf.platform.setting_text import define_flags, from_flags
+from electra_tf.platform.settings import Section, require
 from electra_tf.platform.storage import Path
-from electra_tf.text.tokenization import FLAGS, NFC, TextSettings, asked_for
+from electra_tf.text.tokenization import NFC, TextSettings, asked_for
 
 _LEARNED = 50
 """Tokens that are learned at least."""
@@ -51,7 +52,7 @@ define_flags(CleaningSettings, LINE_RULES)
 
 GROUPS = {
     "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
-    "Vocabulary": ("vocab_size", "reserved_tokens", *FLAGS),
+    "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
     "Cleaning": LINE_RULES,
     "Speed": shared_flags.SPEED,
 }

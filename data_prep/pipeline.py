@@ -14,7 +14,7 @@ from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
 from data_prep.packing import PACKINGS, Example, Layout, TokenizedLines
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
-from electra_tf.data import example, manifest, shards
+from electra_tf.data import manifest, records, shards
 from electra_tf.platform.storage import Path
 from electra_tf.text import coverage
 from electra_tf.text.coverage import UnknownScripts
@@ -37,7 +37,7 @@ def build_shard(
     chain = Chain(text, settings, unit.name)
     cleaner = cleaning.cleaner(unit)
     notes = ReadingNotes()
-    serialized = ((example.serialize_stored(*item, token_bytes), len(item.ids) // token_bytes)
+    serialized = ((records.serialize_example(*item, token_bytes), len(item.ids) // token_bytes)
                   for item in chain.examples(cleaner.clean(unit.lines(notes))))
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
     counts = dataclasses.replace(chain.counts, documents=unit.documents,
@@ -55,7 +55,7 @@ class Chain:
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id, continues=vocabulary.continues,
-            dtype=example.id_dtype(manifest.token_bytes_for(vocabulary.size)),
+            dtype=records.id_dtype(manifest.token_bytes_for(vocabulary.size)),
             single_segment_rate=settings.single_segment_rate,
             short_example_rate=settings.short_example_rate)
         self._packing = PACKINGS[settings.packing](

@@ -13,7 +13,8 @@ from data_prep.sources.source import Source, SourceOptions
 from data_prep.work_units import Runner
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
-from electra_tf.platform.settings import Section, define_flags, from_flags, settings_of
+from electra_tf.platform.setting_text import define_flags, from_flags
+from electra_tf.platform.settings import Section, settings_of
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import AUTO
 
@@ -30,13 +31,9 @@ class TextFlags(Section, prefix="--"):
     embedded:docstrings or embedded:python, text that is installed anyway. See
     docs/how_to/data.md."""
     normalization: str = AUTO
-    """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, nfc (letters
-    unchanged) or auto. auto chooses by the scripts of the text for a new vocabulary, and otherwise
-    uses the vocabulary's. See docs/how_to/languages.md."""
-    lower_case: bool | None = None
-    """Lower-case the text. Replaces --normalization."""
-    strip_accents: bool | None = None
-    """Strip accents. Replaces --normalization. Default: as --lower_case."""
+    """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, lower_case
+    (accents kept), nfc (letters unchanged) or auto. auto chooses by the scripts of the text for a
+    new vocabulary, and otherwise uses the vocabulary's. See docs/how_to/languages.md."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Reports of a finished build: a table, notes and warnings."""
 
-from electra_tf.data.manifest import SPLITS, Manifest
+from electra_tf.data.manifest import Manifest
+from electra_tf.data.records import SPLITS
 from electra_tf.platform import errors
 from electra_tf.text import coverage
 

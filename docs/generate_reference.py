@@ -17,6 +17,7 @@ from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import SettingFlags, defaults, override, setting_of
 from electra_tf.config.pretraining import SIZES
+from electra_tf.platform.setting_text import meaning
 from electra_tf.platform.settings import Section, settings_of
 
 SETTINGS_HEAD = """\
@@ -168,7 +169,7 @@ def _table(section: str, fields: Iterable[str], sizes: Mapping[str, Any],
         name = f"{section}.{field}"
         flag = f" (`--{short[name]}`)" if name in short else ""
         setting = setting_of(sizes["small"], name)
-        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {setting.meaning} "
+        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {meaning(setting)} "
                f"| {setting.allowed} |")
     yield ""
 

@@ -38,11 +38,10 @@ same compute, counted in matmul FLOPs. Numbers are means over seeds with one sta
 
 
 class Spread(NamedTuple):
-    """Scores of several seeds, in per cent."""
+    """Mean and standard error of scores, in per cent; the error of one seed is NaN."""
 
     mean: float
     error: float
-    """Standard error of the mean; NaN for one seed."""
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> "Spread":
@@ -55,6 +54,10 @@ class Spread(NamedTuple):
         if not math.isfinite(self.mean):
             return "-"
         return f"{self.mean:.1f}" + (f" ± {self.error:.1f}" if math.isfinite(self.error) else "")
+
+
+def _task_name(task: str) -> str:
+    return _TASK_NAMES.get(task, task.upper())
 
 
 Scores = Mapping[str, Mapping[str, Spread]]
@@ -95,7 +98,7 @@ def section(sweep: Sweep, budget: Budget, table: Table, picture: Path, link: str
     about = (sweep.question, f"After: {sweep.source}.", sweep.note,
              f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
              "standard error.")
-    heads = ["", "steps", "tokens, M", *map(task_name, scores), "seeds"]
+    heads = ["", "steps", "tokens, M", *map(_task_name, scores), "seeds"]
     lines = [line for text in about if text for line in (text, "")]
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for variant in sweep.variants:
@@ -108,11 +111,6 @@ def section(sweep: Sweep, budget: Budget, table: Table, picture: Path, link: str
         draw(sweep, scores, picture)
         lines += ["", f"![{sweep.title}]({link})"]
     return lines
-
-
-def task_name(task: str) -> str:
-    """Returns what people call a task."""
-    return _TASK_NAMES.get(task, task.upper())
 
 
 def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
@@ -129,7 +127,8 @@ def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
         plot_style.style_axes(axes, x="score, %")
-        axes.set_title(task_name(task), fontsize=10, color=plot_style.INK, loc="left")
+        axes.locator_params(axis="x", nbins=6)  # More labels such as 80.05 would overlap.
+        axes.set_title(_task_name(task), fontsize=10, color=plot_style.INK, loc="left")
     for axes in cells[len(scores):]:
         axes.set_visible(False)
     figure.suptitle(sweep.title, fontsize=11, color=plot_style.INK)

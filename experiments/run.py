@@ -1,4 +1,4 @@
-r"""Runs one of the paper's comparisons, or one of your own, and shows what came out.
+r"""Runs one of the paper's comparisons, or one of your own, and prints the scores.
 
     python -m experiments.run objectives --budget=tiny --data_dir=records --tasks_dir=tasks
 
@@ -6,10 +6,10 @@ SWEEP is a YAML file of yours, or one of experiments/:
 
 {sweeps}
 
-Every variant gets the same compute, counted in matrix products, and is judged by the same tasks.
---tasks_dir holds glue/, conll2000/, conll2003/, squad/, mrqa/ and blimp/, as far as a sweep asks
-for them. The same command goes on where an interrupted one stopped. Results are added to one SQLite
-table; beside the runs stand a page and a picture.
+Every variant gets the same compute, counted in matmul FLOPs, and is scored on the same tasks.
+--tasks_dir holds glue/, conll2000/, conll2003/, squad/, mrqa/ and blimp/, those that the sweep
+needs. The same command continues an interrupted sweep. Results are added to one SQLite table; a
+page and a picture are written beside the runs.
 
 On two cores the budget "tiny" takes a quarter of an hour for each variant with its three seeds.
 """
@@ -20,17 +20,14 @@ from absl import flags
 
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import make_directory, only_process
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.lock import only_process
 from experiments import sweep
 
 
 def main(name: str) -> None:
-    """Runs a sweep.
-
-    Raises:
-        UserError: a sweep or budget is unknown, settings contradict each other, or a run failed.
-    """
+    """Runs a sweep; `UserError` for unknown names, contradictory settings and failed runs."""
     values = flags.FLAGS
     budget, chosen = sweep.budget_of(values.budget), sweep.load(name)
     if values.tasks:

@@ -18,15 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
+from electra_tf.apps.tools.score_text import BLIMP_RESULTS
 from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
-from electra_tf.config.objectives import measures
+from electra_tf.config.objectives import measures, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
-from electra_tf.finetuning.pseudo_likelihood import RESULTS_FILE as BLIMP_RESULTS
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given
-from electra_tf.objectives.registry import build_objective
+from electra_tf.objectives.pretraining import Given
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
@@ -57,17 +56,17 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Returns what messages call it."""
+        """Name in messages."""
         return f"{self.variant.name}, seed {self.seed}"
 
     @property
     def steps(self) -> int:
-        """Returns the steps of the run."""
+        """Training steps."""
         return self.config.training.num_train_steps
 
     @property
     def settings(self) -> str:
-        """Returns what decides the result, as JSON: non-default settings and the records."""
+        """Non-default settings that decide the result, and the records, as JSON."""
         defaults = flatten(override(PretrainingConfig(), {
             "objective.name": self.config.objective.name}))
         own = {name: value for name, value in flatten(self.config).items()
@@ -77,7 +76,7 @@ class Job:
 
     @property
     def directory(self) -> Path:
-        """Returns the directory of its files, shared by sweeps with the same run."""
+        """Directory of its files, shared by sweeps with the same run."""
         digest = hashlib.sha256(self.settings.encode()).hexdigest()[:16]
         return self.home / f"{self.config.objective.name}-seed{self.seed}-{digest}"
 
@@ -117,7 +116,7 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     """Returns the FLOPs of a training step's matrix multiplications, forward and backward."""
     length, size = config.data.max_seq_length, config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
-    objective = build_objective(
+    objective = objective_class(config.objective.name)(
         config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     return objective.flops_per_token(length) * length * config.training.train_batch_size
 
@@ -127,7 +126,6 @@ class Runner:
 
     def __init__(self, sweep: Sweep, budget: Budget, table: Table, *, data_dir: Path,
                  tasks_dir: Path):
-        """Takes what to run, where it reads, and where results go."""
         self._sweep, self._budget, self._table = sweep, budget, table
         self._data_dir, self._tasks_dir = data_dir, tasks_dir
         self._task_settings = json.dumps(dict(sweep.finetuning), sort_keys=True)
@@ -184,8 +182,8 @@ class Runner:
         encoder = job.directory / "pretrained"
         for task in self._missing(job):
             if task == PRETRAINING:
-                seconds = self._call("run_pretraining.py", job.pretraining_flags(
-                    self._data_dir, self._budget), job, task)
+                seconds = self._call([str(ROOT / "run_pretraining.py"), *job.pretraining_flags(
+                    self._data_dir, self._budget)], job, task)
                 found = strict_json.read(encoder / EVALUATION_FILE, dict, most=MOST_RESULT_BYTES)
                 self._add(job, {name: value for name, value in found.items()
                                 if name in measures()}, task, main="loss")
@@ -193,13 +191,17 @@ class Runner:
                 continue
             digest = hashlib.sha256(self._task_settings.encode()).hexdigest()[:8]
             target = job.directory / (f"{task}-{digest}" if self._sweep.finetuning else task)
-            settings = dict(self._sweep.finetuning)
-            if task != "blimp":  # It scores encoders without training.
-                settings = {"training.seed": job.seed} | settings
-            seconds = self._call("run_finetuning.py", [
-                f"--task={task}", f"--data_dir={self._tasks_dir / TASK_FOLDERS[task]}",
-                f"--init_checkpoint={encoder}", f"--model_dir={target}",
-                *(f"--set={name}={value}" for name, value in settings.items())], job, task)
+            data = self._tasks_dir / TASK_FOLDERS[task]
+            if task == "blimp":  # It scores encoders without training.
+                seconds = self._call([
+                    "-m", "electra_tf.apps.tools.score_text", f"--blimp={data}",
+                    f"--model_dir={encoder}", f"--output_dir={target}"], job, task)
+            else:
+                settings = {"training.seed": job.seed} | dict(self._sweep.finetuning)
+                seconds = self._call([
+                    str(ROOT / "run_finetuning.py"), f"--task={task}", f"--data_dir={data}",
+                    f"--init_checkpoint={encoder}", f"--model_dir={target}",
+                    *(f"--set={name}={value}" for name, value in settings.items())], job, task)
             scores = scores_of(task, target)
             main = next(iter(scores))
             self._add(job, scores, task, main, self._task_settings)
@@ -215,7 +217,7 @@ class Runner:
             settings=job.settings, metric=metric, score=score, main=metric == main, task=task,
             task_settings=task_settings) for metric, score in scores.items()])
 
-    def _call(self, program: str, arguments: Sequence[str], job: Job, task: str) -> float:
+    def _call(self, command: Sequence[str], job: Job, task: str) -> float:
         """Runs a program, its output in a file beside its results; returns its seconds."""
         job.directory.mkdir(parents=True, exist_ok=True)
         begun, log = time.monotonic(), job.directory / f"{task}.log"
@@ -224,7 +226,7 @@ class Runner:
                 raise UserError("stopped")
             with open(log, "ab") as out:
                 process = subprocess.Popen(
-                    [sys.executable, str(ROOT / program), *arguments], stdout=out, stderr=out,
+                    [sys.executable, *command], stdout=out, stderr=out,
                     stdin=subprocess.DEVNULL, process_group=0)
             self._running.add(process)
         status = process.wait()

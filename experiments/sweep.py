@@ -30,7 +30,7 @@ TASK_FOLDERS = {
     "chunk": "conll2000", "ner": "conll2003", **dict.fromkeys(_GLUE, "glue"), "squad": "squad",
     "squad2": "squad", "blimp": "blimp",
     **dict.fromkeys(("searchqa", "triviaqa", "newsqa", "naturalqs"), "mrqa")}
-"""Tasks of run_finetuning.py that may judge encoders -> their folder below --tasks_dir."""
+"""Tasks of run_finetuning.py that may score encoders -> their folder below --tasks_dir."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,12 +95,12 @@ class Variant:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What one file holds."""
+    """A comparison, as one file holds it."""
 
     name: str
     title: str
     source: str
-    """Where the comparison comes from: section, table, figure of a paper."""
+    """Section, table or figure of a paper."""
     question: str
     note: str
     tasks: tuple[str, ...]
@@ -115,11 +115,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Sweep:
-    """Reads a sweep: one of `names()`, or a YAML file of the same form.
-
-    Raises:
-        UserError: no such sweep; no variants; an unknown task or key; an empty grid.
-    """
+    """Reads a sweep, one of `names()` or a YAML file of the same form; `UserError` if wrong."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else DIRECTORY / f"{name}.yaml"
     if not path.exists():
         raise UserError(f"there is no sweep {shown(name)}; there are {', '.join(names())}, or name "
@@ -144,7 +140,7 @@ def load(name: str) -> Sweep:
 
 
 def require_known_tasks(tasks: Sequence[str], place: str) -> None:
-    """Raises `UserError` for a task that there isn't."""
+    """Raises `UserError` for an unknown task."""
     for name in tasks:
         require_one_of(TASK_FOLDERS, place, name)
 

@@ -3,9 +3,18 @@
 GPUs are hidden: tests are of the CPU, on every machine.
 """
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 
+import pytest
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # Killed processes leave TensorFlow's generated files.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="electra-tests-")
+    atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["HF_HUB_OFFLINE"] = "1"  # No test reaches another machine.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -37,3 +46,13 @@ def pytest_collection_finish():
     """Exempts the imported libraries, about a million objects, from every garbage collection."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def records(tmp_path_factory):
+    """Tiny records; tests that change them work on copies."""
+    from tests import tiny_records
+
+    directory = tmp_path_factory.mktemp("tiny") / "records"
+    tiny_records.write(directory)
+    return directory

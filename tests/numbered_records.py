@@ -1,4 +1,4 @@
-"""Records whose examples say which they are: of which directory, with which number."""
+"""Records whose examples say which they are."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,17 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from electra_tf.data import manifest
-from electra_tf.data.example import serialize_example
 from electra_tf.data.shards import write_shard
 from tests import tiny_records
+from tests.tiny_records import serialize_example
 
 LENGTH = 32
 WORDS = 35
-"""Digits that a number is written in, and directories."""
+"""Digits that a number is written in."""
 
 
-def write(directory: Path, train: Sequence[int], held_out: int = 0,
-          label: int = 0) -> manifest.Manifest:
+def write(directory: Path, train: Sequence[int], held_out: int = 0) -> manifest.Manifest:
     """Writes full examples of 32 tokens: `train` per shard, numbered from 0, then `held_out`."""
     vocabulary = tiny_records.VOCABULARY
     directory.mkdir(parents=True)
@@ -26,7 +25,7 @@ def write(directory: Path, train: Sequence[int], held_out: int = 0,
             [*(("train", count) for count in train), *([("eval", held_out)] if held_out else [])]):
         shards.append(write_shard(
             directory / f"{split}-{index:05d}.tfrecord", split,
-            [(serialize_example(_ids(number, label), LENGTH, 2), LENGTH)
+            [(serialize_example(_ids(number), LENGTH, 2), LENGTH)
              for number in range(first, first + count)]))
         first += count
     made = manifest.Manifest(
@@ -40,17 +39,13 @@ def write(directory: Path, train: Sequence[int], held_out: int = 0,
     return made
 
 
-def said(ids: np.ndarray) -> list[tuple[int, int, int]]:
-    """Returns label, number and half (0 or 1) of examples, or of halves of 15 tokens of text."""
-    words = ids[:, 1:6] - 5
-    numbers = words[:, 2:] @ [WORDS**2, WORDS, 1]
-    return [(int(label), int(number), int(half)) for (half, label), number
-            in zip(words[:, :2], numbers, strict=True)]
+def said(ids: np.ndarray) -> list[int]:
+    """Returns the number of each example."""
+    return ((ids[:, 1:4] - 5) @ [WORDS**2, WORDS, 1]).tolist()
 
 
-def _ids(number: int, label: int) -> list[int]:
-    """[CLS] half, label, three digits, ten of the same, and all of it again [SEP]."""
+def _ids(number: int) -> list[int]:
+    """[CLS] ten times three digits [SEP]."""
     digits = [number // WORDS**2, number // WORDS % WORDS, number % WORDS]
-    halves = [[half, label, *digits, *[half] * 10] for half in (0, 1)]
     vocabulary = tiny_records.VOCABULARY
-    return [vocabulary.cls_id, *(5 + word for half in halves for word in half), vocabulary.sep_id]
+    return [vocabulary.cls_id, *(5 + digit for digit in digits * 10), vocabulary.sep_id]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given
+from electra_tf.objectives.pretraining import Given
 
 
 def of(*, vocab_size: int, pad: int = 0, cls: int = 2, sep: int = 3, mask: int = 4,

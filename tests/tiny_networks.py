@@ -5,8 +5,11 @@ import dataclasses
 import numpy as np
 
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.weight_table import discriminator, own_generator
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.kind import TaskObjective
+from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenization import UNCASED, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -38,7 +41,15 @@ def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: d
     task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
                     offset=offset)
     return dataclasses.replace(networks, weights=weights, task=task.facts(),
-                               head_settings=settings or {})
+                               task_settings=settings or {})
+
+
+def task_objective(kind: Kind, outputs: int = 0, *, scale: float = 1.0, offset: float = 0.0,
+                   **config) -> TaskObjective:
+    """The objective of a task with so many labels; `config` has fields of `TaskConfig`."""
+    spec = TaskSpec(name=str(kind), kind=kind, labels=tuple(map(str, range(outputs))),
+                    metrics=("accuracy",), scale=scale, offset=offset)
+    return KINDS[kind].objective(spec, TaskConfig(**config))
 
 
 def require_equal_weights(first: Pretrained, second: Pretrained) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from electra_tf.data import manifest
-from electra_tf.data.example import serialize_example
+from electra_tf.data import manifest, records
 from electra_tf.data.shards import write_shard
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -57,6 +56,12 @@ def example_ids(numbers: np.random.Generator, packing: str = "reference") -> lis
     middle = (length - 3) // 2
     return [VOCABULARY.cls_id, *words[:middle], VOCABULARY.sep_id, *words[middle:],
             VOCABULARY.sep_id]
+
+
+def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes: int) -> bytes:
+    """Returns an example of these token ids."""
+    stored = np.asarray(ids, records.id_dtype(token_bytes)).tobytes()
+    return records.serialize_example(stored, first_segment_length, token_bytes)
 
 
 def _shard(path: Path, split: str, count: int, numbers: np.random.Generator,

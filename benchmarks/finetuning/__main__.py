@@ -55,14 +55,13 @@ def encode(data_dir: pathlib.Path, vocab_file: str, count: int) -> tuple[
     from electra_tf.config.finetuning import TaskConfig
     from electra_tf.tasks import glue
     from electra_tf.tasks.kinds.registry import KINDS
-    from electra_tf.tasks.task import TaskSpec
     from electra_tf.text.rows import RowEncoder
     from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.vocabulary import Vocabulary
 
     task, text = glue.TASKS["sst2"], TextSettings(vocabulary=Vocabulary.load(vocab_file))
-    rows = KINDS[task.kind].encode(
-        TaskSpec.of_glue(task), glue.read_split(task, data_dir, "train")[:count],
+    rows = KINDS[task.spec.kind].encode(
+        task.spec, glue.read_split(task, data_dir, "train")[:count],
         RowEncoder(text, 128), TaskConfig()).rows
     return [row.ids.tolist() for row in rows], [int(row.targets["label"]) for row in rows]
 

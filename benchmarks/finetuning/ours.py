@@ -12,8 +12,9 @@ from electra_tf.config.pretraining import pretraining_config
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
+from electra_tf.tasks.glue import TASKS
 from electra_tf.tasks.kinds.texts import ClassificationObjective
-from electra_tf.tasks.recipes import recipe
+from electra_tf.tasks.registry import recipe
 from electra_tf.training.devices import POLICIES, prepare_cpu
 from electra_tf.training.strategies import create_strategy
 
@@ -33,7 +34,7 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
         "runtime.eval_batch_size": batch, "training.train_batch_size": batch,
         "training.num_train_epochs": _ENDLESS, "training.precision": precision})
     strategy = create_strategy(config.runtime)
-    objective = ClassificationObjective(outputs=2)
+    objective = ClassificationObjective(TASKS["sst2"].spec)
     settings = TrialSettings(config=config, objective=objective, strategy=strategy, pad_id=PAD_ID)
     with strategy.scope():
         model = objective.build_model(config.model, seed=1,

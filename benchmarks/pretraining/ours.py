@@ -7,12 +7,12 @@ from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import case_of
 from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
+from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given
-from electra_tf.objectives.registry import build_objective
+from electra_tf.objectives.pretraining import Given
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.training import assembly
 from electra_tf.training.devices import prepare_cpu, use_xla
@@ -40,7 +40,7 @@ def _build(workload: Workload, config: PretrainingConfig,
     """Model, state and loop of a pre-training run."""
     size = config.model.vocab_size
     kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
-    objective = build_objective(
+    objective = objective_class(config.objective.name)(
         config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
     state = assembly.build_state(config, model, strategy)

@@ -2,8 +2,8 @@ r"""Measures answers to texts beside Hugging Face's: latency of one text, throug
 
     python -m benchmarks.serving --data_dir=glue --vocab_file=vocab.txt
 
-ELECTRA-Small with two classes, new weights, as `run_finetuning.py --mode=export` writes it. Prints
-a table per case and writes serving.md and serving.json. About fifteen minutes on two cores; stop
+ELECTRA-Small with two classes, new weights, as `electra-export` writes it. Prints a
+table per case and writes serving.md and serving.json. About fifteen minutes on two cores; stop
 other programs first. benchmarks/README.md describes the method.
 """
 

@@ -15,8 +15,7 @@ from electra_tf.export import conversion, saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.texts import ClassificationObjective
-from electra_tf.tasks.recipes import recipe
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import recipe
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -27,23 +26,23 @@ and no difference between systems would show; with this, probabilities differ by
 
 def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None:
     """Writes a classifier of SST-2's classes: `bfloat16/1`, `float32/1` and `hugging_face`."""
-    spec = TaskSpec.of_glue(glue.TASKS["sst2"])
+    spec = glue.TASKS["sst2"].spec
     config = override(
         recipe(spec.name, pretraining_config(size).model),
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
     # Hugging Face's head has one more layer before the last, too.
-    model = ClassificationObjective(outputs=len(spec.labels), hidden_layer=True).build_model(
+    model = ClassificationObjective(spec, config.task).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
-    model_to_serve = servable.of_task(model, spec, config.task, text, None)
-    for precision in ("bfloat16", "float32"):
-        saved_model.export(
-            model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))
     networks = Pretrained(
         source="new weights", model=config.model, text=text, task=spec.facts(),
-        head_settings={"task.hidden_layer": True},
+        task_settings={"task.hidden_layer": True, "task.max_seq_length": MAX_LENGTH},
         weights={variable.name.split(":")[0]: variable.numpy() for variable in model.variables})
+    for precision in ("bfloat16", "float32"):
+        saved_model.export(
+            servable.of_networks(networks),
+            saved_model.Target.of(str(directory / precision), "1", precision))
     conversion.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 

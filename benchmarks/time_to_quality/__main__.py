@@ -108,10 +108,9 @@ def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig,
     import numpy as np
     import tensorflow as tf
 
-    from electra_tf.data.manifest import Records
     from electra_tf.data.pipeline import evaluation_batches, training_batches
 
-    whole, context = Records.load(records), tf.distribute.InputContext()
+    whole, context = manifests.load_records(records), tf.distribute.InputContext()
     train = training_batches(
         whole, pad_id=pad_id, seed=same.training.seed, window_examples=same.data.shuffle_window,
         global_batch_size=same.training.train_batch_size, first_step=0, last_step=steps,

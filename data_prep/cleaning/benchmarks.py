@@ -109,12 +109,12 @@ def _texts(path: Path) -> Iterable[str] | None:
 
     tasks = {task.directory: task for task in glue.TASKS.values()}
     task, split = tasks.get(path.parent.name), path.name.removesuffix(".tsv")
-    if task and path.suffix == ".tsv" and split in (*task.dev, *dict(task.tests)):
+    if task and path.suffix == ".tsv" and split in (*task.dev, *task.tests):
         return [text for example in glue.read_split(task, path.parent, split)
                 for text in example.texts]
     if path.name.endswith((".jsonl.gz", ".json")) or (
             path.suffix == ".jsonl" and "header" in next(iter(tables.read_rows(path))).values):
-        return [one.question for one in read_questions(path, labelled=False).examples]
+        return [one.question for one in read_questions(path, labelled=False)]
     if path.suffix in (".tsv", ".csv", ".jsonl"):
         return [text for row in tables.read_rows(path) for text in _cells(row.values)]
     if path.suffix == ".txt" and path.stem in _TAGGED:

@@ -115,7 +115,7 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
     for pattern in patterns:
         matches = storage.matching(pattern)
         if names and storage.path(pattern).is_dir():
-            below = "" if storage.is_remote(pattern) else "**/"
+            below = "" if isinstance(storage.path(pattern), storage.RemotePath) else "**/"
             matches = [path for name in names.split()
                        for path in storage.matching(f"{pattern.rstrip('/')}/{below}{name}")]
         if not matches:

@@ -13,9 +13,9 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
+from electra_tf.config.objectives import objective_class
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder
@@ -167,16 +167,12 @@ def load(name: str | os.PathLike[str]) -> Electra:
         name: The directory of a run, a directory in Hugging Face's format, a TensorFlow 1
             checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
             `owner/name` or `hf://owner/name@revision`.
-
-    Example:
-        >>> import electra_tf
-        >>> electra = electra_tf.load("google/electra-small-discriminator")
     """
     return Electra(formats.read(storage.path(name)))
 
 
 def string(value: Any, what: str = "text") -> str:
-    """Returns a text; bytes are UTF-8, as in tensors. Raises UserError for other values."""
+    """Returns a text; bytes are UTF-8, as in tensors. Other values are a `UserError`."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if not isinstance(value, str):
@@ -185,7 +181,7 @@ def string(value: Any, what: str = "text") -> str:
 
 
 def listed(values: Any, what: str = "texts") -> list[Any]:
-    """Returns the elements of a list, an array or a tensor; UserError for one string."""
+    """Returns the elements of a list, an array or a tensor; one string is a `UserError`."""
     if isinstance(values, tf.Tensor | np.ndarray):
         values = np.asarray(values).tolist()
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):

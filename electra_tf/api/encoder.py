@@ -8,8 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.electra import electra_encoder
-from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.encoder import Encoder, electra_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError

@@ -17,7 +17,6 @@ from electra_tf.pretraining.results import saved_scores
 from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.recipes import recipe
 
 PathName = str | os.PathLike[str]
 
@@ -58,11 +57,7 @@ class TaskModel:
 
 
 def load_task(directory: PathName) -> TaskModel:
-    """Returns the fine-tuned model of a run's directory.
-
-    Example:
-        >>> classifier = electra_tf.load_task("runs/sst2")
-    """
+    """Returns the fine-tuned model of a run's directory."""
     return TaskModel(setup.prepare_trained(storage.path(directory), {}))
 
 
@@ -83,11 +78,10 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
     if not isinstance(config, PretrainingConfig):
         raise UserError("config must be a PretrainingConfig, such as "
                         f"electra_tf.pretraining_config('small'). Received: {shown(config)}")
-    directory = storage.path(model_dir)
     initial = None if init_checkpoint is None else formats.read(storage.path(init_checkpoint))
-    for run in stages(config, str(data_dir), directory, None, initial):
+    for run in stages(config, str(data_dir), storage.path(model_dir), initial=initial):
         training_run.train(run)
-    return saved_scores(directory)
+    return saved_scores(run.model_dir)
 
 
 def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
@@ -112,10 +106,11 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
     """
     initial = formats.read(storage.path(init_checkpoint), generator=False)
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    train_file, dev_file = (None if one is None else storage.path(one) for one in (train, dev))
-    files = Files(texts=texts, label=label_column, train=train_file, dev=dev_file)
-    loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), files,
-                           from_tfds=data_dir is None and train is None)
-    run = setup.prepare(config or recipe(task, initial.model), loaded.spec, initial.text,
+    train_files, dev_files = (() if one is None else [storage.path(one)] for one in (train, dev))
+    loaded = registry.load(
+        task, None if data_dir is None else storage.path(data_dir),
+        Files(texts=texts, label=label_column, train=train_files, dev=dev_files),
+        from_tfds=data_dir is None and train is None)
+    run = setup.prepare(config or registry.recipe(task, initial.model), loaded.spec, initial.text,
                         storage.path(model_dir))
     return trials.train(run, loaded, initial)

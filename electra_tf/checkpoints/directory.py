@@ -69,7 +69,7 @@ def newest(directory: Path) -> int | None:
         fault = _fault(directory, step)
         if fault is None:
             if broken:
-                _print_once(f"note: {directory}: {listed(broken)}; the newest whole checkpoint is "
+                _print_once(f"note: {directory}: {_listed(broken)}; the newest whole checkpoint is "
                             f"that of step {step:,}, and work goes on from there.")
             return step
         broken.append(f"ckpt-{step} {fault}")
@@ -89,7 +89,7 @@ def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
     """Returns the error of a run that was trained and can't go on, with the ways out."""
     return UserError(
         f"{directory} holds no whole checkpoint of this run, which was trained before: "
-        f"{listed(broken) or 'none is left'}. Put one back from a copy; or begin again with "
+        f"{_listed(broken) or 'none is left'}. Put one back from a copy; or begin again with "
         "--restart, or in a new --model_dir.")
 
 
@@ -115,7 +115,7 @@ def remove(directory: Path, doomed: Collection[int]) -> None:
         remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Returns the first names, and the number of the others."""
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

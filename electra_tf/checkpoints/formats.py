@@ -28,10 +28,7 @@ def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
     `path` is of a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
     Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `generator=False` neither
     downloads nor reads a generator of the Hub. The other arguments are those of `google.read`.
-
-    Raises:
-        UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
-            left over, or no finite numbers; heads that can't be known.
+    Refuses a damaged checkpoint, missing or unknown weights, and values that aren't finite.
     """
     if hub.is_name(path):
         directory, beside = hub.fetch(path, generator=generator)

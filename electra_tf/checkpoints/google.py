@@ -1,31 +1,70 @@
-"""TensorFlow checkpoints of others: Google's ELECTRA code, whose names are ours, and Model Garden.
+"""TensorFlow checkpoints of Google: of its ELECTRA code, whose names are ours, and of Model Garden.
 
-Google's don't say how many attention heads a network has. `bert_config.json` beside one may, in
+ELECTRA's don't say how many attention heads a network has. `bert_config.json` beside one may, in
 BERT's form: we write it, and others have.
+
+Model Garden's hold objects; reading and writing them needs the names of attributes alone:
+
+    model      ElectraPretrainer: discriminator_network, discriminator_projection,
+               discriminator_head, and generator_network and masked_lm if there is a generator
+    encoder    its discriminator_network: BertEncoder or BertEncoderV2
 """
 
 import dataclasses
 import os
-from typing import Annotated
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
 
+import numpy as np
 import tensorflow as tf
 from annotated_types import Ge
 
-from electra_tf.checkpoints import model_garden
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import GRAPH, SLOTS, Weights, reading, require_networks
-from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.checkpoints.weights import (
+    GRAPH,
+    SLOTS,
+    Weights,
+    objects,
+    reading,
+    require_networks,
+    with_generator,
+)
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.modeling.weight_table import Shapes, binary_head, vocabulary_head, whole_encoder
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import Normalization, TextSettings
 
-PREFIX = "model.ckpt"
+PREFIX, GARDEN_PREFIX = "model.ckpt", "electra"
 CONFIG_FILE, HEADS = "bert_config.json", "num_attention_heads"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 """(Hidden size, layers) of the published models -> attention heads, which no weight tells."""
 _QUERY = "encoder/layer_0/attention/self/query/bias"
+_ENCODER, _GENERATOR = "discriminator_network", "generator_network"
+_PLACES = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
+"""Names of the discriminator in checkpoints; trainers write "model" and "encoder"."""
+_RENAMED = (
+    ("^discriminator_predictions/dense_1/", "discriminator_head/"),
+    ("^discriminator_predictions/dense/", "discriminator_projection/"),
+    ("^generator_predictions/dense/", "masked_lm/dense/"),
+    ("^generator_predictions/LayerNorm/", "masked_lm/layer_norm/"),
+    ("^generator_predictions/output_bias", "masked_lm/bias"),
+    ("^electra/", f"{_ENCODER}/"), ("^generator/", f"{_GENERATOR}/"),
+    ("embeddings/word_embeddings", "_embedding_layer/embeddings"),
+    ("embeddings/position_embeddings", "_position_embedding_layer/embeddings"),
+    ("embeddings/token_type_embeddings", "_type_embedding_layer/embeddings"),
+    ("embeddings/LayerNorm/", "_embedding_norm_layer/"),
+    ("embeddings_project/", "_embedding_projection/"),
+    (r"encoder/layer_(\d+)/", r"_transformer_layers/\1/"),
+    ("attention/self/(query|key|value)/", r"_attention_layer/_\1_dense/"),
+    ("attention/output/dense/", "_attention_layer/_output_dense/"),
+    ("attention/output/LayerNorm/", "_attention_layer_norm/"),
+    ("/intermediate/dense/", "/_intermediate_dense/"), ("/output/dense/", "/_output_dense/"),
+    ("/output/LayerNorm/", "/_output_layer_norm/"))
+"""Parts of our names, and their attributes; applied in this order."""
 
 
 def find(path: Path) -> str | None:
@@ -41,23 +80,17 @@ def find(path: Path) -> str | None:
 
 def read(prefix: str, vocab_file: Path | None = None,
          normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
-    """Returns the networks of a checkpoint, without Adam's slots and other heads.
+    """Returns the networks of a checkpoint, without Adam's slots.
 
-    Args:
-        prefix: of the checkpoint's files.
-        vocab_file: `vocab.txt` beside the checkpoint if None.
-        normalization: of text; that of the manifest beside the vocabulary if None, or uncased.
-        num_heads: of Google's discriminator; if None it is that of `bert_config.json` beside the
-            checkpoint, or the published model's of this size.
-
-    Raises:
-        UserError: a damaged checkpoint, not exactly ELECTRA's weights, or unknown heads.
+    `vocab_file` is `vocab.txt` beside the checkpoint if None; `normalization` is the vocabulary's
+    manifest's, or uncased; `num_heads` is that of `bert_config.json` beside the checkpoint, or the
+    published model's of this size. Refuses weights that aren't exactly ELECTRA's.
     """
     directory = storage.path(prefix).parent
     text = TextSettings.load(vocab_file or directory / VOCABULARY_FILE, normalization)
     with reading(prefix) as reader:
         if reader.has_tensor(GRAPH):
-            model, weights = model_garden.read(reader, prefix)
+            model, weights = _read_garden(reader, prefix)
         else:
             weights = {name: reader.get_tensor(name)
                        for name in reader.get_variable_to_shape_map()
@@ -73,8 +106,7 @@ def read(prefix: str, vocab_file: Path | None = None,
 def model_of_weights(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of networks from their weights, with or without a generator.
 
-    `num_heads` is the encoder's; a published model's is known by its size. Raises `UserError` for
-    no encoder, sizes that don't go together, or unknown heads.
+    Refuses weights without an encoder, and sizes of no published model without `num_heads`.
     """
     def shape(name: str) -> tuple[int, ...]:
         found = weights[name].shape if name in weights else ()
@@ -117,7 +149,6 @@ def model_of_weights(weights: Weights, source: str, num_heads: int | None = None
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Config:
     __pydantic_config__ = strict_json.OPEN
-
     num_attention_heads: Annotated[int, Ge(1)]
 
 
@@ -128,3 +159,78 @@ def _heads_beside(directory: Path) -> int | None:
     return strict_json.read(path, _Config, most=MIB, fix=(
         f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."
     )).num_attention_heads
+
+
+def garden_path(name: str) -> str:
+    """Returns the attributes that lead from an ElectraPretrainer to a weight.
+
+    >>> garden_path("generator/encoder/layer_3/output/dense/kernel")
+    'generator_network/_transformer_layers/3/_output_dense/kernel'
+    """
+    for ours, theirs in _RENAMED:
+        name = re.sub(ours, theirs, name)
+    return name
+
+
+def _read_garden(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of the networks, and their weights by our names."""
+    found = _Objects(reader, source)
+    place = next((place for place in _PLACES if found.node(f"{place}/_transformer_layers")), "")
+    if not place:
+        raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
+    above = "model/" if place == _PLACES[0] else ""
+    sizes, weights = found.network(above, place, "discriminator_predictions", binary_head)
+    if not found.node(above + _GENERATOR):
+        return ModelConfig(**sizes), weights
+    own_sizes, own = found.network(
+        above, above + _GENERATOR, "generator_predictions", vocabulary_head)
+    model, theirs = with_generator(sizes, own_sizes, own, weights, source)
+    return model, weights | theirs
+
+
+class _Objects:
+    """The objects of a checkpoint, by the paths of attributes that lead to them."""
+
+    def __init__(self, reader: Any, source: str):
+        self._reader, self._source, self._nodes = reader, source, objects(reader)
+
+    def network(self, above: str, place: str, head: str,
+                shapes: Callable[[str, EncoderConfig], Shapes]) -> tuple[dict[str, int], Weights]:
+        """Returns the sizes of the encoder at `place`, and its weights as "electra/...".
+
+        The weights of its head come by our names too; they are attributes of `above`.
+        """
+        layers = f"{place}/_transformer_layers"
+        hidden, heads, _ = self._value(f"{layers}/0/_attention_layer/_query_dense/kernel").shape
+        vocab_size, embedding_size = self._value(f"{place}/_embedding_layer/embeddings").shape
+        sizes = {
+            "vocab_size": vocab_size, "embedding_size": embedding_size, "hidden_size": hidden,
+            "num_heads": heads, "num_layers": sum(
+                child.local_name.isdigit() for child in self.node(layers).children),
+            "intermediate_size": self._value(f"{layers}/0/_intermediate_dense/kernel").shape[1]}
+        for name, layer in (("max_position_embeddings", "position"), ("type_vocab_size", "type")):
+            sizes[name] = len(self._value(f"{place}/_{layer}_embedding_layer/embeddings"))
+        config = ModelConfig(**sizes).discriminator
+        weights = {}
+        for name, shape in (whole_encoder(config) | shapes(head, config)).items():
+            path = garden_path(name)
+            path = (path.replace(_ENCODER, place, 1) if name.startswith("electra/")
+                    else above + path)
+            weights[name] = self._value(path).reshape(shape)  # Heads have a dimension there.
+        return sizes, weights
+
+    def node(self, path: str) -> Any:
+        """Returns the object at a path of attributes; None if there is none."""
+        node = self._nodes[0]
+        for part in path.split("/"):
+            ids = [child.node_id for child in node.children if child.local_name == part]
+            if not ids:
+                return None
+            node = self._nodes[ids[0]]
+        return node
+
+    def _value(self, path: str) -> np.ndarray:
+        node = self.node(path)
+        if node is None or not node.attributes:
+            raise UserError(f"{self._source} lacks {path}: it is no ELECTRA checkpoint.")
+        return self._reader.get_tensor(node.attributes[0].checkpoint_key)

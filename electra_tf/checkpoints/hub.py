@@ -10,11 +10,12 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from electra_tf.checkpoints.hugging_face import GENERATOR, KERAS_FILE, PICKLED_FILE, WEIGHTS_FILE
-from electra_tf.checkpoints.hugging_face_files import (
+from electra_tf.checkpoints.hugging_face import (
     CONFIG_FILE,
+    GENERATOR,
     TOKENIZER_FILE,
     TOKENIZER_SETTINGS_FILE,
+    WEIGHTS_FILES,
     read_config,
 )
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
@@ -37,9 +38,9 @@ def is_name(path: Path) -> bool:
 
 
 def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | None]:
-    """Returns the local directories of a model and of a generator with a name of its own, or None.
+    """Returns the local directories of a model and of its generator, if that has its own name.
 
-    Raises `UserError` if there is no such model or revision, no access or no connection.
+    Refuses a model or revision that does not exist, and reports access and connection errors.
     """
     match = _NAME.fullmatch(str(path))
     if match is None:
@@ -71,11 +72,8 @@ def _fetch(model: str, revision: str | None, generator_within: bool = False) -> 
         directory = download()
         if not (directory / CONFIG_FILE).exists():
             raise UserError(f"{model} holds no {CONFIG_FILE}; it is no model of transformers.")
-        try:
-            read_config(directory)
-        except UserError as error:
-            raise UserError(f"{model}: {error}") from error
-        for name in (WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE):
+        read_config(directory)
+        for name in WEIGHTS_FILES:
             if (download(name) / name).exists():
                 break
         return directory

@@ -1,22 +1,25 @@
 """Reads Hugging Face's directories: config.json, weights, vocab.txt, tokenizer_config.json.
 
 It keeps the two networks apart, each with a copy of the embeddings: a pair is a directory with
-`discriminator/` and `generator/`. A fine-tuned model is a directory by itself. Of its files of
-weights, all with PyTorch's names and [out, in] kernels, the first that is there is read.
+`discriminator/` and `generator/`. A fine-tuned model is a directory by itself. The weights, with
+PyTorch's names and [out, in] kernels, are in the first of `WEIGHTS_FILES` that is there. The
+vocabulary is in vocab.txt, or in tokenizer.json if transformers 5 wrote the directory.
 """
 
+import dataclasses
 import io
 import re
 import shlex
 from pickle import UnpicklingError
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Interval
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from electra_tf.checkpoints import hugging_face_files as files
-from electra_tf.checkpoints.hugging_face_files import CONFIG_FILE, Config
-from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import (
     Weights,
     require_exactly,
@@ -30,15 +33,32 @@ from electra_tf.modeling.weight_table import (
     vocabulary_head,
     whole_encoder,
 )
+from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path, cannot_read, read_bytes
+from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
+from electra_tf.text.tokenization import Normalization
+from electra_tf.text.vocabulary import CONTINUATION, UNK, Vocabulary
 
-WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = "model.safetensors", "tf_model.h5", "pytorch_model.bin"
+CONFIG_FILE = "config.json"
+TOKENIZER_SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
+WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = WEIGHTS_FILES = (
+    "model.safetensors", "tf_model.h5", "pytorch_model.bin")
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
 FINETUNED = ("ElectraForSequenceClassification", "ElectraForTokenClassification",
              "ElectraForQuestionAnswering")
 """Classes of fine-tuned models whose heads `export/hugging_face.py` converts."""
+SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
+         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
+         "max_position_embeddings": "max_position_embeddings",
+         "type_vocab_size": "type_vocab_size"}
+"""Our setting -> theirs; whole numbers."""
+OTHERS = {"hidden_dropout": "hidden_dropout_prob",
+          "attention_dropout": "attention_probs_dropout_prob",
+          "initializer_range": "initializer_range"}
+"""Likewise, of numbers that matter in training alone."""
+FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":
                 "discriminator_predictions.dense_prediction.weight",
@@ -47,10 +67,51 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
 _IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weight"})
 """A buffer of old releases, and the tied table, where it is written twice."""
 _MOST_WEIGHTS = 16 << 30  # Bytes, read into memory; ELECTRA-Large's has 1.3 GB.
+_MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
+_MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    """The entries of config.json that are read."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    model_type: Literal["electra"] = "electra"
+    hidden_act: Literal["gelu"] = "gelu"
+    layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
+    position_embedding_type: Literal["absolute"] = "absolute"
+    is_decoder: Literal[False] = False
+    add_cross_attention: Literal[False] = False
+    vocab_size: int
+    embedding_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    hidden_dropout_prob: float
+    attention_probs_dropout_prob: float
+    initializer_range: float = ModelConfig.initializer_range
+    architectures: tuple[str, ...] | None = None
+    id2label: dict[str, str] | None = None
+    label2id: dict[str, int] | None = None
+    problem_type: str | None = None
+    finetuning_task: str | None = None
+
+    @property
+    def architecture(self) -> str:
+        """Name of the network's class; empty if the file doesn't say."""
+        return ", ".join(self.architectures or ())
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the encoder's settings by our names."""
+        return {ours: getattr(self, theirs) for ours, theirs in (SIZES | OTHERS).items()}
 
 
 def is_directory_of(path: Path) -> bool:
-    """Tells whether a directory holds a network, or a pair of them, in this format."""
+    """Tells whether a directory holds one or two networks in this format."""
     return (path / CONFIG_FILE).exists() or (path / DISCRIMINATOR / CONFIG_FILE).exists()
 
 
@@ -58,32 +119,29 @@ def read(path: Path, beside: Path | None = None, *, generator: bool = True) -> P
     """Returns the networks of a directory: a pair, or a discriminator, with generator/ or alone.
 
     `beside` is the directory of a generator that is elsewhere; `generator=False` leaves it unread.
-
-    Raises:
-        UserError: a file is missing or damaged, another architecture, or not exactly ELECTRA's
-            weights; two networks that don't share what ours have to share.
+    Refuses damaged files, another architecture, and two networks that share too little.
     """
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
-    config, model = files.read_config(directory)
+    config, model = read_config(directory)
     if config.architecture in FINETUNED:
         return _read_finetuned(directory, config, model)
     _require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
-    text = files.read_text(directory, config)
+    text = read_text(directory, config)
     weights = _by_our_names(
         read_weights(directory), discriminator(model.discriminator).weights, directory)
     place = beside or path / GENERATOR
     if generator and (place / CONFIG_FILE).exists():
-        own, own_model = files.read_config(place)
+        own, own_model = read_config(place)
         _require_architecture(own, place, ARCHITECTURES[GENERATOR])
         alone = own_model.discriminator
         found = _by_our_names(read_weights(place), whole_encoder(alone) | vocabulary_head(
             "generator_predictions", alone), place)
         model, theirs = with_generator(
-            config.settings(), {name: getattr(alone, name) for name in files.SIZES}, found,
+            config.settings(), {name: getattr(alone, name) for name in SIZES}, found,
             weights, str(place))
         weights |= theirs
-        if files.read_text(place, own) != text:
+        if read_text(place, own) != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
                             "does (vocabulary, lower case or accents); they are no pair.")
     require_networks(weights, model, str(path))
@@ -105,7 +163,7 @@ def _read_finetuned(directory: Path, config: Config, model: ModelConfig) -> Pret
         {name: value for name, value in found.items() if name not in head},
         whole_encoder(model.discriminator), directory)
     return Pretrained(source=str(directory), model=model, weights=weights,
-                      text=files.read_text(directory, config), their_head=(config, head))
+                      text=read_text(directory, config), their_head=(config, head))
 
 
 def theirs_of(name: str) -> str:
@@ -136,24 +194,19 @@ def _by_our_names(found: Weights, shapes: Shapes, directory: Path) -> dict[str, 
 
 
 def _weights_file(directory: Path) -> Path:
-    for name in (WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE):
+    for name in WEIGHTS_FILES:
         if (directory / name).exists():
             return directory / name
-    raise UserError(f"{directory} holds no {WEIGHTS_FILE}, {KERAS_FILE} or {PICKLED_FILE}; write "
-                    "weights with model.save_pretrained(..., max_shard_size='100GB').")
+    raise UserError(f"{directory} holds none of {', '.join(WEIGHTS_FILES)}; write weights with "
+                    "model.save_pretrained(..., max_shard_size='100GB').")
 
 
 def read_weights(directory: Path) -> dict[str, np.ndarray]:
-    """Returns arrays by PyTorch's names.
-
-    Refuses damaged weights, others than float32, float64 and float16, and pickled ones if PyTorch
-    is not installed.
-    """
+    """Returns float32, float64 or float16 arrays by PyTorch's names; refuses damaged files."""
     path = _weights_file(directory)
-    reader = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,
-              PICKLED_FILE: _read_pickled}[path.name]
     try:
-        weights = reader(path)
+        weights = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,
+                   PICKLED_FILE: _read_pickled}[path.name](path)
     except OSError as error:
         raise cannot_read(path, error) from error
     for name, value in weights.items():
@@ -218,3 +271,81 @@ def _read_pickled(path: Path) -> dict[str, np.ndarray]:
     except (UnpicklingError, RuntimeError, EOFError, KeyError, ValueError,
             AttributeError) as error:
         raise UserError(f"{path} is damaged, or not a table of weights: {error}.") from error
+
+
+def read_config(directory: Path) -> tuple[Config, ModelConfig]:
+    """Returns what config.json says of a network; `UserError` if it isn't ELECTRA's."""
+    path = directory / CONFIG_FILE
+    config = strict_json.read(path, Config, most=_MOST_CONFIG)
+    try:
+        return config, ModelConfig(**config.settings())
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def read_text(directory: Path, config: Config) -> TextSettings:
+    """Returns how a directory's network reads text; refuses another network's vocabulary."""
+    path, settings = directory / TOKENIZER_SETTINGS_FILE, _TokenizerSettings()
+    if path.exists():
+        settings = strict_json.read(path, _TokenizerSettings, most=MIB)
+    normalization = Normalization.of(settings.do_lower_case, settings.strip_accents)
+    if not normalization.strip_accents and (directory / TOKENIZER_FILE).exists():
+        normalization = dataclasses.replace(normalization, nfc=_read_tokenizer(directory).composes)
+    vocabulary = _read_vocabulary(directory)
+    if vocabulary.size != config.vocab_size:
+        raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but vocab_size of "
+                        f"{directory / CONFIG_FILE} is {config.vocab_size}; the vocabulary is "
+                        "another network's.")
+    return TextSettings(vocabulary=vocabulary, normalization=normalization)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _TokenizerSettings:
+    """The entries of tokenizer_config.json that are read; None is transformers' default."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
+    tokenize_chinese_chars: Literal[True] | None = None
+    do_basic_tokenize: Literal[True] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _WordPiece:
+    __pydantic_config__ = strict_json.OPEN
+
+    type: Literal["WordPiece"]
+    continuing_subword_prefix: Literal[CONTINUATION]
+    vocab: dict[str, int]
+    unk_token: Literal[UNK] = UNK
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Tokenizer:
+    """The entries of tokenizer.json that are read."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    model: _WordPiece
+    normalizer: Any = None
+
+    @property
+    def composes(self) -> bool:
+        """Whether a step of the normalizer, which can be nested, is NFC; no other file tells."""
+        return "'type': 'NFC'" in str(self.normalizer)
+
+
+def _read_tokenizer(directory: Path) -> _Tokenizer:
+    return strict_json.read(directory / TOKENIZER_FILE, _Tokenizer, most=_MOST_TOKENIZER)
+
+
+def _read_vocabulary(directory: Path) -> Vocabulary:
+    path = directory / TOKENIZER_FILE
+    if (directory / VOCABULARY_FILE).exists() or not path.exists():
+        return Vocabulary.load(directory / VOCABULARY_FILE)
+    ids = _read_tokenizer(directory).model.vocab
+    tokens = sorted(ids, key=ids.__getitem__)
+    if [ids[token] for token in tokens] != list(range(len(tokens))):
+        raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")
+    return Vocabulary(tuple(tokens), source=str(path))

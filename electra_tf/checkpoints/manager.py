@@ -1,9 +1,7 @@
 """When checkpoints are written, which are kept, and strict restoring."""
 
-import contextlib
 import re
 import tempfile
-from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -72,8 +70,12 @@ class CheckpointManager:
         step = checkpoints.newest(self._restore_from)
         if step is None:
             return None
-        with _one_line_errors(path := checkpoints.prefix(self._restore_from, step)):
+        path = checkpoints.prefix(self._restore_from, step)
+        try:
             self.checkpoint.restore(path).assert_consumed()
+        except (AssertionError, ValueError, tf.errors.OpError) as error:
+            raise UserError(f"the checkpoint {path} doesn't fit this run: {reason(error)}"
+                            ) from error
         self._newest = step
         return path
 
@@ -84,25 +86,6 @@ class CheckpointManager:
             checkpoints.remove(self.directory, {
                 step for step in checkpoints.steps(self.directory)
                 if step < self._newest and step not in kept[:self._keep]})
-
-
-def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> None:
-    """Restores weights and step of the newest whole checkpoint, without the optimizer's slots."""
-    newest = checkpoints.newest(directory)
-    if newest is None:
-        raise UserError(f"{directory} holds no checkpoint yet; train first (--mode=train) or name "
-                        "the --model_dir of a run that has one.")
-    with _one_line_errors(path := checkpoints.prefix(directory, newest)):
-        status = tf.train.Checkpoint(model=model, step=step).restore(path)
-        status.assert_existing_objects_matched().expect_partial()
-
-
-@contextlib.contextmanager
-def _one_line_errors(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (AssertionError, ValueError, tf.errors.OpError) as error:
-        raise UserError(f"the checkpoint {path} doesn't fit this run: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:

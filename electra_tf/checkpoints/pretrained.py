@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.checkpoints.run_directory import TASK, VOCABULARY_FILE, Identity, read_identity
-from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights
+from electra_tf.checkpoints.weights import ENCODER, Weights, read_checkpoint
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -14,28 +14,25 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
-_HEAD_SETTINGS = ("task.hidden_layer", "task.ends_given_starts", "task.answerability")
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pretrained:
     """A pre-trained encoder and the other parts of its checkpoint."""
 
     source: str
-    """Human-readable origin."""
+    """Path or name, for messages."""
     model: ModelConfig
     text: TextSettings
     weights: Weights
-    """By full name."""
     objective: str = "electra"
     """Name of the objective of pre-training; converted checkpoints are ELECTRA's."""
     task: Mapping[str, Any] | None = None
     """Facts of the task that it was fine-tuned for, as settings.json holds them; else None."""
-    head_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Settings of fine-tuning, by name, that decide the form of the head."""
+    task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Settings of fine-tuning, by name: a run's section `task`, or those that form the head."""
     their_head: tuple[Any, Weights] | None = None
-    """Head of a fine-tuned Hugging Face model, by their names, which `export/conversion.py`
-    converts; and before it the `hugging_face_files.Config`. `weights` are the encoder's alone."""
+    """`hugging_face.Config` of a fine-tuned model, and its head, which `export/conversion.py`
+    converts; `weights` are the encoder's alone."""
 
     @property
     def encoder_weights(self) -> Weights:
@@ -48,14 +45,12 @@ def read_run(model_dir: Path) -> Pretrained:
     saved = read_identity(model_dir)
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
-    found = Pretrained(
-        source=f"{model_dir}, step {read_step(model_dir):,}", model=model,
+    weights, step = read_checkpoint(model_dir)
+    return Pretrained(
+        source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
-        text=text_settings(model_dir), weights=read_weights(model_dir), task=task_facts(saved),
-        head_settings={name: saved[name] for name in _HEAD_SETTINGS if name in saved})
-    if not found.encoder_weights:
-        raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
-    return found
+        text=text_settings(model_dir), task=task_facts(saved),
+        task_settings={name: saved[name] for name in saved if name.startswith("task.")})
 
 
 def task_facts(saved: Identity) -> dict[str, Any] | None:

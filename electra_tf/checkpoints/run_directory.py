@@ -17,9 +17,10 @@ from annotated_types import Ge
 from electra_tf.checkpoints import directory
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform import lock, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
-from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.platform.errors import UserError, one_line
+from electra_tf.platform.settings import require
 from electra_tf.platform.storage import MIB, Path, remove_tree
 from electra_tf.text import tokenization
 from electra_tf.text.tokenization import Normalization
@@ -29,15 +30,13 @@ VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
 RESULTS_FILE = "results.json"
 MOST_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
-CHECKPOINT_KEY = "checkpoint"
-"""Of results.json: the number of the checkpoint that its best scores are of."""
 METRICS_FILE = "metrics.jsonl"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
-            RESULTS_FILE, "predictions", "submission", "learning_curve.png", "blimp_results.json",
-            VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
+            RESULTS_FILE, "predictions", "submission", "learning_curve.png", VOCABULARY_FILE,
+            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
 _MOST_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
@@ -51,16 +50,12 @@ Identity = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Facts(Normalization):
-    """Facts in settings.json beside the settings and those of a task."""
+    """Facts in settings.json whose types matter; others are compared alone."""
 
     __pydantic_config__ = strict_json.OPEN
 
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
-    dataset: str = ""
-    data: str = ""
-    vocabulary: str = ""
-    initial: str | None = None
     finished_at: tuple[int, ...] = ()
 
 
@@ -77,14 +72,11 @@ def settings_of(saved: Identity) -> dict[str, Any]:
 
 
 def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
-    """Makes the directory belong to the run of an `identity`, or checks that it already does.
+    """Makes the directory belong to the run of an `identity`, or refuses that of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
     then has its number of steps last in `FINISHED`. `of_the_start` names a section of settings that
     decide nothing once a checkpoint is there; returns those that changed, in words.
-
-    Raises:
-        UserError: it belongs to a run with other settings (all are named), or isn't writable.
     """
     if _PATTERN.search(str(model_dir)):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
@@ -104,7 +96,7 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     refuse_differences(model_dir, saved | settled | extended | begun, wanted)
     if extended:
         _write_identity(model_dir, saved | extended)
-    return _differences(saved, settled)
+    return _differences(saved, settled, settled)
 
 
 def _write_identity(model_dir: Path, identity: Identity) -> None:
@@ -153,38 +145,24 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
         f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
         "another directory."))
     strict_json.read(path, _Facts, most=_MOST_SETTING_BYTES, fix=fix)
-    try:
-        problem = _problem(saved, known)
-    except UserError as error:
-        problem = str(error).rstrip(".")
-    if problem:
-        raise UserError(f"{path} is damaged: {problem}; {fix}")
-    return saved
-
-
-def _problem(saved: Identity, known: Any) -> str:
-    settings, facts = settings_of(saved), {field.name for field in dataclasses.fields(_Facts)}
-    for name in sorted(saved.keys() - facts):
-        if name.startswith("runtime.") or not ("." in name or name.startswith(TASK)):
-            return f"{shown(name)} is unknown"
+    settings = settings_of(saved)
     if known is None and any(name.startswith(TASK) for name in saved):
-        settings = {name: settings[name] for name in settings if name.startswith("model.")}
-    found = flatten(override(known or PretrainingConfig(), settings))
-    for name, value in settings.items():
-        # No type is converted into another; 1 and 1.0 are both numbers of JSON.
-        if value != found[name] or isinstance(value, bool) != isinstance(found[name], bool):
-            return f"{name} can't be {shown(value)}"
-    sections = {"model", *(name.partition(".")[0] for name in settings)}
-    gaps = [name for name in found if name.partition(".")[0] in sections
-            and name not in settings and name != "training.num_trials"]  # Trials can be added.
-    return f"{gaps[0]!r} is missing" if gaps else ""
+        settings = {name: value for name, value in settings.items() if name.startswith("model.")}
+    try:
+        found = flatten(override(known or PretrainingConfig(), settings))
+        for name, value in settings.items():
+            # No type is converted into another; 1 and 1.0 are both numbers of JSON.
+            same = value == found[name] and isinstance(value, bool) == isinstance(found[name], bool)
+            require(same, name, f"of type {type(found[name]).__name__}", value)
+    except UserError as error:
+        raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
+    return saved
 
 
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
-    `given` are the names of settings, or of whole sections, that the command line sets itself;
-    refuses other values of these than the run's.
+    `given` are settings, or whole sections, that must have the run's values.
     """
     saved = read_identity(model_dir)
     asked = {name: value for name, value in flatten(config).items()
@@ -204,14 +182,12 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
                         "--model_dir.")
 
 
-def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None = None
-                 ) -> list[str]:
+def _differences(saved: Identity, wanted: Identity, names: Iterable[str]) -> list[str]:
     """Returns every setting whose value isn't the saved one, in words."""
     none = "no such setting"
     return [f"{name}: {_shown(name, saved.get(name, none))} then, "
             f"{_shown(name, wanted.get(name, none))} now"
-            for name in sorted(wanted if names is None else names)
-            if saved.get(name) != wanted.get(name)]
+            for name in sorted(names) if saved.get(name) != wanted.get(name)]
 
 
 @contextlib.contextmanager
@@ -220,7 +196,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
 
     Removes what a process left that was killed while it saved a checkpoint.
     """
-    with atomic_file.only_process(
+    with lock.only_process(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
         for left in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):
@@ -229,6 +205,6 @@ def only_process(model_dir: Path) -> Iterator[None]:
 
 
 def _shown(name: str, value: Any) -> str:
-    """Returns a value in one line: settings in full, of checksums the beginning."""
+    """Returns a value in one line; a checksum without its end."""
     text = one_line(str(value))
     return f"{text[:12]}..." if len(text) > 24 and "." not in name else text

@@ -6,7 +6,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,39 +32,34 @@ _WORDS = f"{ENCODER}embeddings/word_embeddings"
 
 
 def read_weights(model_dir: Path) -> Weights:
-    """Returns the weights of the checkpoint in use of a run, without the optimizer's slots.
-
-    Raises `UserError` if there is no checkpoint, or it can't be read.
-    """
-    return _read(model_dir, lambda name: "/" in name and not name.endswith(SLOTS))
+    """Returns the weights of `checkpoint_in_use`, without the optimizer's slots."""
+    return read_checkpoint(model_dir)[0]
 
 
-def read_step(model_dir: Path) -> int:
-    """Returns the step of a run's checkpoint in use; `UserError` as `read_weights`."""
-    return int(_read(model_dir, lambda name: name == "step")["step"])
+def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
+    """Returns weights and step of `checkpoint_in_use`, without the optimizer's slots."""
+    with reading(checkpoint_in_use(model_dir)) as reader:
+        keys = {value.full_name: value.checkpoint_key
+                for node in objects(reader) for value in node.attributes}
+        weights = {name: reader.get_tensor(key) for name, key in keys.items()
+                   if "/" in name and not name.endswith(SLOTS)}
+        return weights, int(reader.get_tensor(keys["step"]))
 
 
 def checkpoint_in_use(model_dir: Path) -> str:
-    """Returns the prefix of the whole checkpoint that a run's directory stands for.
+    """Returns the prefix of a run's checkpoint: the newest, or the one that results.json names.
 
-    It is the newest, in fine-tuning the one that results.json names: its scores are of these
-    weights, whatever a trial that was killed left beside them. Raises `UserError` if there is none.
+    The scores in results.json are of these weights; a trial that was killed may have left others.
+    Raises `UserError` if there is no checkpoint, or it is damaged.
     """
     directory = model_dir / CHECKPOINTS
     step = run_directory.checkpoint_of_results(model_dir)
     if step is not None:
         checkpoints.require_whole(directory, step)
     elif (step := checkpoints.newest(directory)) is None:
-        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
-                        "one.")
+        raise UserError(f"{model_dir} holds no checkpoint yet; train first, or name the "
+                        "--model_dir of a run that has one.")
     return checkpoints.prefix(directory, step)
-
-
-def _read(model_dir: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
-    with reading(checkpoint_in_use(model_dir)) as reader:
-        keys = {value.full_name: value.checkpoint_key
-                for node in objects(reader) for value in node.attributes}
-        return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
 
 
 @contextlib.contextmanager
@@ -85,7 +80,7 @@ def objects(reader: Any) -> Any:
 
 
 def write_weights(weights: Weights, model_dir: Path) -> None:
-    """Writes a checkpoint of step 0 that `read_weights` reads; `UserError` if it can't."""
+    """Writes a checkpoint of step 0 that `read_weights` reads."""
     holder = tf.Module()
     holder.weights = [tf.Variable(value, name=name) for name, value in weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")
@@ -94,19 +89,10 @@ def write_weights(weights: Weights, model_dir: Path) -> None:
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
-    """Sets every variable from the weight of its full name; all of them, or none.
-
-    Raises `UserError` that names the weights that are missing, or of another shape.
-    """
+    """Sets every variable from the weight of its full name; all of them, or none with an error."""
     by_name = {variable.name.split(":")[0]: variable for variable in variables}
-    missing = sorted(by_name.keys() - weights.keys())
-    if missing:
-        raise UserError(f"{source} has no weights for {checkpoints.listed(missing)}: it is of "
-                        "another model.")
-    other = [f"{name} ({_shape(weights[name].shape)} there, {_shape(variable.shape)} here)"
-             for name, variable in by_name.items() if weights[name].shape != tuple(variable.shape)]
-    if other:
-        raise UserError(f"{source} is of another size or vocabulary: {checkpoints.listed(other)}.")
+    require_exactly({name: weights[name] for name in by_name.keys() & weights.keys()},
+                    {name: tuple(variable.shape) for name, variable in by_name.items()}, source)
     for name, variable in by_name.items():
         variable.assign(weights[name])
 
@@ -114,8 +100,8 @@ def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: s
 def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str) -> list[str]:
     """Sets the variables of all parts that the weights have: each part whole, or not at all.
 
-    A part is the first component of a name, "generator" for example; the encoder must be there.
-    Returns the parts of the variables that the weights don't have, which keep their values.
+    A part is the first component of a name, such as "generator"; the encoder must be there.
+    Returns the parts that the weights don't have, whose variables keep their values.
     """
     variables = list(variables)
     there = {_part(name) for name in weights} | {_part(ENCODER)}
@@ -125,10 +111,6 @@ def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str
 
 def _part(name: str) -> str:
     return name.split("/")[0]
-
-
-def _shape(shape: Iterable[int]) -> str:
-    return " x ".join(map(str, shape))
 
 
 def has_generator(weights: Weights) -> bool:
@@ -145,18 +127,19 @@ def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
 
 
 def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
-    """Raises `UserError` that names weights that are missing, left over or of another shape."""
+    """Raises a `UserError` that names weights that are missing, left over or of another shape."""
     other = [f"{name} {weights[name].shape} instead of {shapes[name]}"
              for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
     for problem, names in (("lacks", shapes.keys() - weights.keys()),
                            ("has no place for", weights.keys() - shapes.keys()),
                            ("has another shape for", other)):
         if names:
-            raise UserError(f"{source} {problem} {len(names)} weights: {', '.join(sorted(names))}.")
+            raise UserError(f"{source} {problem} {len(names)} weights: {', '.join(sorted(names))}; "
+                            "it is of another model, or of another size or vocabulary.")
 
 
 def require_finite(weights: Weights, source: str) -> None:
-    """Refuses weights with a value that is no finite number; `UserError` names the first."""
+    """Refuses weights with a value that is no finite number."""
     for name, value in weights.items():
         if not np.isfinite(value).all():
             raise UserError(f"{source}: {name} holds values that are no finite numbers (of a "
@@ -167,9 +150,9 @@ def with_generator(sizes: Mapping[str, Any], own_sizes: Mapping[str, Any], own: 
                    other: Weights, source: str) -> tuple[ModelConfig, Weights]:
     """Returns the shape of two networks, and the generator's weights that aren't shared.
 
-    `sizes` and `own_sizes` are settings of `ModelConfig` that describe discriminator and generator;
-    `other` and `own` are their weights, the generator's named as if it were alone: "electra/...".
-    Refuses a generator that this discriminator can't have.
+    `sizes` and `own_sizes` are settings of `ModelConfig` for discriminator and generator; `other`
+    and `own` are their weights, the generator's named as if it were alone: "electra/...". Refuses a
+    generator that this discriminator can't have.
     """
     def shared(beginning: str) -> bool:
         return all(name in own and np.array_equal(own[name], value)

@@ -1,7 +1,6 @@
 """Command-line flags of `run_finetuning.py`."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from absl import flags
@@ -11,7 +10,8 @@ from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import ANY_SETTING, flag_groups
 from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section, define_flags, settings_of
+from electra_tf.platform.setting_text import define_flags
+from electra_tf.platform.settings import Section, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,8 +21,7 @@ class TaskFlags(Section, prefix="--"):
     task: tuple[str, ...] | None = None
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
-    (CoNLL-2003); blimp (pairs, scored without fine-tuning); for your own files classification,
-    regression, tagging, question_answering."""
+    (CoNLL-2003); for your own files classification, regression, tagging, question_answering."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -50,9 +49,8 @@ class ModelFlags(Section, prefix="--"):
 
     model_dir: str = ""
     """Directory of this run: settings, weights, results. Default: runs/ and the task."""
-    mode: Literal["train", "eval", "predict", "export"] = "train"
-    """train; eval scores --model_dir's model on dev; predict reads --input and writes --output;
-    export writes --model_dir's model to --export_dir."""
+    mode: Literal["train", "eval", "predict"] = "train"
+    """train; eval scores --model_dir's model on dev; predict reads --input and writes --output."""
     restart: bool = False
     """Remove what an earlier run left in --model_dir, and begin again."""
     input: str = ""
@@ -72,32 +70,13 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary. Otherwise it must match the checkpoint's vocabulary."""
     normalization: str = "auto"
-    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned."""
-    lower_case: bool | None = None
-    """Lower-case the text. Replaces --normalization."""
-    strip_accents: bool | None = None
-    """Strip accents. Replaces --normalization. Default: as --lower_case."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportFlags(Section, prefix="--"):
-    """Directory, version and precision of an exported model."""
-
-    export_dir: str = ""
-    """Directory for TensorFlow Serving, with one per version; training exports at its end."""
-    export_version: str = "1"
-    """Version of the exported model, a positive integer; servers take the highest."""
-    serving_precision: str = "float32"
-    """float32, or bfloat16: half the size, and faster on CPUs that multiply it."""
+    """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
 
 _SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
 SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
-NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
-          "export": ("model_dir", "export_dir")}
+NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output")}
 """Flags that a mode requires."""
-BLIMP = "blimp"
-"""Value of `--task` that scores pairs of sentences and trains nothing."""
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 EXAMPLES = {
@@ -105,18 +84,17 @@ EXAMPLES = {
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
              "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
     "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
-    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv",
-    "export": "--mode=export --model_dir=runs/mine --export_dir=served/mine"}
+    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
 """Mode -> arguments of a complete command."""
 GROUPS = {
     "Task and data": tuple(settings_of(TaskFlags)), "Model": tuple(settings_of(ModelFlags)),
     **{title: tuple(group) for title, group in _SETTINGS.items()},
-    "Export": tuple(settings_of(ExportFlags)), "Any other setting": ANY_SETTING}
+    "Any other setting": ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_finetuning.py`."""
-    for section in (TaskFlags, ModelFlags, ExportFlags):
+    for section in (TaskFlags, ModelFlags):
         define_flags(section)
     overrides.define_setting_flags(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})
@@ -125,15 +103,6 @@ def define() -> None:
 def given_settings() -> dict[str, Any]:
     """Returns setting -> value of all settings of the command line and its file."""
     return overrides.given_settings(SETTINGS)
-
-
-def refuse_all_but(task: str, known: Sequence[str]) -> None:
-    """Raises `UserError` for a given flag but --task, --mode and those that the task knows."""
-    own = {name for group in GROUPS.values() for name in group}
-    more = sorted(name for name in own - {"task", "mode", *known} if flags.FLAGS[name].present)
-    if more:
-        raise UserError(f"--task={task} does not train and has no --{more[0]}; it takes "
-                        f"{', '.join(f'--{name}' for name in known)}.")
 
 
 def require(*names: str) -> None:

@@ -31,25 +31,8 @@ class Tying(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EncoderConfig:
-    """Shape of one Transformer encoder."""
-
-    vocab_size: int
-    embedding_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_position_embeddings: int
-    type_vocab_size: int
-    hidden_dropout: float
-    attention_dropout: float
-    initializer_range: float
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelConfig(Section, prefix="model."):
-    """The discriminator's shape, and the generator's as fractions of it (defaults: Small)."""
+class EncoderConfig(Section, prefix="model."):
+    """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
 
     vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = 30522
     """Entries of the WordPiece vocabulary; a run takes it from its records."""
@@ -73,12 +56,6 @@ class ModelConfig(Section, prefix="model."):
     """Dropout rate of attention weights."""
     initializer_range: Annotated[float, Interval(gt=0, le=10)] = 0.02
     """Standard deviation of initial weights. Short runs of narrow encoders need a larger one."""
-    generator_width: Share = 0.25
-    """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
-    generator_depth: Share = 1.0
-    """Generator's number of layers as a fraction of the discriminator's."""
-    tying: Tying = Tying.ALL_EMBEDDINGS
-    """What generator and discriminator share."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -89,11 +66,23 @@ class ModelConfig(Section, prefix="model."):
 
     @property
     def parameters(self) -> int:
-        """Weights of the discriminator's embeddings and layers, without heads and biases."""
+        """Weights of embeddings and layers, without heads and biases."""
         tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
         layer = self.hidden_size * (4 * self.hidden_size + 2 * self.intermediate_size)
         return (tables * self.embedding_size + self.embedding_size * self.hidden_size
                 + self.num_layers * layer)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelConfig(EncoderConfig):
+    """The discriminator's shape, and the generator's as fractions of it (defaults: Small)."""
+
+    generator_width: Share = 0.25
+    """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
+    generator_depth: Share = 1.0
+    """Generator's number of layers as a fraction of the discriminator's."""
+    tying: Tying = Tying.ALL_EMBEDDINGS
+    """What generator and discriminator share."""
 
     @property
     def discriminator(self) -> EncoderConfig:
@@ -143,7 +132,7 @@ class InitializationConfig(Section, prefix="initialization."):
     occurrences of the same word, and to [CLS] if there are none."""
 
     def require_room(self, model: ModelConfig) -> None:
-        """Raises `UserError` for a model that is too narrow for the scheme."""
+        """Refuses a model that is too narrow for the scheme with a `UserError`."""
         if self.scheme == "normal":
             return
         scheme = f"for initialization.scheme={self.scheme}"
@@ -198,7 +187,7 @@ class MaskingConfig(Section, prefix="masking."):
     def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
         """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens, at most N.
 
-        round(rate * tokens) with halves to even in float32, as in the reference.
+        As in the reference, round(rate * tokens) in float32, with halves to even.
         """
         tokens = np.arange(max_seq_length + 1, dtype=np.float32)
         rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)

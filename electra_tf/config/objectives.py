@@ -5,8 +5,9 @@ and its measures are here.
 """
 
 import dataclasses
+import importlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Interval
 
@@ -18,18 +19,13 @@ from electra_tf.platform.storage import Path
 Weight = Annotated[float, Interval(ge=0, le=1_000_000)]
 
 
-@dataclasses.dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """Meaning of a number in metrics.jsonl or in the results of an evaluation."""
 
     unit: str = ""
     """Unit, or what the number is a fraction of; shown beside it."""
     panel: str = ""
     """Label of the axes that it is drawn on, with the unit; "" for a number that isn't drawn."""
-    curve: str = ""
-    """Label of its curve, shown where a panel has several."""
-    noisy: bool = True
-    """Draw a smoothed curve."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,46 +181,39 @@ class Entry:
 _SCORES = "discriminator scores (fraction)"
 _ACCURACY = "generator accuracy (fraction)"
 _FIXED = "AUC on fixed corruptions"
-_UNIGRAM = "with frequent words written in"
-_BIGRAM = "with words written in that often follow the one before"
+_UNIGRAM = "on tokens drawn by frequency"
+_BIGRAM = "on tokens that often follow the previous one"
 _SHARED = {
-    "loss": Measure("weighted sum of the losses below", "total loss (weighted nats)", "total"),
-    "generator_loss": Measure(
-        "nats per masked token", "generator loss (nats / masked token)", "generator"),
-    "discriminator_loss": Measure(
-        "nats per token", "discriminator loss (nats / token)", "discriminator"),
-    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY, "generator"),
+    "loss": Measure("weighted sum of the losses below", "total loss (weighted nats)"),
+    "generator_loss": Measure("nats per masked token", "generator loss (nats / masked token)"),
+    "discriminator_loss": Measure("nats per token", "discriminator loss (nats / token)"),
+    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY),
     "generator_sampled_accuracy": Measure("of masked tokens, guess drawn at random"),
     "discriminator_accuracy": Measure("of all tokens"),
-    "discriminator_auc": Measure("area under the ROC curve", _SCORES, "area under curve"),
-    "discriminator_precision": Measure(
-        "of tokens called replaced, how many are", _SCORES, "precision"),
-    "discriminator_recall": Measure("of replaced tokens, how many are found", _SCORES, "recall"),
+    "discriminator_auc": Measure("area under the ROC curve", _SCORES),
+    "discriminator_precision": Measure("of tokens called replaced, how many are", _SCORES),
+    "discriminator_recall": Measure("of replaced tokens, how many are detected", _SCORES),
     "replaced_fraction": Measure("of all tokens"),
 }
 _OF_EVERY_RUN = {
     "unigram_precision": Measure(_UNIGRAM), "unigram_recall": Measure(_UNIGRAM),
-    "unigram_auc": Measure(
-        f"{_UNIGRAM}; comparable between runs", _FIXED, "by frequency (unigram)"),
+    "unigram_auc": Measure(f"{_UNIGRAM}; comparable between runs", _FIXED),
     "bigram_precision": Measure(_BIGRAM), "bigram_recall": Measure(_BIGRAM),
-    "bigram_auc": Measure(
-        f"{_BIGRAM}; comparable between runs", _FIXED, "by the word before (bigram)"),
-    "learning_rate": Measure("", "learning rate", "learning rate", noisy=False),
+    "bigram_auc": Measure(f"{_BIGRAM}; comparable between runs", _FIXED),
+    "learning_rate": Measure("", "learning rate"),
 }
 _OWN = {
     "adversarial": {
-        "policy_loss": Measure("reward times nats; its gradient is what counts",
-                               "policy loss (per masked token)", "policy"),
-        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)",
-                                 "baseline"),
+        "policy_loss": Measure(
+            "reward times nats; its gradient is what counts", "policy loss (per masked token)"),
+        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)"),
         "generator_reward": Measure("the discriminator's loss at masked tokens, nats")},
     "replace_mlm": {
         "restoring_accuracy": Measure(
-            "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder"),
-        "restoring_loss": Measure(
-            "nats per masked token", "encoder's loss (nats / masked token)", "encoder")},
-    "all_tokens_mlm": {"all_tokens_loss": Measure(
-        "nats per token", "encoder's loss (nats / token)", "encoder")},
+            "of masked tokens, the encoder's most likely guess", _ACCURACY),
+        "restoring_loss": Measure("nats per masked token", "encoder's loss (nats / masked token)")},
+    "all_tokens_mlm": {
+        "all_tokens_loss": Measure("nats per token", "encoder's loss (nats / token)")},
 }
 OBJECTIVES: dict[str, Entry] = {
     settings.name: Entry(settings=settings, measures=_OWN.get(settings.name, {}), implementation=(
@@ -236,6 +225,12 @@ OBJECTIVES: dict[str, Entry] = {
         ("electric", ElectricConfig()), ("language_models", ReplaceMlmConfig()),
         ("language_models", AllTokensMlmConfig()), ("given_generator", FixedGeneratorConfig()))}
 """The objectives by name."""
+
+
+def objective_class(name: str) -> Any:
+    """Returns the subclass of `PretrainingObjective`; its instances take a configuration."""
+    module, _, attribute = OBJECTIVES[name].implementation.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def measures() -> Mapping[str, Measure]:

@@ -1,9 +1,8 @@
 """Strict changes to a configuration by name, from Python, a YAML file or the command line.
 
-A name is `section.field`; an unknown one, or a value of the wrong type, is a `UserError`. On the
-command line a flag is a short name of one setting, and `--set section.field=value` and
-`--config=file.yaml` reach all of them. Flags win over `--set`, which wins over the file, which wins
-over the defaults.
+A name is `section.field`; an unknown one, or a value of the wrong type, is a `UserError`. Flags for
+single settings win over `--set section.field=value`, which wins over `--config=file.yaml`, which
+wins over the defaults.
 """
 
 import contextlib
@@ -15,12 +14,11 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.platform import storage, strict_yaml
+from electra_tf.platform import setting_text, storage, strict_yaml
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import (
     Section,
     Setting,
-    define_flag,
     require_one_of,
     settings_of,
     suggestion,
@@ -30,6 +28,8 @@ from electra_tf.platform.storage import Path
 Config = TypeVar("Config")
 SettingFlags = Mapping[str, str]
 """Flag -> the setting that it sets."""
+ANY_SETTING = ("set", "config")
+"""Names of the flags for all other settings."""
 
 
 def override(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -38,18 +38,17 @@ def override(config: Config, changes: Mapping[str, Any]) -> Config:
     Strings are converted to the field's type. A section with variants is first replaced by the one
     that `section.name` selects.
     """
-    chosen = {}
-    for section in dataclasses.fields(config):
-        setting, here = f"{section.name}.name", getattr(config, section.name)
-        if setting in changes and (variants := here.variants()):
-            require_one_of(variants, setting, changes[setting])
-            if changes[setting] != here.name:
-                chosen[section.name] = variants[changes[setting]]
-    config = dataclasses.replace(config, **chosen)
+    for section, here in vars(config).items():
+        wanted = changes.get(f"{section}.name")
+        if wanted is not None and (variants := here.variants()):
+            require_one_of(variants, f"{section}.name", wanted)
+            if wanted != here.name:
+                config = dataclasses.replace(config, **{section: variants[wanted]})
     by_section: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
         section, _, field = name.partition(".")
-        by_section.setdefault(section, {})[field] = setting_of(config, name).read(value)
+        by_section.setdefault(section, {})[field] = setting_text.read(
+            setting_of(config, name), value)
     return dataclasses.replace(config, **{
         section: dataclasses.replace(getattr(config, section), **fields)
         for section, fields in by_section.items()})
@@ -64,9 +63,8 @@ def setting_of(config: Any, name: str) -> Setting:
         if owners := [other for other, there in variants.items() if hasattr(there, field)]:
             raise UserError(f"{name} isn't a setting of this run: it belongs to {section}.name="
                             f"{', '.join(owners)}, and this one is {here.name}.")
-        sections = ", ".join(field.name for field in dataclasses.fields(config))
         raise UserError(f"unknown setting {shown(name)}.{suggestion(name, flatten(config))} "
-                        f"Sections: {sections}.")
+                        f"Sections: {', '.join(vars(config))}.")
     setting = settings_of(type(here))[field]
     if field == "name" and variants:
         return dataclasses.replace(setting, choices=tuple(variants))
@@ -76,7 +74,8 @@ def setting_of(config: Any, name: str) -> Setting:
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
     """Returns the default of `section.field` in words, or of each size where they differ."""
     setting = setting_of(next(iter(sizes.values())), name)
-    values = {size: setting.shown(flatten(config)[name]) for size, config in sizes.items()}
+    values = {size: setting_text.written(setting, flatten(config)[name])
+              for size, config in sizes.items()}
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
     return ", ".join(f"{size} {value}" for size, value in values.items())
@@ -95,43 +94,36 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
 
 def read_yaml(path: Path) -> dict[str, str]:
     """Reads a YAML file of sections into a mapping from `section.field` to its text."""
-    sections = strict_yaml.read_sections(path, "--config")
-    return {f"{section}.{field}": text for section, fields in sections.items()
+    return {f"{section}.{field}": text
+            for section, fields in strict_yaml.read_sections(path, "--config").items()
             for field, text in fields.items()}
 
 
 def flatten(config: Any) -> dict[str, Any]:
     """Returns every setting as `section.field` -> plain value (enums by their value)."""
-    found = {f"{section.name}.{field.name}": getattr(getattr(config, section.name), field.name)
-             for section in dataclasses.fields(config)
-             for field in dataclasses.fields(getattr(config, section.name))}
-    return {name: value.value if isinstance(value, enum.Enum) else value
-            for name, value in found.items()}
+    return {f"{section}.{name}": value.value if isinstance(value, enum.Enum) else value
+            for section, fields in vars(config).items() for name, value in vars(fields).items()}
 
 
 def flag_groups(config: Any, program: str) -> dict[str, SettingFlags]:
     """Returns a program's flags of settings by their group in `--help`."""
     groups: dict[str, dict[str, str]] = {}
-    for section in dataclasses.fields(config):
-        for name, setting in settings_of(type(getattr(config, section.name))).items():
+    for section in vars(config).values():
+        for name, setting in settings_of(type(section)).items():
             if program in setting.flag.programs:
                 groups.setdefault(setting.flag.group, {})[name] = setting.name
     return groups
 
 
-ANY_SETTING = ("set", "config")
-"""Names of the flags for all other settings."""
-
-
 def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) -> None:
-    """Defines flags, `--set` and `--config`; None means "not given", `sizes` have the defaults."""
+    """Defines flags, `--set` and `--config`; help texts show the defaults of `sizes`."""
     flags.DEFINE_multi_string(
         "set", [], "section.field=value, any number of times; "
         "docs/configuration.md lists all settings.")
     flags.DEFINE_string("config", None, "YAML file with sections and fields.")
+    config = next(iter(sizes.values()))
     for name, setting in setting_flags.items():
-        config = next(iter(sizes.values()))
-        define_flag(name, setting_of(config, setting), defaults(sizes, setting))
+        setting_text.define_flag(name, setting_of(config, setting), defaults(sizes, setting))
 
 
 @contextlib.contextmanager
@@ -149,7 +141,7 @@ def naming_flags(setting_flags: SettingFlags) -> Iterator[None]:
 
 
 def given_settings(setting_flags: SettingFlags) -> dict[str, Any]:
-    """Returns setting -> value of everything that the command line and its file set."""
+    """Returns setting -> value of all settings that the command line and its file give."""
     values = flags.FLAGS
     changes: dict[str, Any] = read_yaml(storage.path(values.config)) if values.config else {}
     return changes | parse_assignments(values.set) | {

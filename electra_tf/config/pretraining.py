@@ -101,9 +101,9 @@ def pretraining_config(model_size: str) -> PretrainingConfig:
 def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
     """Returns what one of `RECIPES` changes in the paper's settings of a model size.
 
-    `short` is for minutes to days of a few cores or one GPU, where the paper's settings, made for
-    a million steps, leave the discriminator at word frequencies. docs/explanation/short_runs.md
-    has the comparisons. The width in `config` counts.
+    `short` is for minutes to days on a few cores or one GPU, where the discriminator plateaus at
+    unigram statistics with the paper's settings (docs/explanation/short_runs.md). Its values depend
+    on the width in `config`.
     """
     require_one_of(RECIPES, "--recipe", recipe)
     if recipe == PAPER:
@@ -111,19 +111,19 @@ def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
     hidden_size, heads = config.model.hidden_size, config.model.num_heads
     return {
         "initialization.scheme": "neighbours",
-        # Two others remain that attend to both neighbours.
+        # At least two previous-token and next-token heads remain.
         "initialization.matching_heads": 2 if heads >= 4 and can_match(config.model) else 0,
-        # H x range^2, to which what passes through two matrices is proportional, is 0.81.
+        # H x range^2, the gain of two matrices, is 0.81.
         "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,
         "model.attention_dropout": 0.0,
-        # One head, so that it sees one neighbour at first: a generator that begins with both runs
-        # away from the discriminator (AUC 0.71, not 0.83, after 8 million tokens of 4 x 256).
+        # One head, which attends to one neighbor at first: a generator that begins with both gets
+        # too good for the discriminator (AUC 0.71, not 0.83, after 8M tokens of 4 x 256).
         "model.generator_width": 0.5 if hidden_size < 256 else 0.375,
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,
-        # For tiny twice as much kills the discriminator.
+        # Twice as much makes the discriminator of tiny collapse.
         "optimizer.learning_rate": min(1e-3, 0.128 / hidden_size),
         "optimizer.warmup_steps": -1,
     }

@@ -12,7 +12,8 @@ from electra_tf.config.pretraining import (
     pretraining_config,
     recipe_settings,
 )
-from electra_tf.platform.settings import Section, define_flags, settings_of
+from electra_tf.platform.setting_text import define_flags
+from electra_tf.platform.settings import Section, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -81,5 +81,5 @@ class RuntimeConfig(Section, prefix="runtime."):
                 str(self.distribution_strategy))
 
     def log_interval(self, num_train_steps: int) -> int:
-        """Returns the steps between reports, fewer for a short run so that it has a curve."""
+        """Returns the steps between reports: fewer for a short run."""
         return self.log_every_steps or min(100, max(1, num_train_steps // 20))

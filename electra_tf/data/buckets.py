@@ -1,7 +1,6 @@
 """Batches of examples of similar length, padded to one of a few lengths.
 
-Every length is a shape that is compiled once. The batches are a pure function of (lengths, seed,
-epoch).
+The batches are a pure function of (lengths, seed, epoch).
 """
 
 import dataclasses
@@ -10,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST_LENGTHS = 8
-"""Most compiled shapes; each takes seconds to compile."""
-STEP = 4
+_STEP = 4
 """Divisor of all lengths but the longest."""
-POOL_BATCHES = 50
+_POOL_BATCHES = 50
 """Number of batches whose examples are sorted by length together."""
 
 
@@ -45,16 +42,16 @@ class RowBatch(NamedTuple):
     """[B], or [B, L] padded with zeros."""
 
 
-def bucket_lengths(lengths: Sequence[int], max_length: int,
-                   most: int = MOST_LENGTHS) -> tuple[int, ...]:
+def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tuple[int, ...]:
     """Chooses the lengths, at most `most`, that give the least padding if rows aren't batched.
 
-    `lengths` are the tokens of every example; `max_length` is the last of the chosen ones.
+    `lengths` are the tokens of every example; `max_length` is the last of the chosen ones. Each
+    chosen length is a shape, which takes seconds to compile.
 
     >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
     (8, 20, 128)
     """
-    tops = -(-np.asarray(lengths) // STEP) * STEP
+    tops = -(-np.asarray(lengths) // _STEP) * _STEP
     candidates, counts = np.unique(np.minimum(tops, max_length), return_counts=True)
     if candidates[-1] == max_length:
         candidates, counts = candidates[:-1], counts[:-1]
@@ -82,7 +79,7 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
     """
     numbers = np.random.default_rng([seed, epoch])
     order = numbers.permutation(len(lengths))
-    pool = POOL_BATCHES * batch_size
+    pool = _POOL_BATCHES * batch_size
     pools = [order[first:first + pool] for first in range(0, len(order), pool)]
     sizes = np.asarray(lengths)
     # Ties stay in the shuffled order.

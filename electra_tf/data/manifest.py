@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Interval
+from annotated_types import Interval
 
+from electra_tf.data.records import SPLITS, Count, Records, Shard
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, file_sha256
@@ -20,7 +21,6 @@ from electra_tf.text.tokenization import Tokenization
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
-SPLITS = ("train", "eval")
 LONGEST_SEQUENCE = 1 << 16
 """Most tokens of an example; a position fits into 16 bits."""
 _LARGEST_VOCABULARY = 1 << 24
@@ -31,30 +31,10 @@ _SIZES_AT_ONCE = 32
 """Parallel requests to an object store, 30 ms each: 30,000 shards take half a minute."""
 _BUILD = "`python -m data_prep.build_pretraining_data`"
 
-Count = Annotated[int, Ge(0)]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Shard:
-    """One TFRecord file."""
-
-    __pydantic_config__ = strict_json.STRICT
-
-    name: str
-    """File name within the directory."""
-    split: Literal["train", "eval"]
-    examples: Count
-    tokens: Count
-    """Tokens of all examples, with special tokens and without padding."""
-    bytes: Count
-    sha256: str
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counts:
     """Numbers of what a build read, dropped and wrote; `+` adds those of two shards."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     documents: Count = 0
     lines: Count = 0
@@ -63,8 +43,8 @@ class Counts:
     text_bytes: Count = 0
     """Bytes of UTF-8 without line ends."""
     letterless_lines: Count = 0
-    """This count and those up to `dropped_text_bytes` are what cleaning dropped: every line is
-    counted once and not among `lines`; the documents are among `documents`."""
+    """This field to `dropped_text_bytes` count what cleaning dropped. Each dropped line is in one
+    of them and not in `lines`; dropped documents are also in `documents`."""
     boilerplate_lines: Count = 0
     short_or_long_lines: Count = 0
     other_language_documents: Count = 0
@@ -101,18 +81,15 @@ class Counts:
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()
                 if name != "unknown_by_script"}
-        by_script = [each.unknown_by_script for each in (self, other)
-                     if each.unknown_by_script is not None]
-        return Counts(**sums, unknown_by_script=dict(sorted(
-            sum(map(collections.Counter, by_script), collections.Counter()).items()))
-            if by_script else None)
+        ours, theirs = self.unknown_by_script, other.unknown_by_script
+        both = collections.Counter(ours or {}) + collections.Counter(theirs or {})
+        return Counts(**sums, unknown_by_script=(
+            None if ours is None and theirs is None else dict(sorted(both.items()))))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceCounts:
     """Counts of one source of several."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     name: str
     """Name of the source in --input."""
@@ -129,7 +106,7 @@ class Manifest:
 
     __pydantic_config__ = strict_json.STRICT
 
-    format_version: int
+    format_version: Literal[1]
     max_seq_length: Annotated[int, Interval(ge=3, le=LONGEST_SEQUENCE)]
     """L, most tokens of an example."""
     packing: Literal["full", "reference"]
@@ -162,58 +139,36 @@ class Manifest:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hexadecimal sha256 over the examples, independent of the directory's location."""
+        """See `Records.fingerprint`."""
         decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
                     [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
-
-@dataclasses.dataclass(frozen=True)
-class Records:
-    """A directory of records, as its manifest describes it."""
-
-    data_dir: Path
-    manifest: Manifest
-
-    @classmethod
-    def load(cls, data_dir: str | Path) -> "Records":
-        """Reads the manifest of a directory; raises as `load`."""
-        return cls(storage.path(data_dir), load(data_dir))
-
-    def paths(self, split: str) -> list[str]:
-        """Returns the path of every shard of "train" or "eval", in order."""
-        return [str(self.data_dir / shard.name) for shard in self.manifest.shards_of(split)]
-
-    def __str__(self) -> str:
-        return str(self.data_dir)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Version:
-    """Part of a manifest that every version has."""
-
-    __pydantic_config__ = strict_json.OPEN
-
-    format_version: int
+    def records(self, data_dir: Path) -> Records:
+        """Returns what readers of the directory need to know."""
+        return Records(
+            data_dir=data_dir, max_seq_length=self.max_seq_length, packing=self.packing,
+            token_bytes=self.token_bytes, vocab_size=self.vocabulary.size,
+            shards={split: self.shards_of(split) for split in SPLITS},
+            fingerprint=self.fingerprint)
 
 
 def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; refuses with a `UserError` what contradicts itself."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"build the records again with {_BUILD} --overwrite."
-    if path.exists() and not path.is_file():  # To open a named pipe would wait for a writer.
-        raise UserError(f"{path} is not a regular file; {fix}")
-    version = strict_json.read(path, _Version, most=_MOST_BYTES, fix=fix, absent=(
+    manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
-    if version.format_version != FORMAT_VERSION:
-        raise UserError(f"{path} has format version {version.format_version}, this program reads "
-                        f"{FORMAT_VERSION}; {fix}")
-    manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix)
     problem = next(_contradictions(manifest), "")
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
     return manifest
+
+
+def load_records(data_dir: str | Path) -> Records:
+    """Reads the manifest of a directory as `load` does."""
+    return load(data_dir).records(storage.path(data_dir))
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
@@ -260,20 +215,13 @@ def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = Tr
         if size != shard.bytes:
             raise broken(shard, f"it has {size} bytes instead of {shard.bytes}")
 
-    with concurrent.futures.ThreadPoolExecutor(max_workers=_SIZES_AT_ONCE) as pool:
-        list(pool.map(check_size, manifest.shards))
-    if checksums:
-        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
-            digests = pool.map(lambda shard: file_sha256(directory / shard.name), manifest.shards)
-            for shard, digest in zip(manifest.shards, digests, strict=True):
-                if digest != shard.sha256:
-                    raise broken(shard, "its content changed (wrong checksum)")
+    def check_content(shard: Shard) -> None:
+        if file_sha256(directory / shard.name) != shard.sha256:
+            raise broken(shard, "its content changed (wrong checksum)")
 
-
-def misfit(path: Path, problem: str) -> UserError:
-    """Returns the error for a shard whose content contradicts its manifest."""
-    return UserError(f"{path} isn't what {MANIFEST_NAME} says: {problem}; restore the file, or "
-                     "build the records again with --overwrite.")
+    for check, together in [(check_size, _SIZES_AT_ONCE), (check_content, 4)][:1 + checksums]:
+        with concurrent.futures.ThreadPoolExecutor(together) as pool:
+            list(pool.map(check, manifest.shards))
 
 
 def token_bytes_for(vocab_size: int) -> int:

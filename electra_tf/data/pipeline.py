@@ -1,135 +1,93 @@
 """Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `order`.
 
-Memory holds a few windows of serialized examples and some bytes per shard, independent of the
-number of examples. The pipeline is one graph without Python functions, so that the hosts of a TPU
-pod can run it. TensorFlow's op shuffles windows as `order.permutation` does.
+Memory holds a few windows of serialized examples and some bytes per shard. The pipeline is one
+graph without Python functions, so that the hosts of a TPU pod can run it.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data.example import Batch, checked_ids, id_dtype
-from electra_tf.data.manifest import Manifest, Records, misfit
-from electra_tf.data.order import SPECIAL, RowPlaces, ShuffleWindow, part_of, windows
+from electra_tf.data.example import Batch
+from electra_tf.data.order import ShuffleWindow, part_of, windows
+from electra_tf.data.records import Records, checked_ids, id_dtype, misfit
 
-LOADED_WINDOWS_AHEAD = 1
-BATCHES_AHEAD = 4
-SHARDS_READ_TOGETHER = 4
+_BATCHES_AHEAD = 4
+_SHARDS_READ_TOGETHER = 4
 """Shards of a window that are read at once; an object store gives one reader about 50 MB/s."""
-MOST_OPENED = 256
+_MOST_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 _LOOKED_AT = 16
 """Shards whose first example is checked, which takes a few milliseconds each."""
-BATCH_READ = 1024
 _BUFFER_BYTES = 1 << 20
 """Bytes of one read, which is a request to an object store."""
 
 
-class StoredRow(NamedTuple):
-    """A serialized example and the position of one of its rows."""
-
-    example: tf.Tensor
-    """string [...]."""
-    first: tf.Tensor
-    """int64 [...], as `RowPlaces.first_tokens`."""
-
-
 def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
                      global_batch_size: int, first_step: int, last_step: int,
-                     context: tf.distribute.InputContext,
-                     length: int | None = None) -> tf.data.Dataset:
+                     context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
-    Replica r of R reads rows [r * B / R, (r + 1) * B / R) of the step's global batch.
-
-    Args:
-        records: the directory to read.
-        pad_id: id of [PAD].
-        seed: seed of the order.
-        window_examples: most rows that are shuffled together.
-        global_batch_size: B, a multiple of the number of replicas.
-        first_step: step at which a run resumes.
-        last_step: one past the last step.
-        context: the worker's number and the numbers of workers and replicas.
-        length: L, tokens of a row; a smaller L than the records' cuts examples into rows, which
-            are shuffled one by one. Default: the records'.
-
-    Returns:
-        Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
+    Replica r of R reads rows [r * B / R, (r + 1) * B / R) of a global batch of B rows: successive
+    elements of the dataset, `Batch`es of B / R rows, go to the worker's replicas. At most
+    `window_examples` are shuffled together.
     """
-    places = _places(records, length)
-    sizes = [shard.examples for shard in records.manifest.shards_of("train")]
-    needed = windows(sizes, seed=seed, window_rows=window_examples, rows=places.rows,
+    sizes = [shard.examples for shard in records.shards["train"]]
+    needed = windows(sizes, seed=seed, window_examples=window_examples,
                      start=first_step * global_batch_size, stop=last_step * global_batch_size)
     return (
-        _rows(records.paths("train"), sizes, needed, places)
+        _examples(records.paths("train"), sizes, needed)
         .batch(global_batch_size, drop_remainder=True)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
-        .map(lambda rows: _parse(rows, records.manifest, places, pad_id),
+        .map(lambda examples: parse_examples(examples, records, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
-        .prefetch(BATCHES_AHEAD)
+        .prefetch(_BATCHES_AHEAD)
     )
 
 
 def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
-                       context: tf.distribute.InputContext,
-                       length: int | None = None) -> tf.data.Dataset:
-    """Returns one worker's share of all rows of the held-out examples; see `training_batches`.
+                       context: tf.distribute.InputContext) -> tf.data.Dataset:
+    """Returns one worker's share of the held-out examples; see `training_batches`.
 
     Examples come in the order of the manifest. The last batch is padded with rows without valid
     positions.
     """
-    places = _places(records, length)
-
-    def all_rows(example: tf.Tensor) -> tf.data.Dataset:
-        numbers = tf.range(places.rows, dtype=tf.int64)
-        first = places.first_tokens(numbers, tf.constant(0, tf.int64))
-        return tf.data.Dataset.from_tensor_slices(
-            StoredRow(tf.fill([places.rows], example), first))
-
     return (
         tf.data.TFRecordDataset(records.paths("eval"))
-        .flat_map(all_rows)
         .batch(global_batch_size)
-        .map(lambda rows: Batch(*(_fill(part, global_batch_size)
-                                  for part in _parse(rows, records.manifest, places, pad_id))))
+        .map(lambda examples: Batch(*(_fill(part, global_batch_size)
+                                      for part in parse_examples(examples, records, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
-        .prefetch(BATCHES_AHEAD)
+        .prefetch(_BATCHES_AHEAD)
     )
 
 
 def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
-    """Returns `Batch`es, up to `BATCH_READ` rows each, of the first training examples of shards.
+    """Returns `Batch`es of the first training examples of shards.
 
-    It reads `most` examples, in proportion to the shards' sizes, of at most `MOST_OPENED` shards.
+    It reads `most` examples, in proportion to the shards' sizes, of at most `_MOST_OPENED` shards.
     """
-    shards = records.manifest.shards_of("train")
-    chosen = slice(None, None, math.ceil(len(shards) / MOST_OPENED))
-    shards, paths = shards[chosen], records.paths("train")[chosen]
-    part = min(1.0, most / max(1, sum(shard.examples for shard in shards)))
-    counts = [math.ceil(shard.examples * part) for shard in shards]
+    chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MOST_OPENED))
+    paths = records.paths("train")[chosen]
+    sizes = [shard.examples for shard in records.shards["train"]][chosen]
+    part = min(1.0, most / max(1, sum(sizes)))
+    counts = [math.ceil(size * part) for size in sizes]
     return (
         tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
         .flat_map(lambda path, count: tf.data.TFRecordDataset(
             path, buffer_size=_BUFFER_BYTES).take(count))
-        .batch(BATCH_READ)
-        .map(lambda examples: _parse_whole(examples, records.manifest, pad_id))
+        .batch(1024)
+        .map(lambda examples: parse_examples(examples, records, pad_id))
     )
 
 
 def look_at_first_examples(records: Records) -> None:
-    """Checks the first example of some shards.
-
-    Raises:
-        UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
-            padding, has ids outside of the vocabulary, or isn't one.
-    """
-    manifest, most = records.manifest, records.manifest.max_seq_length
-    for shard in manifest.shards[::max(1, len(manifest.shards) // _LOOKED_AT)]:
+    """Checks the first example of some shards; `UserError` if the manifest contradicts it."""
+    most = records.max_seq_length
+    shards = [shard for split in records.shards.values() for shard in split]
+    for shard in shards[::max(1, len(shards) // _LOOKED_AT)]:
         path = records.data_dir / shard.name
         try:
             content = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()), None)
@@ -137,48 +95,43 @@ def look_at_first_examples(records: Records) -> None:
                 if shard.examples:
                     raise misfit(path, f"it has 0 examples instead of {shard.examples:,}")
                 continue
-            ids, _ = checked_ids(content, manifest.token_bytes, most, manifest.vocabulary.size)
+            ids, _ = checked_ids(content, records)
         except ValueError as error:
             raise misfit(path, f"record 0: {error}") from error
         except tf.errors.DataLossError as error:
             raise misfit(path, "its first record is cut off or changed") from error
-        if manifest.packing == "full" and shard.examples > 1 and len(ids) < most:
+        if records.packing == "full" and shard.examples > 1 and len(ids) < most:
             raise misfit(path, f"record 0: ids has {len(ids)} tokens; max_seq_length is {most} and "
                          "packing is full")
 
 
-def _places(records: Records, length: int | None) -> RowPlaces:
-    built = records.manifest.max_seq_length
-    return RowPlaces(built, length or built)
-
-
-def _own_share(batch: NamedTuple, batch_size: int,
+def _own_share(batch: tf.Tensor | Batch, batch_size: int,
                context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns a worker's rows of a global batch, an element for each of its replicas."""
     per_worker = batch_size // context.num_input_pipelines
     per_replica = batch_size // context.num_replicas_in_sync
     first_row = context.input_pipeline_id * per_worker
-    return tf.data.Dataset.from_tensor_slices(type(batch)(*(
-        tf.reshape(part[first_row:first_row + per_worker], [-1, per_replica, *part.shape[1:]])
-        for part in batch)))
+    return tf.data.Dataset.from_tensor_slices(tf.nest.map_structure(
+        lambda part: tf.reshape(part[first_row:first_row + per_worker],
+                                [-1, per_replica, *part.shape[1:]]), batch))
 
 
-def _rows(paths: Sequence[str], sizes: Sequence[int], needed: Iterable[ShuffleWindow],
-          places: RowPlaces) -> tf.data.Dataset:
-    """Yields the `StoredRow`s of windows and loads the next window meanwhile."""
+def _examples(paths: Sequence[str], sizes: Sequence[int],
+              needed: Iterable[ShuffleWindow]) -> tf.data.Dataset:
+    """Yields the serialized examples of windows and loads the next window meanwhile."""
     members, numbers = _table(needed)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
-    def load(window: tf.Tensor) -> StoredRow:
+    def load(window: tf.Tensor) -> tf.Tensor:
         first, last, part, parts, *shuffle = tf.unstack(window)
         own = members[first:last]
         examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
-        return _shuffled(examples, shuffle, places)
+        return _shuffled(examples, *shuffle)
 
     return (
         tf.data.Dataset.from_tensor_slices(numbers)
         .map(load)
-        .prefetch(LOADED_WINDOWS_AHEAD)
+        .prefetch(1)
         .flat_map(tf.data.Dataset.from_tensor_slices)
     )
 
@@ -189,29 +142,25 @@ def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
     The numbers are the window's first shard, one past its last, and those of `ShuffleWindow`.
     Successive windows of the same shards share them.
     """
-    members: list[int] = []
-    numbers: list[tuple[int, ...]] = []
-    shards: tuple[int, ...] = ()
+    members, numbers, shards = [], [], ()
     for window in needed:
         if window.shards is not shards:
             shards = window.shards
             members.extend(shards)
         numbers.append((len(members) - len(shards), len(members), window.part, window.parts,
-                        window.rows, window.seed, window.start, window.stop))
+                        window.size, window.seed, window.start, window.stop))
     return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 
-def _shuffled(examples: tf.Tensor, shuffle: Sequence[tf.Tensor],
-              places: RowPlaces) -> StoredRow:
-    """Returns rows [start, stop) of a window's shuffle."""
-    size, seed, start, stop = shuffle
+def _shuffled(examples: tf.Tensor, size: tf.Tensor, seed: tf.Tensor, start: tf.Tensor,
+              stop: tf.Tensor) -> tf.Tensor:
+    """Returns examples [start, stop) of a window's shuffle."""
     with tf.control_dependencies([tf.debugging.assert_equal(
-            tf.size(examples, tf.int64) * places.rows, size,
+            tf.size(examples, tf.int64), size,
             message="a shard holds fewer examples than its manifest says")]):
         order = tf.random.experimental.stateless_shuffle(
             tf.range(size), seed=tf.stack([seed, size]))[start:stop]
-    return StoredRow(tf.gather(examples, order // places.rows),
-                     places.first_tokens(order % places.rows, seed))
+    return tf.gather(examples, order)
 
 
 def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
@@ -222,30 +171,17 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         return batch.reduce(tf.zeros([0], tf.string), lambda _, batch: batch)
 
     contents = tf.data.Dataset.from_tensor_slices((files, first, last)).map(
-        own_part, num_parallel_calls=SHARDS_READ_TOGETHER, deterministic=True)
+        own_part, num_parallel_calls=_SHARDS_READ_TOGETHER, deterministic=True)
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 
-def _parse(rows: StoredRow, manifest: Manifest, places: RowPlaces, pad_id: int) -> Batch:
-    return cut(_parse_whole(rows.example, manifest, pad_id), rows.first, places, pad_id)
+def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
+    """Parses serialized examples, string [B], in one op and pads them to the records' length.
 
-
-def _parse_whole(serialized: tf.Tensor, manifest: Manifest, pad_id: int) -> Batch:
-    """Parses whole examples; an id outside of the vocabulary is an error, which a GPU ignores."""
-    batch = parse_examples(serialized, manifest.max_seq_length, manifest.token_bytes, pad_id)
-    size = manifest.vocabulary.size
-    with tf.control_dependencies([tf.debugging.Assert(
-            tf.reduce_all((batch.ids >= 0) & (batch.ids < size)),
-            [f"an id of the records is not among the {size:,} of the vocabulary"])]):
-        return batch._replace(ids=tf.identity(batch.ids))
-
-
-def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
-                   pad_id: int) -> Batch:
-    """Parses serialized examples, string [B], in one op and pads them to L = `max_seq_length`.
-
-    When it runs, a longer example or contradicting fields raise InvalidArgumentError.
+    When it runs, a longer example, contradicting fields or an id outside of the vocabulary, which
+    a GPU would ignore, raise InvalidArgumentError.
     """
+    length, token_bytes, size = records.max_seq_length, records.token_bytes, records.vocab_size
     parsed = tf.io.parse_example(serialized, {
         "ids": tf.io.FixedLenFeature([], tf.string),
         "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
@@ -255,9 +191,8 @@ def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
     lengths = sizes // token_bytes
     checks = [
         tf.debugging.assert_less_equal(
-            lengths, max_seq_length,
-            message=f"an example is longer than max_seq_length={max_seq_length}; "
-                    "rebuild the records with that length, or ask for the records' length"),
+            lengths, length,
+            message=f"an example is longer than max_seq_length={length}; rebuild the records"),
         tf.debugging.assert_equal(
             lengths * token_bytes, sizes,
             message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
@@ -267,42 +202,19 @@ def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
     ]
     with tf.control_dependencies(checks):
         ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
-                               little_endian=True, fixed_length=max_seq_length * token_bytes)
-    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
-    positions = tf.range(max_seq_length)[tf.newaxis]
+                               little_endian=True, fixed_length=length * token_bytes)
+    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], length])
+    positions = tf.range(length)[tf.newaxis]
     valid = positions < lengths
     second = valid & (positions >= tf.cast(first, tf.int32))
-    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid,
-                 segment_ids=tf.cast(second, tf.int32))
-
-
-def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch:
-    """Returns rows [B, L] of examples [B, built] at `first`, int64 [B]; see `RowPlaces`.
-
-    A row with parts of both segments has two segments, any other row has one. A row past the end
-    of a short example has no valid position.
-    """
-    if places.length == places.built:
-        return batch
-    lengths = tf.reduce_sum(tf.cast(batch.valid, tf.int32), axis=1, keepdims=True)
-    first = tf.cast(first, tf.int32)[:, tf.newaxis]
-    # Tokens of text in the row, without the example's last [SEP].
-    held = tf.clip_by_value(lengths - 1 - first, 0, places.length - SPECIAL)
-    place = tf.range(places.length)[tf.newaxis]
-    source = tf.where(place <= held, first + place - 1, lengths - 1)
-    source = tf.where(place == 0, 0, tf.clip_by_value(source, 0, places.built - 1))
-    valid = (place < held + SPECIAL) & (held > 0)
-    ids = tf.where(valid, tf.gather(batch.ids, source, batch_dims=1), pad_id)
-    # The closing [SEP] is of the segment before it; a row within B counts as a first segment.
-    of_text = tf.clip_by_value(first - 1 + tf.minimum(place, held), 0, places.built - 1)
-    segments = tf.gather(batch.segment_ids, of_text, batch_dims=1)
-    segments -= tf.gather(batch.segment_ids, tf.minimum(first, places.built - 1), batch_dims=1)
-    segments = tf.where(valid & (place > 0), segments, 0)
-    return Batch(ids=ids, valid=valid, segment_ids=segments)
+    with tf.control_dependencies([tf.debugging.Assert(
+            tf.reduce_all((ids >= 0) & (ids < size)),
+            [f"an id of the records is not among the {size:,} of the vocabulary"])]):
+        ids = tf.where(valid, ids, pad_id)
+    return Batch(ids=ids, valid=valid, segment_ids=tf.cast(second, tf.int32))
 
 
 def _fill(rows: tf.Tensor, batch_size: int) -> tf.Tensor:
     """Pads [b, L] with zero rows (False for bool) to [batch_size, L]."""
-    missing = batch_size - tf.shape(rows)[0]
-    filled = tf.pad(rows, [[0, missing], [0, 0]])
+    filled = tf.pad(rows, [[0, batch_size - tf.shape(rows)[0]], [0, 0]])
     return tf.ensure_shape(filled, [batch_size, rows.shape[1]])

@@ -1,7 +1,7 @@
 """Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
 
-The reader compares the checksum of every record and names a damaged file. It keeps one window of
-`order` in memory while it yields the window's rows.
+The reader compares the checksum of every record, and holds one window of `order` in memory. A shard
+that is damaged, or contradicts its manifest, raises a `UserError`.
 """
 
 import itertools
@@ -12,9 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from electra_tf.data.example import Batch, checked_ids
-from electra_tf.data.manifest import Manifest, Records, Shard, misfit
-from electra_tf.data.order import SPECIAL, RowPlaces, part_of, permutation, windows
+from electra_tf.data.example import Batch
+from electra_tf.data.order import part_of, windows
+from electra_tf.data.records import Records, Shard, checked_ids, misfit
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
@@ -30,63 +30,50 @@ class _Damaged(Exception):
 
 
 class _Row(NamedTuple):
-    """The tokens of a row, and how many of them belong to the first segment."""
-
     ids: np.ndarray
-    boundary: int
+    boundary: int  # Number of tokens of the first segment.
 
 
 def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
-                     batch_size: int, first_step: int, last_step: int,
-                     length: int) -> Iterator[Batch]:
-    """Yields the global batches of steps [first_step, last_step), those of `pipeline`.
-
-    A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
-    """
-    rows = _rows(records, RowPlaces(records.manifest.max_seq_length, length), seed,
-                 window_examples, first_step * batch_size, last_step * batch_size)
+                     batch_size: int, first_step: int, last_step: int) -> Iterator[Batch]:
+    """Yields the global batches of steps [first_step, last_step), those of `pipeline`."""
+    rows = _rows(records, seed, window_examples, first_step * batch_size, last_step * batch_size)
     while batch := list(itertools.islice(rows, batch_size)):
-        yield _stacked(batch, length, pad_id)
+        yield _stacked(batch, records.max_seq_length, pad_id)
 
 
-def examples(directory: Path, manifest: Manifest, shard: Shard, *, pad_id: int, start: int = 0,
+def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
              stop: int | None = None) -> Iterator[Batch]:
-    """Yields examples [start, stop) of a shard in their order, some thousand in a batch.
-
-    A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
-    """
-    stop = shard.examples if stop is None else stop
-    for rows in _examples(directory / shard.name, manifest, shard, start, stop):
-        yield _stacked(rows, manifest.max_seq_length, pad_id)
+    """Yields examples [start, stop) of a shard in their order, some thousand in a batch."""
+    for rows in _examples(records, shard, start, shard.examples if stop is None else stop):
+        yield _stacked(rows, records.max_seq_length, pad_id)
 
 
-def _rows(records: Records, places: RowPlaces, seed: int, window_examples: int, start: int,
+def _rows(records: Records, seed: int, window_examples: int, start: int,
           stop: int) -> Iterator[_Row]:
-    shards = records.manifest.shards_of("train")
-    for window in windows([shard.examples for shard in shards], seed=seed, rows=places.rows,
-                          window_rows=window_examples, start=start, stop=stop):
+    shards = records.shards["train"]
+    for window in windows([shard.examples for shard in shards], seed=seed,
+                          window_examples=window_examples, start=start, stop=stop):
         stored = [example for shard in (shards[number] for number in window.shards)
-                  for some in _examples(records.data_dir / shard.name, records.manifest, shard,
-                                        *part_of(shard.examples, window.part, window.parts))
+                  for some in _examples(records, shard, *part_of(
+                      shard.examples, window.part, window.parts))
                   for example in some]
-        order = permutation(window.rows, (window.seed, window.rows))
-        for number in order[window.start:window.stop]:
-            example, row = divmod(number, places.rows)
-            yield _cut(stored[example], places.first_tokens(row, window.seed), places)
+        order = permutation(window.size, (window.seed, window.size))
+        yield from (stored[number] for number in order[window.start:window.stop])
 
 
-def _examples(path: Path, manifest: Manifest, shard: Shard, start: int,
-              stop: int) -> Iterator[list[_Row]]:
+def _examples(records: Records, shard: Shard, start: int, stop: int) -> Iterator[list[_Row]]:
     """Yields examples [start, stop) of a shard, checked, some thousand together."""
-    found, together = start, max(1, TOKENS_TOGETHER // manifest.max_seq_length)
+    path, found = records.data_dir / shard.name, start
+    together = max(1, TOKENS_TOGETHER // records.max_seq_length)
     try:
         with path.open("rb") as file:
-            records = itertools.islice(_records(file, start), stop - start)
-            while some := list(itertools.islice(records, together)):
+            wanted = itertools.islice(_records(file, start), stop - start)
+            while some := list(itertools.islice(wanted, together)):
                 contents, checksums = zip(*some, strict=True)
                 if (_checksums(contents) != checksums).any():
                     raise _Damaged
-                yield [_row(content, found + number, path, manifest)
+                yield [_row(content, found + number, path, records)
                        for number, content in enumerate(contents)]
                 found += len(contents)
     except OSError as error:
@@ -98,24 +85,11 @@ def _examples(path: Path, manifest: Manifest, shard: Shard, start: int,
         raise misfit(path, f"it has {found:,} examples instead of {shard.examples:,}")
 
 
-def _row(content: bytes, number: int, path: Path, manifest: Manifest) -> _Row:
+def _row(content: bytes, number: int, path: Path, records: Records) -> _Row:
     try:
-        return _Row(*checked_ids(content, manifest.token_bytes, manifest.max_seq_length,
-                                 manifest.vocabulary.size))
+        return _Row(*checked_ids(content, records))
     except ValueError as error:
         raise misfit(path, f"record {number:,}: {error}") from error
-
-
-def _cut(example: _Row, first: int, places: RowPlaces) -> _Row:
-    """Returns one row of an example, as `pipeline.cut` does."""
-    if places.length == places.built:
-        return example
-    ids, boundary = example
-    held = min(max(len(ids) - 1 - first, 0), places.length - SPECIAL)
-    if not held:
-        return _Row(ids[:0], 0)
-    row = np.concatenate([ids[:1], ids[first:first + held], ids[-1:]])
-    return _Row(row, boundary - first + 1 if first < boundary < first + held else len(row))
 
 
 def _stacked(rows: Sequence[_Row], length: int, pad_id: int) -> Batch:
@@ -126,6 +100,42 @@ def _stacked(rows: Sequence[_Row], length: int, pad_id: int) -> Batch:
     ids[valid] = np.concatenate([row.ids for row in rows])
     second = valid & (positions >= np.array([row.boundary for row in rows])[:, np.newaxis])
     return Batch(ids=ids, valid=valid, segment_ids=second.astype(np.int32))
+
+
+def permutation(size: int, seed: tuple[int, int]) -> list[int]:
+    """Returns range(size) as `tf.random.experimental.stateless_shuffle` shuffles it.
+
+    TensorFlow 2.20's CPU kernel is the Fisher-Yates shuffle with draws from Philox; the seed has
+    two numbers of 64 bits.
+    """
+    # TensorFlow draws a key and a counter from the seed, under a key of its own.
+    scrambled = philox(0x02461E293EC8F720, tuple(part & (1 << 64) - 1 for part in seed), 4)
+    key, counter = scrambled.view("<u8").tolist()
+    places = np.arange(max(0, size - 1))
+    others = places + philox(key, (0, counter), len(places)) % (size - places)
+    result = list(range(size))
+    for place, other in enumerate(others.tolist()):
+        result[place], result[other] = result[other], result[place]
+    return result
+
+
+def philox(key: int, counter: tuple[int, int], count: int) -> np.ndarray:
+    """Returns the first words, uint32 [count], of Philox-4x32-10 (Salmon et al., SC 2011).
+
+    The key has 64 bits, the counter a lower and an upper half of 64 bits.
+    """
+    half, low_bits = np.uint64(32), np.uint64(0xFFFFFFFF)
+    blocks = np.arange(-(-count // 4), dtype=np.uint64)
+    low = np.uint64(counter[0]) + blocks
+    high = np.uint64(counter[1]) + (low < blocks).astype(np.uint64)
+    state = [low & low_bits, low >> half, high & low_bits, high >> half]
+    for number in range(10):
+        keys = [np.uint64((part + number * step) & 0xFFFFFFFF) for part, step in (
+            (key, 0x9E3779B9), (key >> 32, 0xBB67AE85))]
+        first, second = state[0] * np.uint64(0xD2511F53), state[2] * np.uint64(0xCD9E8D57)
+        state = [(second >> half) ^ state[1] ^ keys[0], second & low_bits,
+                 (first >> half) ^ state[3] ^ keys[1], first & low_bits]
+    return np.stack(state, axis=1).reshape(-1)[:count].astype(np.uint32)
 
 
 def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from electra_tf.data import manifest
+from electra_tf.data.records import Shard
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, file_sha256
 
 
-def write_shard(path: Path, split: str,
-                examples: Iterable[tuple[bytes, int]]) -> manifest.Shard:
+def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -> Shard:
     """Writes one TFRecord file under a temporary name and renames it when it is whole.
 
     `examples` are pairs of a serialized example and its number of tokens, consumed as they come.
@@ -33,6 +32,6 @@ def write_shard(path: Path, split: str,
             reason = error.message.rpartition("; ")[2]  # "<the temporary name>; No space left".
             raise UserError(f"cannot write {path}: {reason}; free some space or choose another "
                             "directory, then run the same command again.") from error
-        size, digest = temporary.stat().st_size, manifest.file_sha256(temporary)
-    return manifest.Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
-                          sha256=digest)
+        size, digest = temporary.stat().st_size, file_sha256(temporary)
+    return Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
+                 sha256=digest)

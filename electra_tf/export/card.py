@@ -45,7 +45,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         saved_model: the directory is a SavedModel.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
-    task = TaskSpec.of_facts(networks.task) if networks.task else None
+    task = TaskSpec.of_facts(networks.task, source) if networks.task else None
     architecture = (ARCHITECTURES[DISCRIMINATOR] if task is None
                     else KINDS[task.kind].hugging_face.architecture)
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")

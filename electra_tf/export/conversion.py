@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats, google, model_garden, run_directory
+from electra_tf.checkpoints import formats, google, run_directory
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
@@ -27,7 +27,7 @@ from electra_tf.modeling.weight_table import discriminator, generator
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.recipes import recipe
+from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import TaskSpec
 
 
@@ -40,7 +40,7 @@ def read(path: Path, **facts: Any) -> Pretrained:
     spec, settings, head = hugging_face.head_from_theirs(config, weights, networks.source)
     require_finite(head, networks.source)
     return dataclasses.replace(
-        networks, weights={**networks.weights, **head}, task=spec.facts(), head_settings=settings,
+        networks, weights={**networks.weights, **head}, task=spec.facts(), task_settings=settings,
         their_head=None)
 
 
@@ -73,8 +73,8 @@ def _write_run(networks: Pretrained, directory: Path) -> None:
                     if name.startswith(("model.", "objective."))}
         identity = settings | facts
     else:
-        task = TaskSpec.of_facts(networks.task)
-        config = override(recipe(task.name, networks.model), networks.head_settings)
+        task = TaskSpec.of_facts(networks.task, networks.source)
+        config = override(recipe(task.name, networks.model), networks.task_settings)
         identity = run_directory.identity(config, facts | task.facts())
     run_directory.claim(directory, identity)
     networks.text.save(directory / VOCABULARY_FILE)
@@ -107,9 +107,9 @@ def _write_model_garden(networks: Pretrained, directory: Path) -> None:
         parts["generator"] = model.generator, generator(model).weights
     for part, (encoder, names) in parts.items():
         for name in names:
-            path = model_garden.theirs_of(re.sub("^electra/", f"{part}/", name))
+            path = google.garden_path(re.sub("^electra/", f"{part}/", name))
             values[path] = _with_heads(path, networks.weights[name], encoder.num_heads)
-        pooler = model_garden.theirs_of(f"{part}/_pooler_layer")
+        pooler = google.garden_path(f"{part}/_pooler_layer")
         size, spread = encoder.hidden_size, encoder.initializer_range
         values |= {f"{pooler}/bias": np.zeros(size, np.float32),
                    f"{pooler}/kernel": tf.random.stateless_truncated_normal(
@@ -119,7 +119,7 @@ def _write_model_garden(networks: Pretrained, directory: Path) -> None:
         objects.masked_lm.embedding_table = objects.generator_network._embedding_layer.embeddings
     make_directory(directory)
     tf.train.Checkpoint(model=objects, encoder=objects.discriminator_network).save(
-        str(directory / model_garden.PREFIX))
+        str(directory / google.GARDEN_PREFIX))
     networks.text.save(directory / VOCABULARY_FILE)
 
 

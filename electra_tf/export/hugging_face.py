@@ -13,12 +13,18 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from electra_tf.checkpoints import hugging_face_files as files
 from electra_tf.checkpoints.hugging_face import (
     ARCHITECTURES,
+    CONFIG_FILE,
     DISCRIMINATOR,
+    FIXED,
     GENERATOR,
+    OTHERS,
+    SIZES,
+    TOKENIZER_FILE,
+    TOKENIZER_SETTINGS_FILE,
     WEIGHTS_FILE,
+    Config,
     theirs_of,
     turned,
 )
@@ -60,7 +66,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     model = networks.model
     if networks.task is not None:
         head, config = _head_to_theirs(
-            TaskSpec.of_facts(networks.task), networks.weights, networks.source)
+            TaskSpec.of_facts(networks.task, networks.source), networks.weights, networks.source)
         shapes = whole_encoder(model.discriminator)
         require_exactly({name: value for name, value in networks.weights.items()
                          if not name.startswith(HEAD)}, shapes, networks.source)
@@ -88,9 +94,9 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
                    metadata={"format": "pt"})
     write_atomically(directory / WEIGHTS_FILE, content)
     text, normalization = networks.text, networks.text.normalization
-    config = {**config, **files.FIXED,
+    config = {**config, **FIXED,
               **{theirs: getattr(encoder, ours)
-                 for ours, theirs in (files.SIZES | files.OTHERS).items()},
+                 for ours, theirs in (SIZES | OTHERS).items()},
               "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
     settings = {"tokenizer_class":
                 "PreTrainedTokenizerFast" if normalization.nfc else "ElectraTokenizer",
@@ -99,9 +105,9 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
                 "model_max_length": encoder.max_position_embeddings, "pad_token": tokens.PAD,
                 "unk_token": tokens.UNK, "cls_token": tokens.CLS, "sep_token": tokens.SEP,
                 "mask_token": tokens.MASK}
-    contents = {files.CONFIG_FILE: config, files.TOKENIZER_SETTINGS_FILE: settings}
+    contents = {CONFIG_FILE: config, TOKENIZER_SETTINGS_FILE: settings}
     if normalization.nfc:
-        contents[files.TOKENIZER_FILE] = _composing_tokenizer(text)
+        contents[TOKENIZER_FILE] = _composing_tokenizer(text)
     for file, content in contents.items():
         write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
     text.vocabulary.save(directory / VOCABULARY_FILE)
@@ -210,7 +216,7 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     return (first, first_bias), (second, np.zeros(outputs, np.float32))
 
 
-def head_from_theirs(config: files.Config, weights: Weights, source: str
+def head_from_theirs(config: Config, weights: Weights, source: str
                      ) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, settings by name that make a head of this form, and the head's weights.
 
@@ -239,7 +245,7 @@ def head_from_theirs(config: files.Config, weights: Weights, source: str
     return kind.converted(config.finetuning_task, labels), dict(form.settings), found
 
 
-def _labels(config: files.Config, source: str) -> tuple[str, ...]:
+def _labels(config: Config, source: str) -> tuple[str, ...]:
     names = _DEFAULT_LABELS if config.id2label is None else config.id2label
     labels = tuple(names.get(str(index)) for index in range(len(names)))
     numbers = {label: index for index, label in enumerate(labels)}

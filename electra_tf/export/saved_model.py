@@ -50,9 +50,6 @@ class Target:
         if re.fullmatch(r"0*[1-9][0-9]{0,17}", version) is None:
             raise UserError("--export_version must be a positive integer of at most 18 digits, for "
                             f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
-        if precision not in PRECISIONS:
-            raise UserError(f"--serving_precision must be one of {', '.join(PRECISIONS)}. "
-                            f"Received: {precision!r}")
         directory = storage.path(export_dir) / version.lstrip("0")
         if directory.exists():
             raise UserError(f"{directory} exists already; give another --export_version or "

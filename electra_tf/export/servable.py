@@ -13,23 +13,23 @@ import tf_keras
 
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
+from electra_tf.config.objectives import objective_class
+from electra_tf.config.overrides import override
 from electra_tf.modeling import chunks
-from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
-from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.electra import Discriminator
+from electra_tf.modeling.encoder import Encoder, electra_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
-from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
-from electra_tf.text.tokenization import TextSettings
 
 Outputs = Mapping[str, tf.Tensor]
 Signatures = dict[str, tf.types.experimental.ConcreteFunction]
@@ -201,8 +201,25 @@ class ServedTask(Servable):
         return self._kind.served_scores(self._network, tokens)
 
 
-def of_discriminator(networks: Pretrained) -> Detector:
-    """Returns a pre-trained discriminator; refuses networks without one, and energies."""
+def of_networks(networks: Pretrained, threshold: float | None = None) -> Servable:
+    """Returns a fine-tuned model or a pre-trained discriminator, in float32.
+
+    `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
+    """
+    if networks.task is None:
+        return _of_discriminator(networks)
+    spec = TaskSpec.of_facts(networks.task, networks.source)
+    config = override(recipe(spec.name, networks.model), networks.task_settings).task
+    model = KINDS[spec.kind].objective(spec, config).build_model(
+        networks.model, seed=0, policy="float32")
+    assign_weights(model.variables, networks.weights, networks.source)
+    return ServedTask(ServedNetwork(
+        encoder=model.encoder, head=model.head, spec=spec, config=config, threshold=threshold,
+        texts=RowEncoder(networks.text, config.max_seq_length)))
+
+
+def _of_discriminator(networks: Pretrained) -> Detector:
+    """Refuses networks without a discriminator, and energies."""
     if objective_class(networks.objective).energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
@@ -210,26 +227,13 @@ def of_discriminator(networks: Pretrained) -> Detector:
                         "its encoder.")
     if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
         raise UserError(f"{networks.source} has no discriminator to export (not every "
-                        "objective trains one). Fine-tuned models are exported by "
-                        "run_finetuning.py --mode=export.")
+                        "objective trains one).")
     config = networks.model.discriminator
     discriminator = Discriminator(
         electra_encoder(config, seed=0, policy="float32"), Build(seed=0))
     assign_weights(discriminator.variables, networks.weights, networks.source)
     return Detector(discriminator.encoder, discriminator.head,
                     RowEncoder(networks.text, config.max_position_embeddings))
-
-
-def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSettings,
-            threshold: float | None) -> ServedTask:
-    """Returns a fine-tuned model with float32 weights and arithmetic.
-
-    `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
-    """
-    length = min(config.max_seq_length, model.encoder.config.max_position_embeddings)
-    return ServedTask(ServedNetwork(
-        encoder=model.encoder, head=model.head, texts=RowEncoder(text, length), spec=spec,
-        config=config, threshold=threshold))
 
 
 def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:

@@ -10,9 +10,6 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --model_dir=runs/topic
     python run_finetuning.py --mode=predict --model_dir=runs/topic --input=new.tsv \
         --output=topics.tsv
-    python run_finetuning.py --mode=export --model_dir=runs/topic --export_dir=served/topic
-    python run_finetuning.py --task=blimp --data_dir=blimp --init_checkpoint=runs/small \
-        --model_dir=runs/blimp
 
 The first command downloads google/electra-small-discriminator and, from TensorFlow Datasets, SQuAD
 1.1; it writes to runs/squad. Each default that was used is printed.
@@ -25,7 +22,7 @@ from absl import flags
 
 from electra_tf.config import finetuning_flags, overrides
 from electra_tf.platform import command_line
-from electra_tf.platform.settings import from_flags, set_default
+from electra_tf.platform.setting_text import from_flags, set_default
 from electra_tf.tasks.examples import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
@@ -46,8 +43,7 @@ def main() -> None:
     with overrides.naming_flags(finetuning_flags.SETTINGS):
         from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
 
-        minimal = flags.FLAGS.task == [finetuning_flags.BLIMP] and flags.FLAGS.mode == "train"
-        modes.MODES["score" if minimal else flags.FLAGS.mode]()
+        modes.MODES[flags.FLAGS.mode]()
 
 
 def _set_defaults() -> None:
@@ -60,8 +56,7 @@ def _set_defaults() -> None:
         set_default("init_checkpoint", INIT_CHECKPOINT)
         needed += ["model_dir", "init_checkpoint"]
         needed += ["train"] if set(values.task) & set(Kind) else []
-    if (values.init_checkpoint == finetuning_flags.SCRATCH
-            and values.task != [finetuning_flags.BLIMP]):
+    if values.init_checkpoint == finetuning_flags.SCRATCH:
         needed += ["vocab_file"]
     finetuning_flags.require(*needed)
 

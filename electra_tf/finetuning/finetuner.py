@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths, make_batch, plan_epoch
-from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.training.assembly import build_state, build_step

@@ -1,8 +1,6 @@
 """The modes of the fine-tuning command. Functions read `flags.FLAGS`."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from absl import flags
 
@@ -11,17 +9,16 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.config import finetuning_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
-from electra_tf.finetuning import outputs, pseudo_likelihood, setup, trials
+from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import set_default
+from electra_tf.platform.setting_text import set_default
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, registry, tfds_source
+from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.recipes import recipe
 from electra_tf.text.tokenization import TextSettings, refuse_other
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -32,11 +29,9 @@ FROM_SCRATCH = "from_scratch"
 
 
 def train() -> None:
-    """Fine-tunes on every task, and exports the models if asked to."""
+    """Fine-tunes on every task."""
     values, changes = flags.FLAGS, finetuning_flags.given_settings()
     names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
-    # What can't be exported is refused before hours of training.
-    targets = _targets(names) if values.export_dir else []
     initial = _pretrained()
     model, text = (initial.model, initial.text) if initial else (
         pretraining_config(values.model_size or "small").model, TextSettings.of_flags(values))
@@ -53,7 +48,7 @@ def train() -> None:
     for name in names:
         task = registry.load(name, _data_dir(), _own_files(), from_tfds=from_tfds)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(recipe(name, shape), changes)
+        config = override(registry.recipe(name, shape), changes)
         runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:
@@ -70,21 +65,6 @@ def train() -> None:
         print("\n" + glue_table({name: found for name in glue.TASKS
                                  if (found := Results.load(model_dir / name))}))
         outputs.pack_submissions(model_dir)
-    for (run, _), target in zip(runs, targets, strict=False):
-        _export(run.model_dir, target)
-
-
-def score_minimal_pairs() -> None:
-    """Scores pre-trained networks as they are on BLiMP, which has nothing to train on."""
-    finetuning_flags.refuse_all_but(
-        finetuning_flags.BLIMP, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
-    if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
-        raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    read = (tfds_source.read_blimp if _from_tfds(finetuning_flags.BLIMP)
-            else pseudo_likelihood.read_blimp)
-    paradigms = read(_data_dir())
-    networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
-    pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 
 
 def evaluate() -> None:
@@ -103,38 +83,7 @@ def predict() -> None:
     outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite)
 
 
-def export() -> None:
-    """Exports the trained model of `--model_dir`."""
-    (target,) = _targets(["model"])
-    _export(storage.path(flags.FLAGS.model_dir), target, finetuning_flags.given_settings())
-
-
-MODES = {"train": train, "score": score_minimal_pairs, "eval": evaluate, "predict": predict,
-         "export": export}
-
-
-def _targets(names: Sequence[str]) -> list[Any]:
-    """Returns the places of the exported models of one or several tasks."""
-    from electra_tf.export import saved_model  # Others do not wait for TensorFlow Serving's API.
-
-    values = flags.FLAGS
-    directory = storage.path(values.export_dir)
-    return [saved_model.Target.of(directory / name if len(names) > 1 else directory,
-                                  values.export_version, values.serving_precision)
-            for name in names]
-
-
-def _export(model_dir: Path, target: Any, changes: Mapping[str, Any] | None = None) -> None:
-    from electra_tf.checkpoints.pretrained import read_run
-    from electra_tf.export import card, saved_model, servable
-
-    run = setup.prepare_trained(model_dir, dict(changes or {}) | {
-        "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
-    saved_model.export(servable.of_task(
-        run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
-        target, lambda directory: card.write(
-            directory, read_run(model_dir), model_dir, title=str(target.directory),
-            saved_model=True))
+MODES = {"train": train, "eval": evaluate, "predict": predict}
 
 
 def _trained_run() -> FinetuningRun:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import THRESHOLD, Results, score_table
+from electra_tf.finetuning.results import Results, score_table, threshold_of
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import (
@@ -33,7 +33,7 @@ from electra_tf.reporting import plot_style
 from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import Table, table_text
-from electra_tf.tasks import glue, registry
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
@@ -89,12 +89,6 @@ def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], N
     return show
 
 
-def threshold_of(model_dir: Path) -> float | None:
-    """Returns the threshold that was best on dev in training; None if none was searched."""
-    results = Results.load(model_dir)  # None of a model that was converted, not trained here.
-    return results and next(iter(results.best.scores.values())).get(THRESHOLD)
-
-
 def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
     """Scores the run's model on splits of labelled examples; prints and saves a table."""
     predictor = TaskPredictor(run)
@@ -126,7 +120,7 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     with _readable(source, run.kind.piped) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
-        examples = registry.read_file(run.spec, path, labelled=False)
+        examples = run.kind.read([path], run.spec, labelled=False)
     records = TaskPredictor(run).scored(run.encode(examples), show_progress=True).records
     content = forms[suffix](records)
     if target is None:

@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.finetuning.finetuner import ByLength, TrialSettings
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.tasks.kinds.kind import RowResults
 from electra_tf.training.devices import graph_rewriting, largest_divisor, runs_on_one_cpu
 from electra_tf.training.parts import joined

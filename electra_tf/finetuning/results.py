@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, MOST_RESULT_BYTES, RESULTS_FILE
+from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -105,7 +105,7 @@ class Results:
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
-            "best_seed": self.best.seed, CHECKPOINT_KEY: self.best_number,
+            "best_seed": self.best.seed, "checkpoint": self.best_number,
             "summary": self.summary()})
 
     @classmethod
@@ -148,6 +148,12 @@ class Results:
         return score_table(f"{self.task}, {split}, medians", self.metrics, {
             name: {metric: scores[metric]["median"] for metric in self.metrics}
             for name, scores in (("pre-trained", ours), ("from scratch", theirs))})
+
+
+def threshold_of(model_dir: Path) -> float | None:
+    """Returns the threshold that was best on dev in training; None if none was searched."""
+    results = Results.load(model_dir)  # None of a model that was converted, not trained here.
+    return results and next(iter(results.best.scores.values())).get(THRESHOLD)
 
 
 def score_table(title: str, metrics: Iterable[str], columns: Scores,

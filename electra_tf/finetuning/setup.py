@@ -15,8 +15,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import TrialSettings
-from electra_tf.modeling.electra import TaskModel
-from electra_tf.platform import strict_json
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Example
@@ -121,10 +120,6 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if facts is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
-    try:
-        spec = TaskSpec.of_facts(facts)
-    except strict_json.Unreadable as error:
-        raise UserError(f"{model_dir / run_directory.SETTINGS_FILE} is damaged: its task: {error}; "
-                        "restore it or start a new --model_dir.") from error
+    spec = TaskSpec.of_facts(facts, model_dir)
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
     return prepare(config, spec, text_settings(model_dir), model_dir)

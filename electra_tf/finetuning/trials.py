@@ -20,7 +20,7 @@ from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import Pace, duration

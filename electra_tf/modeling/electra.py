@@ -6,7 +6,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT
-from electra_tf.modeling.encoder import Embeddings, Encoder
+from electra_tf.modeling.encoder import Embeddings, Encoder, own_encoder
 from electra_tf.modeling.fused import affine
 from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
 from electra_tf.modeling.masking import gather_vectors
@@ -122,32 +122,6 @@ class ElectraModel(Networks):
         encoder, generator = both_encoders(config, build)
         self.discriminator = Discriminator(encoder, build)
         self.generator = Generator(generator, build)
-
-
-class TaskModel(tf_keras.Model):
-    """The pre-trained encoder and the head of a task (section 3.3)."""
-
-    def __init__(self, config: ModelConfig, head: tf_keras.layers.Layer, *, seed: int,
-                 policy: str = "float32", recompute: bool = False):
-        """Creates the encoder; arguments as for `Networks`, `head` one of `task_heads`."""
-        super().__init__(name="task_model", dtype=policy)
-        self.encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.head = head
-
-
-def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> Encoder:
-    """Creates the encoder that is pre-trained and then fine-tuned; arguments as for `Networks`.
-
-    Its weights are named alike, whatever trains it.
-    """
-    return own_encoder(ENCODER, config, Build(seed=seed, policy=policy, recompute=recompute))
-
-
-def own_encoder(path: str, config: EncoderConfig, build: Build) -> Encoder:
-    """Creates an encoder with embeddings of its own."""
-    return Encoder(path, config, build, Embeddings(f"{path}/embeddings", config, build))
 
 
 def both_encoders(config: ModelConfig, build: Build) -> tuple[Encoder, Encoder]:

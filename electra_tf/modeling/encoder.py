@@ -23,6 +23,7 @@ from electra_tf.modeling.fused import (
 )
 from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, LayerNorm, Parts
 from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.weight_table import ENCODER
 
 MASKED_SCORE = -10000.0
 """Added to the score of a key that isn't valid: the reference's constant."""
@@ -265,3 +266,17 @@ def _split_heads(joint, bias, parts, num_heads, length):
     heads = tf.reshape(rounded(biased(joint, bias), joint.dtype),
                        [-1, length, parts, num_heads, size])
     return tf.transpose(heads, [2, 0, 3, 1, 4])
+
+
+def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> Encoder:
+    """Creates the encoder that is pre-trained and then fine-tuned; arguments as for `Build`.
+
+    Its weights are named alike, whatever trains it.
+    """
+    return own_encoder(ENCODER, config, Build(seed=seed, policy=policy, recompute=recompute))
+
+
+def own_encoder(path: str, config: EncoderConfig, build: Build) -> Encoder:
+    """Creates an encoder with embeddings of its own."""
+    return Encoder(path, config, build, Embeddings(f"{path}/embeddings", config, build))

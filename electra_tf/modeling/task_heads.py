@@ -1,4 +1,4 @@
-"""Output heads of fine-tuning (ELECTRA, section 3.3 and appendix B; XLNet for questions).
+"""The model of fine-tuning and its heads (ELECTRA, section 3.3, appendix B; XLNet for questions).
 
 Unlike BERT there is no pooler: a dense layer reads the last hidden vectors.
 """
@@ -8,6 +8,8 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.model import ModelConfig
+from electra_tf.modeling.encoder import electra_encoder
 from electra_tf.modeling.fused import dimensions, dropout, gelu
 from electra_tf.modeling.layers import Dense, GeluDense
 from electra_tf.modeling.randomness import Randomness, dropout_keys
@@ -16,6 +18,18 @@ QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""
 FORBIDDEN = -1000.0
 """Added to the logit of a position that cannot begin or end an answer, as in the reference."""
+
+
+class TaskModel(tf_keras.Model):
+    """The pre-trained encoder and the head of a task (section 3.3)."""
+
+    def __init__(self, config: ModelConfig, head: tf_keras.layers.Layer, *, seed: int,
+                 policy: str = "float32", recompute: bool = False):
+        """Creates the encoder; the other arguments are those of `Build`."""
+        super().__init__(name="task_model", dtype=policy)
+        self.encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        self.head = head
 
 
 class ScoreHead(tf_keras.layers.Layer):

@@ -17,9 +17,8 @@ from electra_tf.modeling.electra import (
     ReplacedTokenHead,
     both_encoders,
     generator_embeddings,
-    own_encoder,
 )
-from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder
+from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, own_encoder
 from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import CLOZE, COPY, ENCODER, FROZEN, RESTORER, TOWERS

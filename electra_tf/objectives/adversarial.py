@@ -31,8 +31,15 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import AdversarialModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, score_predictions
-from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
+    Arrays,
+    Given,
+    MaskedBatch,
+    count,
+    filled_in,
+    score_predictions,
+)
 from electra_tf.platform.errors import UserError
 
 

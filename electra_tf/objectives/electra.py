@@ -13,21 +13,18 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.masked_tokens import (
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
+    Arrays,
     MaskedBatch,
+    PretrainingObjective,
+    Written,
     count,
+    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
     share,
-)
-from electra_tf.objectives.objective import (
-    Arrays,
-    Outcome,
-    PretrainingObjective,
-    Ratio,
-    Written,
-    count_parameters,
 )
 
 

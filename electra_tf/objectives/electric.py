@@ -28,14 +28,14 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import ElectricModel
 from electra_tf.modeling.weight_table import CLOZE, TOWERS, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
-from electra_tf.objectives.masked_tokens import (
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import (
     GeneratorOutcome,
     MaskedBatch,
     count,
     filled_in,
     score_predictions,
 )
-from electra_tf.objectives.objective import Outcome
 
 
 class ElectricObjective(ElectraObjective):

@@ -29,14 +29,16 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import DiscriminatorModel, FrozenGeneratorModel
 from electra_tf.modeling.weight_table import FROZEN, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
-from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, run_generator
-from electra_tf.objectives.objective import (
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
     Arrays,
     Given,
     GivenGenerator,
-    Outcome,
-    Ratio,
+    MaskedBatch,
+    count,
     count_parameters,
+    filled_in,
+    run_generator,
 )
 from electra_tf.platform.errors import UserError
 

@@ -21,22 +21,20 @@ from electra_tf.modeling.masking import Masked, Predictions, gather_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import CopyingModel, MaskedLanguageModel, RestoringModel
 from electra_tf.modeling.weight_table import COPY, RESTORER, Network
-from electra_tf.objectives.masked_tokens import (
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import (
+    Arrays,
     MaskedBatch,
+    PretrainingObjective,
+    Written,
     best_written,
     count,
+    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
     score_predictions,
     share,
-)
-from electra_tf.objectives.objective import (
-    Arrays,
-    Outcome,
-    PretrainingObjective,
-    Written,
-    count_parameters,
 )
 
 

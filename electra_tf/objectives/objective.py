@@ -6,23 +6,14 @@ the result.
 """
 
 import abc
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.data.example import Batch
-from electra_tf.modeling.corruption import TokenReplacement
-from electra_tf.modeling.flops import products_per_token
-from electra_tf.modeling.masking import TokenKinds
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
-
-Arrays = Mapping[str, np.ndarray]
 
 
 class Ratio(NamedTuple):
@@ -45,38 +36,6 @@ class Outcome(NamedTuple):
     """Name -> tensors [B, ...] for evaluation and for showing samples."""
 
 
-class Written(NamedTuple):
-    """The text that evaluation shows beside the original."""
-
-    ids: np.ndarray
-    """int32 [M, L]."""
-    replaced_probability: np.ndarray | None = None
-    """[M, L], of every token to be replaced; None where no network judges tokens."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class GivenGenerator:
-    """A generator that another run trained."""
-
-    source: str
-    """Human-readable name."""
-    model: ModelConfig
-    weights: Mapping[str, np.ndarray]
-    """Those of all networks of the run, by full name."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Given:
-    """What an objective is given besides its settings and batches."""
-
-    kinds: TokenKinds
-    """Of the vocabulary."""
-    token_counts: Callable[[], np.ndarray]
-    """Reads the training records; returns the count of every entry, int64 [V]."""
-    generator: GivenGenerator | None = None
-    """The one that the objective's settings name."""
-
-
 class Objective(Protocol):
     """What a training step minimises, in pre-training and in fine-tuning."""
 
@@ -86,7 +45,7 @@ class Objective(Protocol):
         ...
 
     @abc.abstractmethod
-    def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
+    def prepare(self, batch: Any, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
         """Makes the inputs of `compute` and the weight float32 [] of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.
@@ -101,70 +60,3 @@ class Objective(Protocol):
     @abc.abstractmethod
     def coefficients(self) -> Mapping[str, float]:
         """Name of every loss -> its factor in the total."""
-
-
-class PretrainingObjective(Objective):
-    """An `Objective` of pre-training, with all that the rest of the program asks of one.
-
-    A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
-    where its settings and the names of its measures are. It creates the encoder that fine-tuning
-    takes by `modeling.electra.own_encoder`, whose weights are named "electra/...".
-    """
-
-    networks_class: ClassVar[type[tf_keras.Model]]
-    """The `modeling.electra.Networks` that `build_model` creates."""
-    judge: ClassVar[Callable[..., tf.Tensor] | None] = None
-    """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
-    float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
-    fixed corruptions, the same for every run."""
-    energies: ClassVar[bool] = False
-    """Whether the discriminator's outputs are energies of the tokens: the negative of their sum
-    scores a text. Otherwise they are the log odds of a replaced token."""
-    generator_objective: ClassVar[str] = ""
-    """Name of the objective that trains the generator in a stage before; "" without such a stage.
-    """
-
-    def __init__(self, config: Any, given: Given):
-        """Takes sections model, masking, sampling, objective, training of `PretrainingConfig`."""
-        self.config = config
-        self.given = given
-        self.replacement = TokenReplacement(config.masking, config.sampling, given.kinds,
-                                            config.training.num_train_steps)
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> tf_keras.Model:
-        """Creates the networks that the objective trains; arguments as for `Networks`."""
-        return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
-
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns the scores of an evaluation, besides the losses.
-
-        `details` are those of `Outcome`, end to end over all held-out examples, with "valid", bool
-        [M, L]; `means` are of the `Outcome`'s measures over them.
-        """
-        return {}
-
-    def written(self, details: Arrays) -> Written | None:
-        """Returns the text after the generator, to be shown; None if there is no such text.
-
-        `details` are those of `scores`, of some examples, with "ids" int32 [M, L].
-        """
-        return None
-
-    def networks(self) -> Sequence[Network]:
-        """Returns the networks that parameters and FLOPs are counted of; none if unknown."""
-        return ()
-
-    def flops_per_token(self, length: int) -> float | None:
-        """Returns the matrix-product FLOPs of a training step; None for unknown networks."""
-        selected = self.config.masking.max_predictions(length) / length
-        return products_per_token(self.networks(), length, selected) or None
-
-    def describe(self, model: tf_keras.Model) -> str:
-        """Returns which networks the parameters belong to; "" for a single one."""
-        return ""
-
-
-def count_parameters(network: tf_keras.layers.Layer) -> int:
-    """Returns the number of values that training changes."""
-    return sum(variable.shape.num_elements() for variable in network.trainable_variables)

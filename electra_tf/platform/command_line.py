@@ -3,12 +3,12 @@
 import atexit
 import os
 import re
-import select
 import shlex
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from typing import Any, NoReturn, TextIO
 
 from absl import app, flags, logging
@@ -33,9 +33,9 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
     141 when its output is no longer read.
 
     Args:
-        main: takes no arguments, or the operands; reads `flags.FLAGS`.
+        main: takes the operands; reads `flags.FLAGS`.
         summary: purpose of the command, printed first by `--help`.
-        groups: title -> names of the flags under it, in the order of `--help`.
+        groups: title -> names of the flags under it.
         operand: names of the arguments that aren't flags, such as "DIR" or "FROM TO"; "" for none.
     """
     operands = operand.split()
@@ -82,12 +82,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
     sys.stdout, sys.stderr = _Output(sys.stdout), _Output(sys.stderr)
     native_logging.quiet()
-    try:
-        app.run(guarded, flags_parser=parse)
-    except BrokenPipeError:
-        if not _output_is_read():
-            os._exit(128 + signal.SIGPIPE)  # As other programs do in `... --help | head`.
-        raise
+    app.run(guarded, flags_parser=parse)
 
 
 def _line(error: Exception) -> str:
@@ -103,7 +98,7 @@ def _line(error: Exception) -> str:
 
 
 class _Output:
-    """An output whose errors do not end the program, such as a full disk; `_end` reports them."""
+    """An output that ends the program when nobody reads it; `_end` reports a full disk."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
@@ -119,20 +114,14 @@ class _Output:
     def _attempt(self, action: Callable[..., Any], *arguments: str) -> None:
         try:
             action(*arguments)
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError:  # Nobody reads, as in `... --help | head`.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            raise SystemExit(128 + signal.SIGPIPE) from None
         except OSError as error:
             self.error = error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _output_is_read() -> bool:
-    poll = select.poll()
-    poll.register(1, select.POLLOUT)
-    # A pipe without a reader: POLLERR on Linux, POLLHUP on macOS.
-    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _refuse(problem: str) -> NoReturn:
@@ -173,13 +162,22 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
     return [python, file] if file and os.path.exists(file) else [python, "-m", module]
 
 
+def _as_started(text: str) -> str:
+    """Returns text with the names of console scripts, if this program is one of them."""
+    if not program()[0].startswith("electra-"):
+        return text
+    names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
+        script.module: script.name for script in metadata.distribution("electra-tf").entry_points}
+    return re.sub(r"python (?:-m )?([\w.]+)", lambda match: names.get(match[1], match[0]), text)
+
+
 def same_command() -> str:
     """Returns the command of this process."""
     return shlex.join([*program(), *sys.argv[1:]])
 
 
 def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
-    lines = [textwrap.dedent(summary).strip()]
+    lines = [_as_started(textwrap.dedent(summary).strip())]
     for title, names in groups.items():
         lines += ["", f"{title}:"]
         for flag in (flags.FLAGS[name] for name in names):

@@ -42,9 +42,9 @@ class Interrupted(KeyboardInterrupt):
 class StopRequest:
     """Notes the first signal while it is open, and ends the process at the second.
 
-    It stays in force after a signal, for a second one to end a process that cleans up. Open it in
-    the main thread, after other code has set its handlers. `grace_seconds` after the first signal,
-    unless None, the process prints the line `late` and ends.
+    It stays in force after a signal, because a second one may end a process that cleans up. Open it
+    in the main thread, after other code has set its handlers. `grace_seconds` after the first
+    signal, unless None, the process prints the line `late` and ends.
     """
 
     def __init__(self, *, grace_seconds: float | None = None, late: str = ""):
@@ -64,11 +64,8 @@ class StopRequest:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.number is None:
-            self.close()
-
-    def close(self) -> None:
-        """Restores the handlers from before, also after a signal."""
+        if self.number is not None:
+            return
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
@@ -88,9 +85,9 @@ class StopRequest:
             if first is not None and self._grace_seconds is not None:
                 left = max(0.0, first + self._grace_seconds - time.monotonic())
             if not select.select([self._reads], [], [], left)[0]:
-                if self._grace_seconds is None:
-                    continue
-                _end_at_once(self.number, self._late)
+                if self._grace_seconds is not None:
+                    _end_at_once(self.number, self._late)
+                continue
             for number in os.read(self._reads, 64):
                 if not number:
                     return
@@ -132,6 +129,5 @@ def left_to_the_system() -> Iterator[None]:
 
 
 def _end_at_once(number: int, line: str) -> None:
-    if line:
-        os.write(2, f"{line}\n".encode())  # A stopped thread may hold the lock of `sys.stderr`.
+    os.write(2, f"{line}\n".encode())  # A stopped thread may hold the lock of `sys.stderr`.
     os._exit(128 + number)

@@ -1,7 +1,7 @@
-"""Paths that users give: of this machine, or URLs of file systems that TensorFlow has.
+"""Paths that users give: local ones, and URLs of file systems that TensorFlow supports.
 
 `tf.io.gfile` reads and writes `gs://bucket/records` and the like. Paths of this machine stay
-`pathlib.Path` and do not load TensorFlow. Readers with limits refuse an endless file.
+`pathlib.Path` and do not load TensorFlow.
 """
 # ruff: noqa: D102 - The methods of RemotePath are those of pathlib.Path.
 
@@ -9,18 +9,15 @@ import contextlib
 import errno
 import fnmatch
 import glob
-import gzip
 import hashlib
 import io
-import itertools
 import os
 import pathlib
 import re
 import shutil
 import types
-import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from electra_tf.platform.errors import UserError, shown
 
@@ -29,9 +26,7 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 
 
 class RemotePath(pathlib.PurePosixPath):
-    """A file or directory of another file system, `scheme://host/name`.
-
-    Methods have the meaning of `pathlib.Path`'s and raise `OSError` where those do.
+    """A file or directory of another file system, `scheme://host/name`, used as `pathlib.Path`.
 
         >>> shard = RemotePath("gs://bucket/records") / "train-00000.tfrecord"
         >>> str(shard), shard.name, str(shard.parent)
@@ -129,11 +124,6 @@ class _Reader(io.RawIOBase):
 Path = pathlib.Path | RemotePath
 
 
-def is_remote(name: str) -> bool:
-    """Returns whether a path is a URL."""
-    return _SCHEME.match(name) is not None
-
-
 def path(name: str | os.PathLike) -> Path:
     """Returns a user's path; `UserError` for a URL of a file system that TensorFlow lacks here.
 
@@ -141,23 +131,23 @@ def path(name: str | os.PathLike) -> Path:
     (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
     name = os.fspath(name).removeprefix("file://")
+    if "\0" in name:
+        raise UserError(f"{shown(name)} is no name of a file.")
     scheme = _SCHEME.match(name)
     if scheme is None:
         return pathlib.Path(name)
-    if scheme[1] == "hf":  # A model's name, which only `checkpoints.hub` reads.
-        return RemotePath(name)
-    import tensorflow as tf  # It takes seconds.
+    if scheme[1] != "hf":  # A model's name, which only `checkpoints.hub` reads.
+        import tensorflow as tf  # It takes seconds.
 
-    known = {tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes()} - {"", "file"}
-    if scheme[1] not in known:
-        raise UserError(f"{name}: TensorFlow has no file system for {scheme[0]} here; it has "
-                        f"{', '.join(f'{one}://' for one in sorted(known))} and paths of this "
-                        "machine.")
+        known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))
+        if scheme[1] not in known:
+            raise UserError(f"{name}: TensorFlow has no file system for {scheme[0]} here; it has "
+                            f"{', '.join(f'{one}://' for one in known if one)}.")
     return RemotePath(name)
 
 
 def require_local(place: Path, flag: str, why: str) -> pathlib.Path:
-    """Returns the path that `flag` gave; raises UserError with a reason if it is remote."""
+    """Returns the path that `flag` gave; `UserError` with the reason `why` if it is remote."""
     if isinstance(place, RemotePath):
         raise UserError(f"{flag}={place} must be a path of this machine: {why}.")
     return place
@@ -187,56 +177,18 @@ def file_sha256(path: Path) -> str:
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Returns a file's content; raises OSError, or UserError for more than `most` bytes."""
-    with _opened(path) as file:
+    """Returns a file's content; `UserError` for more than `most` bytes, as of an endless file."""
+    with path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise UserError(f"{path} is larger than {_size(most)}, which no file of its kind is; name "
-                        "the right file.")
+        raise UserError(f"{path} is larger than {most:,} bytes, which no file of its kind is; "
+                        "name the right file.")
     return content
-
-
-def read_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
-    """Yields number, from 1, and content of each line, unpacked if the name ends in ".gz".
-
-    The file may be larger than the memory. Refuses lines of more than `longest` bytes, their end
-    included, and files of more than `most` when unpacked.
-    """
-    size = 0
-    try:
-        with _opened(path) as raw, (gzip.open(raw) if path.suffix == ".gz" else raw) as file:
-            for number in itertools.count(1):
-                line = file.readline(longest + 1)
-                size += len(line)
-                if len(line) > longest or size > most:
-                    limit = (f"a line of more than {_size(longest)}" if len(line) > longest
-                             else f"more than {_size(most)} unpacked")
-                    raise UserError(f"{path}:{number}: {limit}, which no file of its kind has; "
-                                    "name the right file.")
-                if not line:
-                    return
-                yield number, line
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
-                        ".gz out of its name if it isn't packed.") from error
-    except OSError as error:
-        raise cannot_read(path, error) from error
 
 
 def cannot_read(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a file that can't be read."""
     return UserError(f"cannot read {path}: {error.strerror or error}.")
-
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except ValueError as error:  # A NUL character.
-        raise OSError(errno.EINVAL, f"not a file name: {shown(str(path))}") from error
-
-
-def _size(count: int) -> str:
-    return f"{count // MIB} MiB" if count >= MIB else f"{count // 1024} KiB"
 
 
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
@@ -249,13 +201,9 @@ def _os_errors(place: RemotePath) -> Iterator[Any]:
     """Yields `tf.io.gfile` and turns TensorFlow's errors into the operating system's."""
     import tensorflow as tf
 
-    codes = {tf.errors.NOT_FOUND: errno.ENOENT, tf.errors.PERMISSION_DENIED: errno.EACCES,
-             tf.errors.UNAUTHENTICATED: errno.EACCES, tf.errors.ALREADY_EXISTS: errno.EEXIST,
-             tf.errors.RESOURCE_EXHAUSTED: errno.ENOSPC}
     try:
         yield tf.io.gfile
+    except tf.errors.NotFoundError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place)) from error
     except tf.errors.OpError as error:
-        code = codes.get(error.error_code, errno.EIO)
-        message = os.strerror(code) if code == errno.ENOENT else " ".join(
-            (error.message or os.strerror(code)).split())
-        raise OSError(code, message, str(place)) from error
+        raise OSError(errno.EIO, " ".join(error.message.split()), str(place)) from error

@@ -4,6 +4,7 @@ pydantic checks the form of a file against a dataclass. JSON that readers unders
 refused: duplicate keys, NaN, numbers past 64 bits and unpaired surrogates.
 """
 
+import codecs
 import functools
 import json
 import math
@@ -53,7 +54,7 @@ def loads(content: bytes, form: type[Form]) -> Form:
 
     parse(content)
     try:
-        return _adapter(form).validate_json(content.removeprefix(b"\xef\xbb\xbf"), strict=True)
+        return _adapter(form).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
     except ValidationError as error:
         raise Unreadable(_problem(error.errors(include_url=False)[0])) from error
 

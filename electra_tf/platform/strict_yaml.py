@@ -4,11 +4,10 @@ Values are returned as text, because YAML 1.1 interprets `010`, `1:30`, `no` and
 a setting knows its own type. Nesting and duplicate keys are refused.
 """
 
-from typing import Any
-
 import yaml
 
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require
 from electra_tf.platform.storage import Path, read_bytes
 
 _MOST_BYTES = 64 << 10
@@ -30,11 +29,7 @@ class _Loader(yaml.BaseLoader):
 
 
 def read_sections(path: Path, flag: str) -> Sections:
-    """Returns section -> field -> text of a file, which errors name by its flag.
-
-    Raises:
-        UserError: it can't be read, isn't YAML, or does not hold sections with fields.
-    """
+    """Returns section -> field -> text of the file of a flag, or refuses it with a `UserError`."""
     place = f"{flag}={path}"
     try:
         root = _Loader(read_bytes(path, _MOST_BYTES).decode("utf-8-sig")).get_single_data() or {}
@@ -42,15 +37,10 @@ def read_sections(path: Path, flag: str) -> Sections:
         raise UserError(f"{place} can't be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{place} is not valid YAML: {error}") from error
-    _require(isinstance(root, dict), f"{place} must hold sections, each with fields", root)
+    require(isinstance(root, dict), place, "sections, each with fields", root)
     for section, fields in root.items():
-        _require(isinstance(fields, dict), f"{place}: {shown(section)} must have fields", fields)
+        require(isinstance(fields, dict), f"{place}: {shown(section)}", "fields", fields)
         for name, value in fields.items():
-            _require(isinstance(value, str),
-                     f"{place}: {shown(f'{section}.{name}')} must have one value", value)
+            require(isinstance(value, str), f"{place}: {shown(f'{section}.{name}')}", "one value",
+                    value)
     return root
-
-
-def _require(condition: bool, rule: str, received: Any) -> None:
-    if not condition:
-        raise UserError(f"{rule}. Received: {shown(received)}")

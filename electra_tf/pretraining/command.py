@@ -16,8 +16,8 @@ Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred s
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
 records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
 tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
-time. In runs much shorter than the paper's million steps the discriminator learns nothing with the
-paper's settings: hence --recipe=short (docs/explanation/short_runs.md).
+time. Runs much shorter than the paper's million steps need --recipe=short: with the paper's
+settings their discriminator plateaus at unigram statistics (docs/explanation/short_runs.md).
 """
 
 
@@ -27,7 +27,7 @@ from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
-from electra_tf.platform import command_line, errors, settings, storage
+from electra_tf.platform import command_line, errors, setting_text, storage
 
 RECORDS = "records"
 """Default of --data_dir."""
@@ -43,9 +43,9 @@ def run() -> None:
 def main() -> None:
     """Runs the mode that the flags ask for."""
     size = flags.FLAGS.model_size or "small"
-    settings.set_default("model_dir", f"runs/{size}")
-    settings.set_default("data_dir", RECORDS)
-    values = settings.from_flags(pretraining_flags.PretrainingFlags)
+    setting_text.set_default("model_dir", f"runs/{size}")
+    setting_text.set_default("data_dir", RECORDS)
+    values = setting_text.from_flags(pretraining_flags.PretrainingFlags)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")

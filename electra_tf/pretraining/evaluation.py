@@ -13,7 +13,7 @@ from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ranking_scores
-from electra_tf.objectives.objective import Arrays
+from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, spread
@@ -25,16 +25,10 @@ _MARK = "?"
 """Suffix of the names of bool tensors, which workers gather as integers."""
 
 
-def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
-    """Returns an evaluator on a run's held-out shards; None if nothing was held out."""
-    return Evaluator(run, model) if run.rows("eval") else None
-
-
 class Evaluator:
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
     def __init__(self, run: Run, model: tf_keras.Model):
-        """Takes a run that holds out examples, and its networks."""
         self._run, self._model = run, model
         replicas, runtime = run.strategy.num_replicas_in_sync, run.config.runtime
         self._rows = -(-runtime.eval_batch_size // replicas)
@@ -43,7 +37,7 @@ class Evaluator:
 
     @functools.cached_property
     def _corrupt(self) -> Callable[[Batch], Mapping[str, Corrupted]]:
-        """Counts the training records at the first use, if the objective judges tokens."""
+        """Counts the training records at the first use."""
         if self._run.objective.judge is None:
             return lambda batch: {}
         return FixedCorruption(self._run.records, token_kinds(self._run.vocabulary).special)
@@ -52,21 +46,20 @@ class Evaluator:
                  ) -> dict[str, float] | None:
         """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
-        `go_on` is called with the number of finished batches; if it returns False, the evaluation
-        ends with None. Objectives that judge tokens have scores on fixed corruptions too.
+        `go_on` takes the number of finished batches; if it returns False, the evaluation ends with
+        None. Objectives that judge tokens also have scores on fixed corruptions.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(self._run.config.runtime.eval_steps):
             batches.append(batch)
             if not go_on(len(batches)):
                 return None
-        coefficients = self._run.objective.coefficients
-        losses = {name: _mean(batches, name) for name in coefficients}
-        results = {"loss": sum(coefficients[name] * loss for name, loss in losses.items())} | losses
-        means = {name.removesuffix("/sum"): _mean(batches, name.removesuffix("/sum"))
-                 for name in batches[0] if name.endswith("/sum")}
-        details = _joined_details(batches)
-        results |= self._run.objective.scores(details, means)
+        coefficients, details = self._run.objective.coefficients, _joined_details(batches)
+        names = [name.removesuffix("/sum") for name in batches[0] if name.endswith("/sum")]
+        means = {name: _mean(batches, name) for name in names}
+        results = {"loss": sum(weight * means[name] for name, weight in coefficients.items()),
+                   **{name: means[name] for name in coefficients},
+                   **self._run.objective.scores(details, means)}
         for kind in KINDS:
             if f"{kind}/logits" in details:
                 valid = details["valid"]
@@ -75,7 +68,7 @@ class Evaluator:
         return results
 
     def samples(self, count: int, batches: int = 1) -> list[Corruption]:
-        """Returns readable examples, spread over the first held-out batches, corrupted, judged."""
+        """Returns readable examples of the first held-out batches, corrupted and judged."""
         outcome, tokens = _joined_details(self._outcomes(batches)), self._run.vocabulary.tokens
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
@@ -91,7 +84,7 @@ class Evaluator:
         run, replicas, corrupt = self._run, self._run.strategy.num_replicas_in_sync, self._corrupt
         dataset = run.strategy.distribute_datasets_from_function(
             lambda context: evaluation_batches(
-                run.records, length=run.length, pad_id=run.vocabulary.pad_id,
+                run.records, pad_id=run.vocabulary.pad_id,
                 global_batch_size=self._rows * replicas, context=context,
             ).map(lambda batch: (batch, corrupt(batch))))
         for index, batch in enumerate(dataset):
@@ -129,7 +122,7 @@ class Evaluator:
 
     def _rows_outcome(self, rows: Any, randomness: Randomness,
                       first_row: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Runs the objective; sums come as [1], so that all results can be joined end to end."""
+        """Runs the objective; sums have shape [1], to be joined like the rest."""
         randomness = dataclasses.replace(
             randomness, first_example=randomness.first_example + first_row)
         outcome = self._run.objective.compute(self._model, rows, randomness, training=False)

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import Records
 from electra_tf.data.pipeline import first_examples
+from electra_tf.data.records import Records
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
 
@@ -26,7 +26,7 @@ COUNTED_EXAMPLES = 1 << 16
 def token_counts(records: Records, special: SpecialTokens) -> np.ndarray:
     """Returns the count of every token in `COUNTED_EXAMPLES`, int64 [V], 0 for special tokens."""
     _, tokens = _token_pairs(records, special)
-    return np.bincount(tokens, minlength=records.manifest.vocabulary.size)
+    return np.bincount(tokens, minlength=records.vocab_size)
 
 
 def _token_pairs(records: Records, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +73,7 @@ class FixedCorruption:
     def __init__(self, records: Records, special: SpecialTokens):
         """Counts tokens, which follow the only context 0, and pairs of tokens."""
         before, tokens = _token_pairs(records, special)
-        size = records.manifest.vocabulary.size
+        size = records.vocab_size
         self._special = special
         self._unigram = Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size)
         self._bigram = Successors(before, tokens, num_contexts=size, vocab_size=size)

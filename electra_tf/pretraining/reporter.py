@@ -33,10 +33,13 @@ class Reporter:
         """Opens the logs in a directory and drops what they hold past the restored step."""
         self._run, self._directory = run, directory
         self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
-        self._metrics.rewind(timetable.first_step)
+        kept = self._metrics.rewind(timetable.first_step)
+        self._evaluations = {
+            record["step"] for record in kept if record["kind"] == metrics_log.EVAL}
         self._largest_deviation, self._collapsed = 0.0, False
-        for record in self._records():
+        for record in kept:
             self._collapse(record)
+        self._peak = _peak(run)
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.timetable = timetable
         self._out, self._clock = out, clock
@@ -53,7 +56,7 @@ class Reporter:
         self._last_line = self._clock()
 
     def line_is_due(self) -> bool:
-        """Tells whether nothing was printed for `runtime.log_every_seconds`."""
+        """Returns True if no line was printed for `runtime.log_every_seconds`."""
         every = self.timetable.runtime.log_every_seconds
         return bool(every) and self._clock() - self._last_line >= every
 
@@ -78,9 +81,8 @@ class Reporter:
             self._say_progress()
 
     def has_evaluation(self, step: int) -> bool:
-        """Tells whether the step was evaluated before an interruption."""
-        return any(record["kind"] == metrics_log.EVAL and record["step"] == step
-                   for record in self._records())
+        """Returns True for a step that was evaluated, also before an interruption."""
+        return step in self._evaluations
 
     def on_evaluated(self, batches: int) -> None:
         """Prints a line if one is due during an evaluation."""
@@ -95,10 +97,11 @@ class Reporter:
         self.say(results.report(self._run, scores, self._step, self._directory,
                                 whole=self._step >= self.timetable.num_steps))
         self._log(metrics_log.EVAL, scores)
+        self._evaluations.add(self._step)
         self._pace.aside("evaluation")
 
     def on_checkpoint(self, step: int) -> None:
-        """Logs a saved checkpoint, so that the loss of all checkpoints is noticed."""
+        """Logs a saved checkpoint; the record reveals the loss of all checkpoints."""
         self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
         self._pace.aside("checkpoint")
 
@@ -108,9 +111,6 @@ class Reporter:
             tf.summary.text("samples", f"```\n{terminal_page(samples)}\n```")
         self._board.flush()
         self._pace.aside("samples")
-
-    def _records(self) -> Sequence[metrics_log.Record]:
-        return metrics_log.read_metrics(self._metrics.path) if self._metrics.path.exists() else ()
 
     def _log(self, kind: str, values: Mapping[str, float]) -> None:
         record = {"kind": kind, "step": self._step, **values}
@@ -153,8 +153,8 @@ class Reporter:
             machine["tokens_per_second"] = (
                 self._timed_steps * tokens / max(self._timed_seconds, 1e-9))
         machine["peak_memory_bytes"] = peak_memory_bytes()
-        if self._timed_steps and (peak := self._peak_flops()):
-            machine["peak_fraction"] = machine["tokens_per_second"] * peak[0] / peak[1]
+        if self._timed_steps and self._peak:
+            machine["peak_fraction"] = machine["tokens_per_second"] / self._peak
         steps_left = self.timetable.num_steps - self._step
         if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
             self.say(progress_line(
@@ -163,10 +163,8 @@ class Reporter:
                     steps_left, self.timetable.to_come(self._step)), **machine))
         return means | machine
 
-    def _peak_flops(self) -> tuple[float, float] | None:
-        """Returns the FLOPs of a token and the peak of all devices; None where one is unknown."""
-        run = self._run
-        flops = run.objective.flops_per_token(run.length)
-        peak = flops and peak_flops(
-            device_name(run.strategy), run.config.training.precision.value)
-        return (flops, peak * run.strategy.num_replicas_in_sync) if peak else None
+def _peak(run: Run) -> float | None:
+    """Returns the tokens per second at the peak of all devices; None where it is unknown."""
+    flops = run.objective.flops_per_token(run.length)
+    peak = flops and peak_flops(device_name(run.strategy), run.config.training.precision.value)
+    return peak * run.strategy.num_replicas_in_sync / flops if peak else None

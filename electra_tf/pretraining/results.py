@@ -4,17 +4,15 @@ import shlex
 import sys
 from collections.abc import Mapping
 
-import tensorflow as tf
 from absl import flags
 
-from electra_tf.checkpoints.manager import restore_weights
-from electra_tf.checkpoints.run_directory import CHECKPOINTS
+from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
 from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
-from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
+from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.setup import Run, settings_of_run
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.json_file import write_json
@@ -28,8 +26,6 @@ SAMPLED_BATCHES = 16
 RESULTS_FILE = "eval_results.json"
 LITTLE_AUC = 0.6
 """Below it a discriminator hardly knows more than token frequencies."""
-HEALTHY = 0.03
-"""Largest distance of a healthy run's AUC from the curve of measured runs."""
 _IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
               "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
@@ -56,27 +52,26 @@ def show_samples(run: Run) -> None:
 
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     """Returns an evaluator of the newest checkpoint and the checkpoint's step."""
-    model = run.build_model()
-    evaluator = evaluator_of(run, model)
-    if evaluator is None:
+    if not run.examples("eval"):
         raise UserError(f"the records in {run.records} hold nothing out for evaluation. Build "
                         "them again from at least two documents: blank lines between them, and "
                         "not --held_out_fraction=0.")
+    model = run.build_model()
     with run.strategy.scope():
-        step = tf.Variable(0, dtype=tf.int64, trainable=False)
-        restore_weights(model, step, run.model_dir / CHECKPOINTS)
-    return evaluator, int(step.numpy())
+        weights, step = read_checkpoint(run.model_dir)
+        assign_weights(model.variables, weights, str(run.model_dir))
+    return Evaluator(run, model), step
 
 
 def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *,
            whole: bool = True) -> str:
-    """Writes an evaluation to eval_results.json; returns it as a table or, in short, as a line."""
+    """Writes an evaluation to eval_results.json; returns a table or, without `whole`, a line."""
     write_json(directory / RESULTS_FILE, {"step": step, **results})
     if not whole:
         scores = [f"{words} {results[name]:.3f}" for name, words in _IN_A_LINE.items()
                   if name in results]
         return f"evaluation at step {step:,}: {', '.join(scores)}"
-    held_out = run.rows("eval")
+    held_out = run.examples("eval")
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     known = measures()
     return "\n".join([
@@ -94,44 +89,39 @@ def saved_scores(model_dir: Path) -> dict[str, float | None]:
 def show_ending(run: Run, data_dir: str) -> None:
     """Prints what a finished run has learned and the next commands; the chief alone."""
     if is_chief(run.strategy):
-        scores = saved_scores(run.model_dir)
-        said = verdict(scores) + healthy_range(run, scores)
-        commands = [f"{purpose}: {command}" for purpose, command in _commands(run, data_dir)]
-        print((f"verdict  {said}\n" if said else "") + "next     " + "\n         ".join(commands),
-              flush=True)
+        if said := verdict(run, saved_scores(run.model_dir)):
+            print(f"verdict  {said}")
+        print("next     " + "\n         ".join(_commands(run, data_dir)), flush=True)
 
 
-def verdict(scores: Mapping[str, float | None]) -> str:
-    """Returns what the last evaluation says, in a sentence or two; "" without one."""
+def verdict(run: Run, scores: Mapping[str, float | None]) -> str:
+    """Returns what the last evaluation says, in some sentences; "" without one.
+
+    The AUC on random replacements is compared with measured runs.
+    """
     recall, precision, auc = (scores.get(f"discriminator_{name}")
                               for name in ("recall", "precision", "auc"))
     if None not in (recall, precision, auc):
-        little = (" It has learned little so far: train longer, or see "
-                  "docs/how_to/size_and_recipe.md." if auc < LITTLE_AUC else "")
-        return (f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
+        said = [f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
                 f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance is "
-                f"0.5.{little}")
-    for name, network in (("restoring_accuracy", "encoder"), ("generator_accuracy", "model")):
-        if scores.get(name) is not None:
-            return f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
-    return ""
+                "0.5."]
+        if auc < LITTLE_AUC:
+            said.append("It has learned little so far: train longer, or see "
+                        "docs/how_to/size_and_recipe.md.")
+    else:
+        said = [f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
+                for name, network in (
+                    ("restoring_accuracy", "encoder"), ("generator_accuracy", "model"))
+                if scores.get(name) is not None][:1]
+    if scores.get("unigram_auc") is not None:
+        tokens = scores["step"] * run.config.training.train_batch_size * run.length
+        said.append(learning_curves.compared(
+            scores["unigram_auc"], tokens, run.config.model.discriminator))
+    return " ".join(said)
 
 
-def healthy_range(run: Run, scores: Mapping[str, float | None]) -> str:
-    """Returns the AUC on random replacements beside that of measured runs; "" without one."""
-    auc, network = scores.get("unigram_auc"), run.config.model.discriminator
-    if auc is None:
-        return ""
-    tokens = scores["step"] * run.config.training.train_batch_size * run.length
-    like = learning_curves.nearest(network.num_layers, network.hidden_size)
-    low, high = (like.auc(tokens) + distance for distance in (-HEALTHY, HEALTHY))
-    return (f" On random replacements its AUC is {auc:.2f}; healthy range for this budget, "
-            f"{tokens / 1e6:,.1f} million tokens: {low:.2f} to {high:.2f} (runs of {like.name} on "
-            "Wikipedia and books; easier text and smaller vocabularies reach more).")
-
-
-def _commands(run: Run, data_dir: str) -> list[tuple[str, str]]:
-    """Returns purposes and commands."""
+def _commands(run: Run, data_dir: str) -> list[str]:
+    """Returns "purpose: command" for what a user may do next."""
     program, finetuning, demo = (shlex.join(words) for words in (
         command_line.program(), command_line.other_program(
             "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
@@ -144,11 +134,10 @@ def _commands(run: Run, data_dir: str) -> list[tuple[str, str]]:
         f"--{name}={flags.FLAGS[name].value}"
         for name, setting in pretraining_flags.SETTINGS.items()
         if setting.startswith("runtime.") and flags.FLAGS[name].present]
-    samples = [("samples", f"{program} --mode=samples {here}")] if run.rows("eval") else []
+    more = shlex.join([*again, f"--num_train_steps={2 * steps}"])
     return [
-        *samples,
-        ("demo", f"{demo} {model_dir}"),
-        ("fine-tune", f"{finetuning} --task=cola --data_dir=glue "
-                      + shlex.quote(f"--init_checkpoint={run.model_dir}")),
-        (f"{steps:,} steps more",
-         " ".join([program, here, *map(shlex.quote, again), f"--num_train_steps={2 * steps}"]))]
+        *([f"samples: {program} --mode=samples {here}"] if run.examples("eval") else []),
+        f"demo: {demo} {model_dir}",
+        f"fine-tune: {finetuning} --task=cola --data_dir=glue "
+        + shlex.quote(f"--init_checkpoint={run.model_dir}"),
+        f"{steps:,} steps more: {program} {here} {more}"]

@@ -11,16 +11,17 @@ import tf_keras
 from electra_tf.checkpoints import directory, formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
-from electra_tf.checkpoints.weights import read_step
+from electra_tf.checkpoints.weights import read_checkpoint
+from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
-from electra_tf.data.manifest import Records
-from electra_tf.data.order import SHORTEST_ROW, RowPlaces
+from electra_tf.data.manifest import Manifest
 from electra_tf.data.pipeline import look_at_first_examples
+from electra_tf.data.records import Records
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
-from electra_tf.objectives.registry import build_objective, objective_class
+from electra_tf.objectives.pretraining import Given, GivenGenerator, PretrainingObjective
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.fixed_corruption import token_counts
@@ -36,13 +37,14 @@ _GENERATOR_SIZE = ("generator_width", "generator_depth")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """Checked settings, records and devices of a run."""
+    """Checked settings, records and devices."""
 
     config: PretrainingConfig
     """Settings without automatic values."""
     records: Records
     model_dir: Path
-    vocabulary: Vocabulary
+    text: TextSettings
+    """How text becomes token ids."""
     strategy: tf.distribute.Strategy
     objective: PretrainingObjective
     initial: Pretrained | None = None
@@ -51,32 +53,26 @@ class Run:
     """Earlier numbers of steps, if the run was extended."""
 
     @property
-    def text(self) -> TextSettings:
-        """How text becomes token ids."""
-        return TextSettings(vocabulary=self.vocabulary,
-                            normalization=self.records.manifest.vocabulary.normalization)
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the records."""
+        return self.text.vocabulary
 
     @property
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
         return run_directory.identity(self.config, self.text.facts() | extended | {
-            "dataset": self.records.manifest.fingerprint,
+            "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
     @property
     def length(self) -> int:
-        """L, tokens of a row."""
+        """L, tokens of an example."""
         return self.config.data.max_seq_length
 
-    @property
-    def places(self) -> RowPlaces:
-        """Where an example's rows of L tokens begin."""
-        return RowPlaces(self.records.manifest.max_seq_length, self.length)
-
-    def rows(self, split: str) -> int:
-        """Returns the number of rows of L tokens of "train" or "eval"."""
-        return self.records.manifest.examples(split) * self.places.rows
+    def examples(self, split: str) -> int:
+        """Returns the number of examples of "train" or "eval"."""
+        return sum(shard.examples for shard in self.records.shards[split])
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -87,10 +83,11 @@ class Run:
 def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
            vocab_file: Path | None = None, initial: Pretrained | None = None, *,
            restart: bool = False) -> Iterator[Run]:
-    """Yields every run of a command when the previous run is finished; arguments as `prepare`'s.
+    """Yields the run of a command; the arguments are those of `prepare`.
 
-    There is one, or two if a generator is trained first, in a directory within `model_dir`. The
-    steps of `config` are those of both. `restart` removes the files of earlier runs first.
+    There are two runs if a generator is trained first, in a directory within `model_dir`. Then the
+    steps of `config` are those of both, and the first run must be finished before the second is
+    asked for. `restart` removes the files of earlier runs.
     """
     def prepared(config: PretrainingConfig, directory: Path) -> Run:
         run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
@@ -106,7 +103,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             # More steps extend the second stage.
             first = run_directory.read_identity(directory)[STEPS]
         begun = (directory / run_directory.METRICS_FILE).exists()
-        if restart or not begun or read_step(directory) < first:
+        if restart or not begun or read_checkpoint(directory)[1] < first:
             print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
             yield prepared(override(config, {
                 "objective.name": objective_class(config.objective.name).generator_objective,
@@ -132,45 +129,37 @@ def settings_of_run(model_dir: Path) -> dict[str, Any]:
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
             restart: bool = False, here: bool = True) -> Run:
-    """Returns a run that is ready to start.
+    """Returns a run that is ready to start; a `UserError` names what doesn't fit the settings.
 
-    Args:
-        config: the run's settings. With more steps than a finished run in `model_dir` has, they
-            extend that run.
-        data_dir: directory of records.
-        model_dir: the run's directory.
-        vocab_file: vocabulary that must equal the records'.
-        initial: initial networks, of the shape that the settings give.
-        restart: begin again, whatever run is in `model_dir`.
-        here: check that a step fits into this machine's memory.
-
-    Raises:
-        UserError: one of these doesn't fit the settings, or the devices don't.
+    More steps than those of a finished run in `model_dir` extend it, unless `restart` is true. The
+    vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
+    shape. With `here`, a step must fit into this machine's memory.
     """
-    records = Records.load(data_dir)
-    vocabulary = _vocabulary(records, vocab_file)
+    built = manifest.load(data_dir)
+    records = built.records(storage.path(data_dir))
+    text = _text(built, records, vocab_file)
     _check_length(config, records)
     if initial is not None:
-        _check_text(initial, records)
+        _check_text(initial, text, records)
         _check_shape(initial, config)
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
-    manifest.verify_shards(records.data_dir, records.manifest, config.runtime.verify_checksums)
+    manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
     strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     look_at_first_examples(records)
     config = override(config, {
-        "model.vocab_size": vocabulary.size,
-        "data.max_seq_length": config.data.max_seq_length or records.manifest.max_seq_length,
+        "model.vocab_size": text.vocabulary.size,
+        "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
         "runtime.log_every_steps": config.runtime.log_interval(steps),
     } | resolved)
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
         found = formats.read(source)
-        _check_text(found, records)
+        _check_text(found, text, records)
         generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
-    kinds = token_kinds(vocabulary)
-    objective = build_objective(
+    kinds = token_kinds(text.vocabulary)
+    objective = objective_class(config.objective.name)(
         # An extension leaves what depends on the number of steps, the sampling temperature.
         override(config, {STEPS: [*finished_at, steps][0]}), Given(
             kinds=kinds, generator=generator,
@@ -179,15 +168,12 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         failures.require_room(
             config.model, config.runtime, strategy, length=config.data.max_seq_length,
             batch=config.training.train_batch_size)
-    return Run(config=config, records=records, model_dir=model_dir, vocabulary=vocabulary,
+    return Run(config=config, records=records, model_dir=model_dir, text=text,
                strategy=strategy, objective=objective, initial=initial, finished_at=finished_at)
 
 
 def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
-    """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
-
-    It is empty unless the run was extended, or is finished now and `num_steps` is larger.
-    """
+    """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
     if not run_directory.is_taken(model_dir):
         return []
     saved = run_directory.read_identity(model_dir)
@@ -211,8 +197,8 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
 
 def shape_of(initial: Pretrained) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
-    generator = (*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ()
-    return {f"model.{name}": getattr(initial.model, name) for name in _ENCODER_SHAPE + generator}
+    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ())
+    return {f"model.{name}": getattr(initial.model, name) for name in names}
 
 
 def _has_generator(initial: Pretrained) -> bool:
@@ -220,10 +206,7 @@ def _has_generator(initial: Pretrained) -> bool:
 
 
 def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
-    """Raises UserError if initial networks have another shape.
-
-    The published ELECTRA-Small generator is as wide as its discriminator, not a quarter as wide.
-    """
+    # The published ELECTRA-Small generator is as wide as its discriminator, not a quarter.
     theirs, ours = initial.model, config.model
     sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
     names = _ENCODER_SHAPE + (
@@ -235,9 +218,8 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
                         "--model_size and these settings out: new networks take its shape.")
 
 
-def _vocabulary(records: Records, vocab_file: Path | None) -> Vocabulary:
-    path, built = (vocab_file or records.data_dir / manifest.VOCABULARY_NAME,
-                   records.manifest.vocabulary)
+def _text(made: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:
+    path, built = vocab_file or records.data_dir / manifest.VOCABULARY_NAME, made.vocabulary
     vocabulary = Vocabulary.load(path)
     recorded = tokenization.recorded_normalization(vocabulary, path) or built.normalization
     if (vocabulary.sha256, recorded) != (built.sha256, built.normalization):
@@ -245,32 +227,25 @@ def _vocabulary(records: Records, vocab_file: Path | None) -> Vocabulary:
             f"{path} ({vocabulary.size} entries, {recorded}) isn't the vocabulary that the records "
             f"in {records} were built with ({built.size} entries, {built.normalization}). Name the "
             "right one by --vocab_file, or build the records again.")
-    return vocabulary
+    return TextSettings(vocabulary=vocabulary, normalization=recorded)
 
 
-def _check_text(initial: Pretrained, records: Records) -> None:
-    """Raises UserError if networks have another vocabulary or normalization than the records."""
-    text, built = initial.text, records.manifest.vocabulary
-    if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
+def _check_text(initial: Pretrained, text: TextSettings, records: Records) -> None:
+    if initial.text.facts() != text.facts():
         raise UserError(f"{initial.source} has another vocabulary, or another "
                         f"normalization of text, than the records in {records}.")
 
 
 def _check_length(config: PretrainingConfig, records: Records) -> None:
-    wanted, built = config.data.max_seq_length, records.manifest.max_seq_length
-    length, most = wanted or built, config.model.max_position_embeddings
-    fix = "Leave the flag out, or build the records again."
-    if length > built:
+    wanted, built = config.data.max_seq_length, records.max_seq_length
+    most = config.model.max_position_embeddings
+    if wanted not in (0, built):
         raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
-                        f"{built}. {fix}")
-    if length < built and (length < SHORTEST_ROW or records.manifest.packing != "full"):
-        raise UserError(f"--max_seq_length={length}: only records of packing full are cut into "
-                        f"shorter rows, of {SHORTEST_ROW} tokens at least; those in {records} were "
-                        f"built with {built}. {fix}")
-    if length > most:
-        raise UserError(f"the records in {records} are {length} tokens long, but the model has "
+                        f"{built}. Leave the flag out, or build the records again.")
+    if built > most:
+        raise UserError(f"the records in {records} are {built} tokens long, but the model has "
                         f"model.max_position_embeddings={most}. Add "
-                        f"--set model.max_position_embeddings={length}, or build shorter records.")
-    if not records.manifest.shards_of("train"):
+                        f"--set model.max_position_embeddings={built}, or build shorter records.")
+    if not records.shards["train"]:
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")

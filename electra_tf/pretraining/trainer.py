@@ -38,32 +38,31 @@ class Timetable:
         return count
 
     def reads(self, step: int) -> bool:
-        """Tells whether losses are read from the devices, which then wait.
+        """Returns True if losses are read from the devices, which then wait.
 
-        The first read times the compilation. A read before every other event keeps the result of
-        a bad step out of checkpoints.
+        A read before every other event keeps the result of a bad step out of checkpoints.
         """
         return (step == self.first_step + 1 or self.records(step) or self.samples(step)
                 or self.evaluates(step))
 
     def records(self, step: int) -> bool:
-        """Tells whether an interval of metrics.jsonl ends, as at every checkpoint."""
+        """Returns True if an interval of metrics.jsonl ends, as at every checkpoint."""
         return self.saves(step) or _due(step, self.runtime.log_every_steps)
 
     def saves(self, step: int) -> bool:
-        """Tells whether a checkpoint is due."""
+        """Returns True if a checkpoint is due."""
         return step == self.num_steps or _due(step, self.runtime.save_checkpoints_steps)
 
     def samples(self, step: int) -> bool:
-        """Tells whether sample corruptions are due."""
+        """Returns True if sample corruptions are due."""
         return _due(step, self.runtime.sample_every_steps)
 
     def evaluates(self, step: int) -> bool:
-        """Tells whether an evaluation is due."""
+        """Returns True if an evaluation is due."""
         return step == self.num_steps or _due(step, self.runtime.eval_every_steps)
 
     def to_come(self, step: int) -> dict[str, int]:
-        """Returns the number of future events of each kind, by `Loop`'s names."""
+        """Returns the number of future events of each kind, by the reporter's names."""
         def times(every: int, *, at_the_end: bool) -> int:
             extra = at_the_end and step < self.num_steps and not _due(self.num_steps, every)
             return (self.num_steps // every - step // every if every else 0) + extra
@@ -153,7 +152,7 @@ def _rows(ratio: Ratio) -> np.ndarray:
 def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
     """Returns the most steps that devices run without coming back to the program.
 
-    It is one on a CPU or a GPU, which begins the next step while one is still running. A TPU waits
-    for its host between two calls.
+    One on a CPU or GPU, which begins a step while the last one is running; a TPU waits for its
+    host between two calls.
     """
     return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)

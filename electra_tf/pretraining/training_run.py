@@ -1,7 +1,7 @@
 """A pre-training run: from the newest checkpoint, or the start, to the last step."""
 
 import contextlib
-import dataclasses
+import itertools
 import os
 import signal
 import sys
@@ -14,15 +14,16 @@ import tensorflow as tf
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
-from electra_tf.objectives.objective import count_parameters
+from electra_tf.objectives.pretraining import count_parameters
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import STOPPING, Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
+from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
@@ -39,9 +40,8 @@ from electra_tf.training.step import TrainState
 def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 
-    Raises:
-        UserError: the directory is another run's, a loss isn't finite, or a worker is lost.
-        Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
+    Raises `UserError` if the directory is another run's, a loss isn't finite or a worker is lost,
+    and `Interrupted` after a signal, when a checkpoint of the last step is saved.
     """
     if not workers.is_chief(run.strategy):
         with (tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere):
@@ -55,11 +55,10 @@ def train(run: Run) -> None:
                   f"{'; '.join(changed)}", flush=True)
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         _train(run, run.model_dir, sys.stdout)
-        metrics, curves = (run.model_dir / name for name in (
-            run_directory.METRICS_FILE, "loss_curves.png"))
+        metrics, curves = run.model_dir / METRICS_FILE, run.model_dir / "loss_curves.png"
         if metrics.exists():
             draw_curves({run.model_dir.name: read_metrics(metrics)}, curves)
-            print(f"curves   {curves}\nmodel    {run.model_dir / 'checkpoints'}", flush=True)
+            print(f"curves   {curves}\nmodel    {run.model_dir / CHECKPOINTS}", flush=True)
 
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
@@ -72,11 +71,10 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
                           num_steps=config.training.num_train_steps,
                           steps_per_loop=steps_per_loop(config.runtime, run.strategy))
         print("\n".join(_header(run, state, table.first_step, new_parts)), file=out, flush=True)
-        reporter = Reporter(run, report_dir, table, out=out)
-        stopped_by = Loop(
-            timetable=table, trainer=_trainer(run, state, table), manager=manager,
-            reporter=reporter, evaluator=evaluator_of(run, state.model), request=request,
-            workers=workers.Agreement(run.strategy)).run()
+        stopped_by = run_loop(
+            table, _trainer(run, state, table), manager, Reporter(run, report_dir, table, out=out),
+            Evaluator(run, state.model) if run.examples("eval") else None, request,
+            workers.Agreement(run.strategy))
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -87,7 +85,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
 def _stop_request(run: Run) -> StopRequest:
     if not workers.has_several_workers(run.strategy):
         return StopRequest()
-    seconds = run.config.runtime.grace_seconds  # Workers mustn't wait for each other for ever.
+    seconds = run.config.runtime.grace_seconds  # Workers must not wait for each other without end.
     return StopRequest(grace_seconds=seconds, late=(
         f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
         f"To go on from the last checkpoint, on every worker: {same_command()}"))
@@ -96,8 +94,8 @@ def _stop_request(run: Run) -> StopRequest:
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
 
-    Returns also which parts of the networks the initial networks, if there are any, don't have. If
-    every checkpoint is lost, or the newest doesn't fit, that is a `UserError`.
+    The names are the networks' parts that initial networks don't have. Lost checkpoints, and a
+    newest one that doesn't fit, are a `UserError`.
     """
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
@@ -106,14 +104,14 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = CheckpointManager(
-            checkpoint, run.model_dir / run_directory.CHECKPOINTS,
+            checkpoint, run.model_dir / CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=workers.is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
-        metrics = run.model_dir / run_directory.METRICS_FILE
+        metrics = run.model_dir / METRICS_FILE
         if restored is None and metrics.exists() and any(
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
-            raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
+            raise checkpoints.lost(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
             new_parts = assign_parts(
                 model.trainable_variables, run.initial.weights, run.initial.source)
@@ -125,80 +123,72 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     step = build_step(config, run.objective, state, run.strategy, table.num_steps, run.finished_at)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
-            run.records, length=run.length, pad_id=run.vocabulary.pad_id,
+            run.records, pad_id=run.vocabulary.pad_id,
             seed=config.training.seed, window_examples=config.data.shuffle_window,
             global_batch_size=config.training.train_batch_size, first_step=table.first_step,
             last_step=table.num_steps, context=context))
     return Trainer(run.strategy, step, batches, in_loops=table.steps_per_loop > 1)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Loop:
-    """The loop from the restored step to the last step or a signal, and the parts it calls."""
+def run_loop(table: Timetable, trainer: Trainer, manager: CheckpointManager, reporter: Reporter,
+             evaluator: Evaluator | None, request: StopRequest, agreement: workers.Agreement
+             ) -> signal.Signals | None:
+    """Trains from the restored step to the last one; losses are read only where needed.
 
-    timetable: Timetable
-    trainer: Trainer
-    manager: CheckpointManager
-    reporter: Reporter
-    evaluator: Evaluator | None
-    """None if nothing was held out."""
-    request: StopRequest
-    workers: workers.Agreement
-
-    def run(self) -> signal.Signals | None:
-        """Trains; returns the signal that ended the run early, after a checkpoint, or None.
-
-        Losses are read only where needed, so that the devices don't wait.
-        """
-        table, step = self.timetable, self.timetable.first_step
-        stopped = self._evaluate(step) if table.evaluates(step) else None
-        while step < table.num_steps and not stopped:
-            count = table.steps_in_one_go(step)
-            self.trainer.run(count)
-            step += count
-            stopped = self._stopped()
-            if stopped or table.reads(step) or self.reporter.line_is_due():
-                self.reporter.on_train(self.trainer.totals(), step,
-                                       complete=bool(stopped) or table.records(step))
-            if table.samples(step) and not stopped and self.evaluator is not None:
-                self.reporter.on_samples(self.evaluator.samples(SHOWN_SAMPLES))
-            if table.saves(step) or stopped:
-                self.manager.save(step, check_interval=False)
-                self.reporter.on_checkpoint(step)
-            if table.evaluates(step) and not stopped:
-                stopped = self._evaluate(step)
-        return stopped
-
-    def _stopped(self) -> signal.Signals | None:
+    Returns the signal that ended the run early, after a checkpoint, or None. `evaluator` is None
+    if nothing was held out.
+    """
+    def received() -> signal.Signals | None:
         """Returns the signal that any worker received, the same one on all workers."""
-        received = self.workers.any([self.request.number == number for number in STOPPING])
-        return max((number for number, came in zip(STOPPING, received, strict=True) if came),
-                   default=None)
+        came = agreement.any([request.number == number for number in STOPPING])
+        return max(itertools.compress(STOPPING, came), default=None)
 
-    def _evaluate(self, step: int) -> signal.Signals | None:
-        """Evaluates, unless that was done before the run was interrupted; returns as `run`."""
+    def evaluate() -> signal.Signals | None:
+        """Evaluates, unless that was done before the run was interrupted; returns as `run_loop`."""
         # Only the chief has the log.
-        if self.evaluator is None or self.workers.any([self.reporter.has_evaluation(step)])[0]:
+        if evaluator is None or agreement.any([reporter.has_evaluation(step)])[0]:
             return None
         stopped = None
 
         def go_on(batches: int) -> bool:
             nonlocal stopped
-            self.reporter.on_evaluated(batches)
-            stopped = self._stopped()
+            reporter.on_evaluated(batches)
+            stopped = received()
             return not stopped
 
-        scores = self.evaluator.evaluate(go_on)
+        scores = evaluator.evaluate(go_on)
         if scores is not None:
-            self.reporter.on_eval(scores)
+            reporter.on_eval(scores)
         return stopped
+
+    step = table.first_step
+    stopped = evaluate() if table.evaluates(step) else None
+    while step < table.num_steps and not stopped:
+        count = table.steps_in_one_go(step)
+        trainer.run(count)
+        step += count
+        stopped = received()
+        if stopped or table.reads(step) or reporter.line_is_due():
+            reporter.on_train(trainer.totals(), step, complete=bool(stopped) or table.records(step))
+        if table.samples(step) and not stopped and evaluator is not None:
+            reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
+        if table.saves(step) or stopped:
+            manager.save(step, check_interval=False)
+            reporter.on_checkpoint(step)
+        if table.evaluates(step) and not stopped:
+            stopped = evaluate()
+    return stopped
 
 
 def _header(run: Run, state: TrainState, first_step: int,
             new_parts: Sequence[str]) -> list[str]:
     training, about = run.config.training, run.objective.describe(state.model)
+    batch, examples = training.train_batch_size, run.examples("train")
     lines = [f"model    {count_parameters(state.model):,} parameters"
-             + (f": {about}" if about else ""), _about_records(run)]
+             + (f": {about}" if about else ""),
+             f"records  {examples:,} examples of {run.length} tokens, "
+             f"{run.examples('eval'):,} held out; "
+             f"{examples / batch:,.0f} steps of {batch} an epoch"]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
                      + (f"; new: {', '.join(new_parts)}" if new_parts else ""))
@@ -210,11 +200,3 @@ def _header(run: Run, state: TrainState, first_step: int,
         lines.append(f"extended at step {', '.join(f'{step:,}' for step in run.finished_at)}: the "
                      "learning rate warms up again to its peak and decays")
     return lines
-
-
-def _about_records(run: Run) -> str:
-    batch, places, rows = run.config.training.train_batch_size, run.places, run.rows("train")
-    cut = (f", {places.rows} out of each of {places.built} (which leaves out {places.left_over})"
-           if places.rows > 1 else "")
-    return (f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"
-            f"{cut}; {rows / batch:,.0f} steps of {batch} an epoch")

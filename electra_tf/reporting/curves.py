@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.config.objectives import measures, panels
+from electra_tf.config.objectives import panels
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -30,12 +30,9 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     rows = -(-len(filled) // columns)
     figure, grid = plot_style.figure(rows, columns, (4.6 * columns, 3.1 * rows))
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    used = grid[:len(filled)]
-    for axes, (label, names) in zip(used, filled.items(), strict=True):
+    for axes, (label, names) in zip(grid, filled.items(), strict=False):
+        axes.sharex(grid[0])  # A panel with a single point shows the whole run too.
         _draw_panel(axes, label, names, runs)
-    limits = [axes.get_xlim() for axes in used]
-    for axes in used:  # A panel with a single point shows the whole run too.
-        axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     for axes in grid[len(filled):]:
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(
@@ -59,12 +56,11 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
                 runs: Mapping[str, Sequence[Record]]) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    known = measures()
     for run_index, records in enumerate(runs.values()):
         for key_index, key in enumerate(shown):
             style = _style(run_index, key_index, len(runs))
             steps, values = _points(records, key, "train")
-            if known[key].noisy and len(steps) >= 60:
+            if key != "learning_rate" and len(steps) >= 60:
                 axes.plot(steps, values, color=style["color"], alpha=0.25, linewidth=0.9)
                 values = smooth(values)
             # A few points are shown as points, or a single one would be invisible.
@@ -76,7 +72,7 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
                       markeredgecolor="white", markeredgewidth=1, zorder=3)
     if len(shown) > 1:
         lines = [_line(**_style(None, index, len(runs))) for index in range(len(shown))]
-        axes.legend(lines, [known[key].curve for key in shown], frameon=False, fontsize=8,
+        axes.legend(lines, [key.replace("_", " ") for key in shown], frameon=False, fontsize=8,
                     labelcolor=INK)
     plot_style.style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
@@ -88,9 +84,9 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
 
 
 def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
-    """Colours tell curves apart in a single run; among several, runs, and dashes the curves.
+    """Colours mark the curves of a single run; of several, colours mark runs and dashes curves.
 
-    `run` is None in the legend of the curves, which is of no run's colour.
+    `run` is None in the legend of the curves.
     """
     if run_count == 1:
         return {"color": COLOURS[key % len(COLOURS)], "linestyle": "-", "marker": "o"}
@@ -106,10 +102,8 @@ def _line(**style: str) -> Any:
 
 def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
     """Names the runs, if there are several, and what dots are, if there are any."""
-    entries = {}
-    if len(names) > 1:
-        entries = {name: _line(color=COLOURS[index % len(COLOURS)])
-                   for index, name in enumerate(names)}
+    entries = {name: _line(color=COLOURS[index % len(COLOURS)])
+               for index, name in enumerate(names)} if len(names) > 1 else {}
     if evaluated:
         entries = entries or {"training": _line(color=INK)}
         entries["held out"] = _line(color=INK, linestyle="", marker="o")

@@ -1,8 +1,6 @@
 """Scores as strict JSON, with null for numbers that aren't finite."""
 
 import json
-import math
-from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.platform.atomic_file import write_atomically
@@ -15,9 +13,5 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value with None for numbers that aren't finite."""
-    if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Returns a value as JSON holds it, with None for numbers that aren't finite."""
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)

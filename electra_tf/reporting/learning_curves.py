@@ -5,23 +5,13 @@ against a run's own generator falls when the generator learns, so it cannot comp
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from electra_tf.config.model import EncoderConfig
 
-def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float], float]:
-    """Returns a fit of tokens -> AUC = max(0.5, limit - scale x tokens^-exponent).
-
-    `points` are tokens and AUC of two runs or more, all below the asymptotic AUC `limit`.
-
-    >>> law = fit([(1e6, 0.70), (4e6, 0.80), (16e6, 0.85)], limit=0.9)
-    >>> f"{law(64e6):.3f} {law(1.0):.1f}"
-    '0.875 0.5'
-    """
-    tokens, aucs = np.array(points, dtype=float).T
-    slope, intercept = np.polyfit(np.log(tokens), np.log(limit - aucs), 1)
-    return lambda count: max(0.5, limit - float(np.exp(intercept)) * count**float(slope))
+HEALTHY = 0.03
+"""Largest distance of a healthy run's AUC from the curve of measured runs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,8 +27,10 @@ class Network:
     """Asymptotic AUC: fitted where three runs were measured, assumed for the others."""
 
     def auc(self, tokens: float) -> float:
-        """Returns the expected final AUC of a run with this number of tokens."""
-        return fit(self.measured, self.limit)(tokens)
+        """Returns the expected final AUC: 0.5 or more, limit - scale x tokens^-exponent."""
+        counts, aucs = np.array(self.measured).T
+        slope, intercept = np.polyfit(np.log(counts), np.log(self.limit - aucs), 1)
+        return max(0.5, self.limit - float(np.exp(intercept)) * tokens**float(slope))
 
 
 _TINY = ("--model_size=tiny", "--set=model.num_heads=4",
@@ -52,17 +44,21 @@ NETWORKS = (
             measured=((4.10e6, 0.814), (57.3e6, 0.902))),
 )
 """Smallest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
-`short`; docs/how_to/size_and_recipe.md has the commands and what else came out."""
+`short`; docs/how_to/size_and_recipe.md has the commands and all results."""
 
 
-def nearest(layers: int, hidden_size: int) -> Network:
-    """Returns the measured network whose size is closest, by layers x hidden size squared.
+def compared(auc: float, tokens: float, shape: EncoderConfig) -> str:
+    """Returns a sentence that compares a run with the measured network of the nearest size.
 
-    >>> nearest(2, 128).name, nearest(12, 256).name
-    ('2 x 128', '4 x 256')
+    Sizes are compared by layers x hidden size squared.
     """
     def distance(network: Network) -> float:
         count, width = map(int, network.name.split(" x "))
-        return abs(np.log(count * width**2 / (layers * hidden_size**2)))
+        return abs(np.log(count * width**2 / (shape.num_layers * shape.hidden_size**2)))
 
-    return min(NETWORKS, key=distance)
+    like = min(NETWORKS, key=distance)
+    low, high = (like.auc(tokens) + difference for difference in (-HEALTHY, HEALTHY))
+    return (f"On random replacements the discriminator's AUC is {auc:.2f}; healthy range for this "
+            f"budget, {tokens / 1e6:,.1f} million tokens: {low:.2f} to {high:.2f} (runs of "
+            f"{like.name} on Wikipedia and books; easier text or a smaller vocabulary reaches "
+            "more).")

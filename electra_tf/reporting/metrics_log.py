@@ -35,14 +35,16 @@ class MetricsLog:
         except OSError as error:
             raise atomic_file.write_error(self.path, error) from error
 
-    def rewind(self, step: int) -> None:
-        """Drops the records after `step`, so that a resumed run writes each step once.
+    def rewind(self, step: int) -> list[Record]:
+        """Drops the records after `step`, which a resumed run writes again.
 
-        The file is replaced as a whole or not at all; a damaged one is refused.
+        Returns the others. The file is replaced as a whole or not at all; a damaged one is refused.
         """
-        if self.path.exists():
-            kept = [_line(record) for record in read_metrics(self.path) if record["step"] <= step]
-            atomic_file.write_atomically(self.path, "".join(kept).encode())
+        if not self.path.exists():
+            return []
+        kept = [record for record in read_metrics(self.path) if record["step"] <= step]
+        atomic_file.write_atomically(self.path, "".join(map(_line, kept)).encode())
+        return kept
 
 
 def read_metrics(path: str | Path) -> list[Record]:
@@ -68,11 +70,10 @@ def _line(record: Mapping[str, Any]) -> str:
 def _parse(line: bytes, path: Path, row: int) -> Record:
     try:
         record = strict_json.parse(line)
-        if not isinstance(record, Mapping) or type(record.get("step")) is not int:
-            raise ValueError(f'not a JSON object with an integer "step": {shown(record)}')
-        if record["step"] < 0 or record.get("kind") not in KINDS:
-            raise ValueError(f'"step" must be 0 or more and "kind" {" or ".join(KINDS)}. '
-                             f"Received: {shown(record)}")
+        if (not isinstance(record, Mapping) or type(record.get("step")) is not int
+                or record["step"] < 0 or record.get("kind") not in KINDS):
+            raise ValueError('not a JSON object with an integer "step", 0 or more, and a "kind", '
+                             f"{' or '.join(KINDS)}: {shown(record)}")
         for name, value in record.items():
             if name != "kind" and not isinstance(value, int | float | None):
                 raise ValueError(f"{shown(name)} must be a number, as all metrics are. "

@@ -1,4 +1,4 @@
-"""HTML pages from Jinja2 templates, which share templates/base.html and load nothing else."""
+"""HTML pages from Jinja2 templates, which share templates/base.html and load no other file."""
 
 import pathlib
 from typing import Any

@@ -1,6 +1,8 @@
 """The progress line of a run, the time that steps take, and an estimate of the remaining time."""
 
 import collections
+import datetime
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -24,9 +26,7 @@ class Pace:
         self._clock, self._sample_seconds = clock, sample_seconds
         self._began = self._last = clock()
         self._open_steps, self._open_seconds = 0, 0.0
-        self._first_apart = False
-        self._first_lap: float | None = None
-        """Seconds of a step at the start: the estimate until others were timed."""
+        self._first_apart, self._begun = False, False
         self._samples: collections.deque[float] = collections.deque(maxlen=SAMPLES)
         self._asides: dict[str, list[float]] = collections.defaultdict(list)
 
@@ -43,14 +43,13 @@ class Pace:
     def steps(self, count: int) -> float:
         """Counts the time as that of `count` steps; returns its seconds.
 
-        The first call, which contains the start, counts only until the second, unless the first
-        step was timed apart and the call is of `FEW_STEPS` or more.
+        No estimate contains the first call, unless the first step was timed apart and the call is
+        of `FEW_STEPS` or more.
         """
-        seconds = self.skip()
-        if self._first_lap is None:
-            self._first_lap = seconds / count
-            if not self._first_apart or count < FEW_STEPS:
-                return seconds
+        seconds, began = self.skip(), self._begun
+        self._begun = True
+        if not (began or self._first_apart and count >= FEW_STEPS):
+            return seconds
         self._open_steps += count
         self._open_seconds += seconds
         if self._open_steps and self._open_seconds >= self._sample_seconds:
@@ -76,10 +75,8 @@ class Pace:
             step = statistics.median(self._samples)
         elif self._open_steps:
             step = self._open_seconds / self._open_steps
-        elif self._first_apart or self._first_lap is None:
-            return None
         else:
-            step = self._first_lap
+            return None
         return steps * step + sum(
             count * statistics.median(self._asides[name])
             for name, count in asides.items() if self._asides.get(name))
@@ -123,11 +120,7 @@ def duration(seconds: float) -> str:
     >>> duration(3723.9), duration(2 * 86400 + 60)
     ('1:02:03', '2d 0:01:00')
     """
-    minutes, second = divmod(int(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    clock = f"{hour}:{minute:02}:{second:02}"
-    return f"{days}d {clock}" if days else clock
+    return re.sub(" days?, ", "d ", str(datetime.timedelta(seconds=int(seconds))))
 
 
 def _number(value: float) -> str:

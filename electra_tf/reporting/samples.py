@@ -8,25 +8,25 @@ import numpy as np
 
 Outcome = Literal["untouched", "restored", "replaced", "caught", "missed", "false alarm"]
 
-_WEIGHT: tuple[Outcome, ...] = ("caught", "missed", "replaced", "false alarm", "restored",
-                                "untouched")
-"""Of the outcomes of a word's pieces, the first one here is the word's."""
+_ORDER: tuple[Outcome, ...] = (
+    "caught", "missed", "replaced", "false alarm", "restored", "untouched")
+"""A word has the first of these outcomes that one of its pieces has."""
 _COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"caught": "✓", "missed": "✗", "false alarm": "!"}
 _WIDTH = 100
 
 LEGEND = (
-    "The generator fills in hidden words; the discriminator says which words are not the "
-    "original ones.\n"
+    "The generator fills in masked words; the discriminator tells replaced words from original "
+    "ones.\n"
     "  [chef→cook ✓97%]  replaced, and caught: 97 % sure that it is a replacement\n"
     "  [meal→soup ✗12%]  replaced, and missed\n"
-    "  [again !64%]      original, and wrongly accused: a false alarm\n"
+    "  [again !64%]      original, but called replaced: a false alarm\n"
     "  {the}             the generator found the original word, so nothing was replaced"
 )
 GUESSES_LEGEND = (
-    "The network fills in hidden words with its best guess.\n"
-    "  [chef→cook]  another word than the one that stood there\n"
-    "  {the}        the right one")
+    "The network fills in masked words with its best guess.\n"
+    "  [chef→cook]  another word\n"
+    "  {the}        the original word")
 """Explains the marks of a network without a discriminator."""
 
 
@@ -41,7 +41,7 @@ class Corruption:
     selected: Sequence[bool]
     """Positions that the generator filled in."""
     replaced_probability: Sequence[float] | None = None
-    """The discriminator's, in [0, 1], that the token is not the original one."""
+    """The discriminator's, in [0, 1], for each token."""
 
     @classmethod
     def of_arrays(cls, details: Mapping[str, np.ndarray], written: np.ndarray,
@@ -49,9 +49,9 @@ class Corruption:
                   replaced_probability: np.ndarray | None = None) -> "list[Corruption]":
         """Returns the rows of an evaluation, padding left out.
 
-        `details` has "ids" int32 and "valid" bool [M, L] and, if known, which positions were filled
-        in: "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text after
-        that, `tokens` the vocabulary, `replaced_probability` is [M, L].
+        `details` has "ids" int32 and "valid" bool [M, L] and, if known, the filled positions:
+        "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text with them,
+        `tokens` the vocabulary; `replaced_probability` is [M, L].
         """
         found = []
         for row, real in enumerate(details["valid"]):
@@ -109,13 +109,9 @@ def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str
     seen = [token for sample in samples for token in sample.tokens()]
     replaced, original = ([probability for before, after, probability, _ in seen
                            if (before != after) is wanted] for wanted in (True, False))
-    suspicion = ("On average the discriminator suspects a replaced token to "
-                 f"{_mean(replaced)} and an original one to {_mean(original)}.")
-    return "\n\n".join([LEGEND, *views, suspicion])
-
-
-def _mean(values: Sequence[float]) -> str:
-    return f"{sum(values) / len(values):.1%}" if values else "-"
+    means = [f"{np.mean(values):.1%}" if values else "-" for values in (replaced, original)]
+    return "\n\n".join([LEGEND, *views, "Mean probability of being a replacement: {} for replaced "
+                        "tokens, {} for original ones.".format(*means)])
 
 
 def _wrapped(sample: Corruption, *, colour: bool) -> str:
@@ -134,7 +130,7 @@ def _wrapped(sample: Corruption, *, colour: bool) -> str:
 def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
     """Yields whole words with their marks, without [CLS] and the last [SEP].
 
-    A word is caught if the discriminator accuses one of its replaced pieces.
+    A word is caught if the discriminator detects one of its replaced pieces.
     """
     tokens = list(sample.tokens())
     starts = [index for index, token in enumerate(tokens) if not index or not _continues(token[0])]
@@ -146,7 +142,7 @@ def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
         if (before, start) == ("[CLS]", 0) or (before, stop) == ("[SEP]", len(tokens)):
             continue
         counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
-        outcome = min((piece[3] for piece in counted), key=_WEIGHT.index)
+        outcome = min((piece[3] for piece in counted), key=_ORDER.index)
         percent = (f" {_MARKS[outcome]}{max(piece[2] for piece in counted):.0%}"
                    if outcome in _MARKS else "")
         yield {"false alarm": f"[{before}{percent}]", "restored": f"{{{before}}}",

@@ -19,38 +19,26 @@ LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
-    """One or two texts with a label, for classification and regression."""
+    """One or two texts with a label or a number, None if it is unknown."""
 
     key: str
     """Name of the example within its file and in predictions."""
     texts: tuple[str, ...]
-    """One or two."""
     label: str | float | None = None
-    """A word of the label set, or a number for regression; None if unknown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggedExample:
-    """A sentence in words, each with a tag."""
+    """A sentence in words with a tag for each, IOB2 for spans; None if they are unknown."""
 
     key: str
     words: tuple[str, ...]
     tags: tuple[str, ...] | None = None
-    """One per word, IOB2 for chunks and entities; None if unknown."""
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Returns what the encoder reads."""
         return self.words
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer:
-    """A span of a context."""
-
-    text: str
-    start: int
-    """Offset of its first character in the context."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,8 +48,10 @@ class QuestionExample:
     key: str
     question: str
     context: str
-    answers: tuple[Answer, ...] = ()
-    """The annotators' answers; none if there is no answer or it is unknown."""
+    span: tuple[int, int] | None = None
+    """The answer to train on: its first character in the context, and one past its last."""
+    gold: tuple[str, ...] = ()
+    """All correct answers, to score with; none if unknown or impossible."""
     is_impossible: bool = False
     """The context holds no answer."""
 
@@ -69,24 +59,6 @@ class QuestionExample:
     def texts(self) -> tuple[str, ...]:
         """Returns what the encoder reads."""
         return self.question, self.context
-
-    @property
-    def gold(self) -> tuple[str, ...]:
-        """Returns the texts that an answer is compared with."""
-        return tuple(answer.text for answer in self.answers)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MatchedQuestionExample(QuestionExample):
-    """A question whose answers are texts that were searched for in the context (MRQA)."""
-
-    accepted: tuple[str, ...]
-    """All correct answers; `answers` holds the one that was found, for training."""
-
-    @property
-    def gold(self) -> tuple[str, ...]:
-        """Returns the texts that an answer is compared with."""
-        return self.accepted
 
 
 Example = TextExample | TaggedExample | QuestionExample

@@ -5,10 +5,12 @@ Sang and De Meulder, 2003): word, part of speech, chunk, entity, with "-DOCSTART
 documents. An empty line ends a sentence.
 """
 
+import contextlib
 import dataclasses
+import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,52 +21,30 @@ from electra_tf.tasks.examples import Example, Kind, TaggedExample, TextExample
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
 from electra_tf.tasks.task import TaskSpec
 
-Paths = Path | Sequence[Path]
-"""One file or several that are read as one."""
 HELD_OUT = 10
 """One of so many training examples is scored, not trained on, if there is no file for dev."""
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
-"""Accepted form of a number; Python's `float` also takes "1_0", "nan" and other digits."""
-_DOCUMENT_START = "-DOCSTART-"
+_BETWEEN_SENTENCES = ([], ["-DOCSTART-"])
+"""First cells of lines that are no words."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Files:
-    """The user's own files, or files that replace a benchmark's."""
+    """The user's own files, or files that replace a benchmark's; several are read as one."""
 
-    train: Paths | None = None
-    dev: Paths | None = None
+    train: Sequence[Path] = ()
+    dev: Sequence[Path] = ()
     """Examples to score; without them some of the training examples are held out."""
-    test: Paths | None = None
+    test: Sequence[Path] = ()
     """Examples to predict; labels may be missing."""
     texts: tuple[str, ...] = ("text",)
     """Columns as in `TaskSpec`, like `label` and `key`."""
     label: str = "label"
     key: str = ""
 
-    def __post_init__(self):
-        if not 1 <= len(self.texts) <= 2:
-            raise UserError("--text_columns takes one column, or two separated by a comma. "
-                            f"Received: {','.join(self.texts)!r}")
 
-
-def paths_of(given: Paths) -> list[Path]:
-    """Returns one path or several as a list."""
-    return list(given) if isinstance(given, Sequence) else [given]
-
-
-def shown_paths(given: Paths) -> str:
-    """Returns one path or several for a message."""
-    return ", ".join(map(str, paths_of(given)))
-
-
-def read_all(given: Paths, read: Callable[[Path], Sequence[Example]]) -> list[Example]:
-    """Returns the examples of one file, or of several with the file's name in every key."""
-    paths = paths_of(given)
-    if len(paths) == 1:
-        return list(read(paths[0]))
-    return [dataclasses.replace(one, key=f"{path}:{one.key}")
-            for path in paths for one in read(path)]
+def shown_paths(paths: Sequence[Path]) -> str:
+    """Returns paths for a message."""
+    return ", ".join(map(str, paths))
 
 
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
@@ -91,91 +71,79 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
                         "held out as dev, the same ones in every run")
 
 
-def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TextExample]:
-    """Returns the rows of a table, as `read_rows` takes it, for classification or regression.
+def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
+               columns: Sequence[str] | None = None) -> list[TextExample]:
+    """Returns the rows of a table, see `read_rows`; labels are words, or numbers for regression.
 
-    `labelled=False` makes labels optional, and `.txt` is read only then. `UserError` for a missing
-    column, an empty label, or a label that is no number.
+    `labelled=False` makes labels optional, and `.txt` is read only then.
     """
     if suffix_of(path) == ".txt":
         if labelled:
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
-        return [TextExample(key=str(row.line), texts=tuple(row.values.values()))
-                for row in read_rows(path, columns=spec.texts)]
+        columns, spec = spec.texts, dataclasses.replace(spec, key="")
     read = _number if spec.kind == Kind.REGRESSION else _word
-
-    def label(row: TableRow) -> str | float | None:
-        try:
-            return read(row, spec.label)
-        except UserError:
-            if labelled:
-                raise
-            return None
-
-    return [TextExample(key=_key(row, spec), texts=tuple(map(row.text, spec.texts)),
-                        label=label(row)) for row in _rows(path, spec, labelled=labelled)]
+    examples = []
+    for row in read_rows(path, columns=columns):
+        label = None
+        with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
+            label = read(row, spec.label)
+        examples.append(TextExample(key=_key(row, spec), label=label,
+                                    texts=tuple(map(row.text, spec.texts))))
+    return examples
 
 
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TaggedExample]:
     """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
-    `labelled=False` reads no tags. `UserError` for a list that isn't one of texts, not as many tags
-    as words, or plain sentences instead of columns.
+    `labelled=False` reads no tags, and refuses plain sentences instead of columns.
     """
     if suffix_of(path) != ".jsonl":
         if not labelled:
             _refuse_sentences(path, spec.labels)
         return read_conll(path, tagged=labelled)
     examples = []
-    for row in _rows(path, spec, labelled=labelled):
+    for row in read_rows(path):
         words = _list(row, spec.texts[0])
-        known = _list(row, spec.label) if labelled else None
-        if not words or (known is not None and len(known) != len(words)):
-            raise row.error(f"{len(words)} words and {len(known or ())} tags; there must be at "
-                            "least one word, and a tag for each.")
-        examples.append(TaggedExample(
-            key=_key(row, spec), words=tuple(words),
-            tags=None if known is None else tuple(to_iob2(known))))
+        tags = _list(row, spec.label) if labelled else words
+        if not words or len(tags) != len(words):
+            raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least one "
+                            "word, and a tag for each.")
+        examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
+                                      tags=to_iob2(tags) if labelled else None))
     return examples
 
 
 def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:
     """Returns all sentences of a file: the first column is the word, the last the tag.
 
-    Columns are separated by spaces or tabs. Tags in IOB1, which CoNLL-2003 was published in, come
-    back as IOB2. `tagged=False` is for a file to predict, whose last column is no tag. `UserError`
-    for another number of columns, or no sentence.
+    Tags in IOB1, which CoNLL-2003 was published in, come back as IOB2. `tagged=False` is for a file
+    to predict, whose last column is no tag.
     """
-    sentences: list[list[tuple[int, list[str]]]] = [[]]  # Line number and cells of every word.
-    width = None
-    for number, line in read_lines(path):
-        cells = line.split()
-        if not cells or cells[0] == _DOCUMENT_START:
-            sentences.append([])
-            continue
-        width = width or len(cells)
+    rows = ((number, line.split()) for number, line in read_lines(path))
+    sentences = [list(part) for is_sentence, part in itertools.groupby(
+        rows, lambda row: row[1][:1] not in _BETWEEN_SENTENCES) if is_sentence]
+    if not sentences:
+        raise UserError(f"{path} holds no sentences.")
+    width = len(sentences[0][0][1])
+    for number, cells in itertools.chain.from_iterable(sentences):
         if len(cells) != width or (tagged and width < 2):
             expected = "at least 2" if len(cells) == width else str(width)
             raise UserError(f"{path}:{number}: {len(cells)} columns, but {expected} are expected. "
-                            f"Received: {line[:60]!r}")
-        sentences[-1].append((number, cells))
-    if width is None:
-        raise UserError(f"{path} holds no sentences.")
-    return [TaggedExample(
-        key=str(lines[0][0]), words=tuple(cells[0] for _, cells in lines),
-        tags=tuple(to_iob2([cells[-1] for _, cells in lines])) if tagged else None)
-        for lines in sentences if lines]
+                            f"Received: {shown(' '.join(cells))}")
+    return [TaggedExample(key=str(lines[0][0]), words=tuple(cells[0] for _, cells in lines),
+                          tags=to_iob2([cells[-1] for _, cells in lines]) if tagged else None)
+            for lines in sentences]
 
 
-def to_iob2(tags: Sequence[str]) -> list[str]:
+def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
     """Makes the first tag of every span a "B-": IOB1 writes it only between neighbours of a type.
 
     >>> to_iob2(["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-PER"])
-    ['B-PER', 'I-PER', 'O', 'B-LOC', 'B-LOC', 'B-PER']
+    ('B-PER', 'I-PER', 'O', 'B-LOC', 'B-LOC', 'B-PER')
     """
-    return [f"B-{tag[2:]}" if tag.startswith("I-") and before[2:] != tag[2:] else tag
-            for before, tag in zip(["O", *tags], tags, strict=False)]
+    return tuple(f"B-{tag[2:]}" if tag.startswith("I-") and before[2:] != tag[2:] else tag
+                 for before, tag in zip(["O", *tags], tags, strict=False))
 
 
 def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
@@ -183,22 +151,22 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
     return tuple(sorted({label for example in examples for label in _labels_of(example)}))
 
 
-def require_known_labels(given: Paths, examples: Sequence[TextExample | TaggedExample],
+def require_known_labels(paths: Sequence[Path], examples: Sequence[TextExample | TaggedExample],
                          known: Collection[str]) -> None:
     """Raises `UserError` if an example has a label that is not in the training file."""
     for example in examples:
         unknown = [label for label in _labels_of(example) if label not in known]
         if unknown:
-            raise UserError(f"{shown_paths(given)}: {example.key}: the label {shown(unknown[0])} "
+            raise UserError(f"{shown_paths(paths)}: {example.key}: the label {shown(unknown[0])} "
                             "isn't among those of the training file: "
                             f"{', '.join(sorted(known)[:20])}.")
 
 
-def require_single_labels(given: Paths, labels: Collection[str]) -> None:
+def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> None:
     """Raises `UserError` for labels that join others: "a,b" where "a" is a label, too."""
     for label in labels:
         if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
-            raise UserError(f"{shown_paths(given)}: the label {shown(label)} joins several labels; "
+            raise UserError(f"{shown_paths(paths)}: the label {shown(label)} joins several labels; "
                             "a text has one. Train a classifier per label with yes and no as "
                             "labels, or write it without commas, semicolons and bars.")
 
@@ -220,46 +188,31 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     return () if example.label is None else (example.label,)
 
 
-def _rows(path: Path, spec: TaskSpec, *, labelled: bool) -> Iterator[TableRow]:
-    """Yields rows; raises `UserError` that names the flag of a missing column."""
-    wanted = {**dict.fromkeys(spec.texts, "text_columns"),
-              **({spec.label: "label_column"} if labelled else {}),
-              **({spec.key: "key_column"} if spec.key else {})}
-    for row in read_rows(path):
-        for name, flag in wanted.items():
-            if name not in row.values:
-                raise row.error(
-                    f"no column {name!r}. There are: {', '.join(row.values)}. --{flag} says "
-                    "which one it is; files to predict have the training file's columns.")
-        yield row
-
-
 def _key(row: TableRow, spec: TaskSpec) -> str:
     return row.text(spec.key) if spec.key else str(row.line)
 
 
 def _word(row: TableRow, column: str) -> str:
-    value = row.values.get(column)
-    if isinstance(value, (bool, int)):  # JSON's; true and 1 are labels like others.
+    value = row.value(column)
+    if isinstance(value, int):  # JSON's; true and 1 are labels like others.
         return str(value)
-    word = row.text(column)
-    if not word:
+    if value == "":
         raise row.error(f"the label in column {column!r} is empty.")
-    return word
+    return row.text(column)
 
 
 def _number(row: TableRow, column: str) -> float:
-    value = row.values.get(column)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        value = row.text(column) if column not in row.values or isinstance(value, str) else ""
-        value = float(value) if _NUMBER.fullmatch(value) else math.nan
-    if not math.isfinite(value):
+    value = row.value(column)
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise row.error(f"{column!r} must be a number. Received: {shown(row.values[column])}")
     return float(value)
 
 
 def _list(row: TableRow, column: str) -> list[str]:
-    value = row.values.get(column)
+    value = row.value(column)
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise row.error(f"{column!r} must be a list of texts. Received: {shown(value)}")
     return value

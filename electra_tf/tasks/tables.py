@@ -2,13 +2,16 @@
 
 import csv
 import dataclasses
+import gzip
+import itertools
 import pathlib
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
 """Largest file of examples, which are kept in memory; the largest of GLUE and SQuAD have 80 MB."""
@@ -18,67 +21,61 @@ _Cells = Iterator[tuple[int, list[str]]]
 
 @dataclasses.dataclass(frozen=True)
 class TableRow:
-    """One row and where it stands."""
+    """One row, and the line, from 1, where it begins."""
 
     path: Path
     line: int
-    """Line of its beginning, from 1."""
     values: Mapping[str, Any]
-    """Column -> value: strings, in JSON lines whatever the line holds."""
+    """Column -> value: strings, in JSON lines any type."""
 
     def error(self, problem: str) -> UserError:
         """Returns an error about this row."""
         return UserError(f"{self.path}:{self.line}: {problem}")
 
+    def value(self, column: str) -> Any:
+        """Returns a column's value; `UserError` if it is missing."""
+        if column not in self.values:
+            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. For your "
+                             "own files --text_columns, --label_column and --key_column select "
+                             "columns.")
+        return self.values[column]
+
     def text(self, column: str) -> str:
         """Returns a column's string; `UserError` if it is missing or no string."""
-        if column not in self.values:
-            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}.")
-        value = self.values[column]
+        value = self.value(column)
         if not isinstance(value, str):
             raise self.error(f"{column!r} must be text. Received: {shown(value)}")
         return value
 
 
 def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
-    """Yields the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
+    """Returns the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
 
     Files are UTF-8, with or without a byte-order mark, and packed if ".gz" follows the suffix.
-    `columns` are their names, if the first line isn't a header, as in every `.txt`, whose lines are
-    split at tabs if there are several; not for `.jsonl`.
-
-    Raises:
-        UserError: names file and line: unreadable, not UTF-8, no rows, an empty line, a row of
-            another width, or a suffix that is none of these.
+    `columns` are their names if the first line isn't a header. Only a `.txt` needs them: the last
+    column holds the rest of its line. `UserError` names file and line of what can't be read.
     """
     suffix = suffix_of(path)
     if suffix == ".jsonl":
         rows = _json_lines(path)
-    elif suffix == ".txt" and columns:
-        rows = _named(path, ((number, line.split("\t", len(columns) - 1))
-                             for number, line in read_lines(path)), columns)
-    elif suffix == ".tsv":
-        rows = _named(path, ((number, line.split("\t")) for number, line in read_lines(path)),
-                      columns)
     elif suffix == ".csv":
         rows = _named(path, _comma_separated(path), columns)
+    elif suffix == ".tsv" or (suffix == ".txt" and columns):
+        most = len(columns) - 1 if suffix == ".txt" else -1
+        rows = _named(path, ((number, line.split("\t", most))
+                             for number, line in read_lines(path)), columns)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, so that it is clear how to "
                         "read it.")
-    empty = True
-    for row in rows:
-        empty = False
-        yield row
-    if empty:
+    first = next(rows, None)
+    if first is None:
         raise UserError(f"{path} holds no rows.")
+    return itertools.chain([first], rows)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz".
-
-    `UserError` if the file is unreadable, too large, or not UTF-8 (with the line).
-    """
-    for number, line in storage.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
+    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz"."""
+    for number, line in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
             raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "
@@ -130,3 +127,30 @@ def _json_lines(path: Path) -> Iterator[TableRow]:
             raise UserError(f"{path}:{number}: a JSON object is expected, for example "
                             f'{{"text": "...", "label": "..."}}. Received: {shown(values)}')
         yield TableRow(path, number, values)
+
+
+def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yields number, from 1, and content of each line, unpacked if the name ends in ".gz".
+
+    Refuses lines of more than `longest` bytes, their end included, and files of more than `most`
+    when unpacked.
+    """
+    size = 0
+    try:
+        with path.open("rb") as raw, (gzip.open(raw) if path.suffix == ".gz" else raw) as file:
+            for number in itertools.count(1):
+                line = file.readline(longest + 1)
+                size += len(line)
+                if len(line) > longest or size > most:
+                    limit = (f"a line of more than {longest:,}" if len(line) > longest
+                             else f"more than {most:,}")
+                    raise UserError(f"{path}:{number}: {limit} bytes unpacked, which no file "
+                                    "of its kind has; name the right file.")
+                if not line:
+                    return
+                yield number, line
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
+                        ".gz out of its name if it isn't packed.") from error
+    except OSError as error:
+        raise cannot_read(path, error) from error

@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import shown
-from electra_tf.tasks import glue
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
+BINARY = ("0", "1")
+LABEL_WORDS = {
+    "cola": ("unacceptable", "acceptable"), "sst2": ("negative", "positive"),
+    "mrpc": ("not_equivalent", "equivalent"), "qqp": ("not_duplicate", "duplicate"),
+    "wnli": ("not_entailment", "entailment")}
+"""Task of GLUE -> words for the classes that its files only number, those of `BINARY`."""
 _PREFIX = "task_"
 """Prefix of a task's fields among a run's facts."""
 
@@ -39,17 +44,18 @@ class TaskSpec:
     """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
-        if len(set(self.labels)) < len(self.labels):
-            raise ValueError(f"labels that stand there twice: {shown(self.labels)}")
-        if not self.metrics or not 1 <= len(self.texts) <= 2:
-            raise ValueError(f"{len(self.metrics)} metrics, {len(self.texts)} columns of texts")
-        if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
+        if not 1 <= len(self.texts) <= 2:
+            raise UserError("--text_columns takes one column, or two separated by a comma. "
+                            f"Received: {','.join(self.texts)!r}")
+        if len(set(self.labels)) < len(self.labels) or not self.metrics:
+            raise ValueError(f"labels {shown(self.labels)}, metrics {shown(self.metrics)}")
+        if not (0 < self.scale < math.inf and math.isfinite(self.offset)):
             raise ValueError(f"scale {self.scale}, offset {self.offset}")
 
     @property
     def label_words(self) -> tuple[str, ...]:
         """Returns readable labels, for predictions, plots, exports and conversions."""
-        return glue.label_words(self.name, self.labels)
+        return LABEL_WORDS.get(self.name, BINARY) if self.labels == BINARY else self.labels
 
     def facts(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""
@@ -57,22 +63,20 @@ class TaskSpec:
                 for name, value in vars(self).items()}
 
     @classmethod
-    def of_glue(cls, task: glue.GlueTask) -> "TaskSpec":
-        """Returns the specification of a task of GLUE."""
-        return cls(name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
-                   scale=task.largest or 1.0, texts=task.texts, label=task.label)
-
-    @classmethod
-    def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns what `facts` wrote; `strict_json.Unreadable` if a field is missing or wrong."""
+    def of_facts(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
+        """Returns what `facts` wrote; `UserError` if `source`, a run, has a damaged task."""
         values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
         missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
-        if missing:
-            raise strict_json.Unreadable(f"{min(missing)!r} is missing")
-        spec = strict_json.loads(json.dumps(values).encode(), cls)
-        if bool(spec.labels) != (spec.kind in LABELLED):
-            raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        try:
+            if missing:
+                raise strict_json.Unreadable(f"{min(missing)!r} is missing")
+            spec = strict_json.loads(json.dumps(values).encode(), cls)
+            if bool(spec.labels) != (spec.kind in LABELLED):
+                raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        except strict_json.Unreadable as error:
+            raise UserError(f"settings.json of {source} is damaged: its task: {error}; restore it "
+                            "or start a new --model_dir.") from error
         return spec
 
 

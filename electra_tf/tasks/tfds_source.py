@@ -1,26 +1,28 @@
 """Benchmarks from TensorFlow Datasets, as the examples that their own files would give."""
 
+import ssl
 import types
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from electra_tf.platform import network
-from electra_tf.platform.errors import UserError
+import numpy as np
+
+from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.examples import Example, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import to_iob2
 from electra_tf.tasks.question_files import MRQA
 
-_SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
+SECONDS = 10.0
+"""Longest wait for one address of a server. Without a network the library retries each file ten
+times, for 212 s in all."""
 _SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurkar.github.io",
             "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
-"""Data set -> the server that TensorFlow Datasets downloads its files from. Without a network the
-library retries each file ten times, for 212 s in all."""
-_TEXTS = {"mrpc": ("sentence1", "sentence2"), "mnli": ("premise", "hypothesis")}
-"""Columns of the texts where their names differ from those in the files."""
-_SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
-           "dev_mismatched": "validation_mismatched"}
+"""Data set -> the server that the library downloads its files from."""
+_SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
 _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
                        "https://www.clips.uantwerpen.be/conll2000/chunking/",
               **dict.fromkeys(MRQA, "MRQA's folders train and dev, "
@@ -28,22 +30,21 @@ _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
 """Task -> files of a benchmark that is read from files only, and their source."""
 
 
-def read(name: str, data_dir: Path | None) -> dict[str, Any]:
-    """Returns "train", "dev" and "test", as in `Task`, of GLUE, "squad", "squad2" or "ner".
+def read(name: str, split: str, data_dir: Path | None) -> list[Example]:
+    """Returns a split of GLUE, "squad", "squad2" or "ner", which has the name of its file.
 
     `data_dir` is the directory of TensorFlow Datasets, its default if None. A missing data set is
     downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
     """
     if name in glue.TASKS:
-        return _glue(glue.TASKS[name], data_dir)
+        return _glue(glue.TASKS[name], split, data_dir)
     if name in _SQUAD:
-        train, dev = (tuple(map(_question, _rows(_SQUAD[name], split, data_dir)))
-                      for split in ("train", "validation"))
-        return {"train": train, "dev": {"dev": dev}, "test": {}}
+        theirs = split.replace("dev", "validation")
+        return [_question(row) for row in _rows(_SQUAD[name], theirs, data_dir)]
     if name == "ner":
-        splits = {split: [_sentence(str(number), row) for number, row in enumerate(
-            _rows("conll2003", split, data_dir))] for split in ("train", "dev", "test")}
-        return {"train": splits.pop("train"), "dev": splits, "test": {}}
+        theirs = split.replace("valid", "dev")
+        return [TaggedExample(key=str(number), tags=to_iob2(row["ner"]), words=tuple(row["tokens"]))
+                for number, row in enumerate(_rows("conll2003", theirs, data_dir))]
     known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
                     f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")
@@ -57,62 +58,54 @@ def read_blimp(data_dir: Path | None) -> Mapping[str, list[tuple[str, str]]]:
             for name in sorted(configs)}
 
 
-def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
-    def examples(split: str, labelled: bool) -> list[TextExample]:
-        dataset, theirs = ("glue/ax", "test") if split == "diagnostic" else (
-            f"glue/{task.name}", _SPLITS.get(split, split))
-        return [_text(task, row, labelled) for row in _rows(dataset, theirs, data_dir)]
-
-    return {"train": examples("train", True),
-            "dev": {split: examples(split, True) for split in task.dev},
-            "test": {split: examples(split, False) for split, _ in task.tests}}
-
-
-def _text(task: glue.GlueTask, row: Mapping[str, Any], labelled: bool) -> TextExample:
-    label = None
-    if labelled and task.labels:
-        # GLUE's files have the class's number where its name isn't in the label set.
-        label = row["label"] if row["label"] in task.labels else task.labels[row["label/index"]]
-    elif labelled:
-        label = float(row["label"])
-    return TextExample(key=str(row["idx"]), label=label, texts=tuple(
-        row[column] for column in _TEXTS.get(task.name, task.texts)))
+def _glue(task: glue.GlueTask, split: str, data_dir: Path | None) -> list[TextExample]:
+    columns = ("premise", "hypothesis") if task.name == "mnli" else task.inputs or task.texts
+    labels = dict(zip(task.spec.label_words, task.labels, strict=True))
+    dataset, theirs = ("glue/ax", "test") if split == "diagnostic" else (
+        f"glue/{task.name}", split.replace("dev", "validation"))
+    return [TextExample(
+        key=str(row["idx"]), texts=tuple(row[column] for column in columns),
+        label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
+        for row in _rows(dataset, theirs, data_dir)]
 
 
 def _question(row: Mapping[str, Any]) -> QuestionExample:
-    answers = tuple(
-        Answer(text=text.decode(), start=int(start)) for text, start in zip(
-            row["answers"]["text"], row["answers"]["answer_start"], strict=True))
+    gold, starts = row["answers"]["text"], row["answers"]["answer_start"]
     return QuestionExample(
-        key=row["id"], question=row["question"], context=row["context"], answers=answers,
+        key=row["id"], question=row["question"], context=row["context"], gold=tuple(gold),
+        span=(int(starts[0]), int(starts[0]) + len(gold[0])) if gold else None,
         is_impossible=bool(row.get("is_impossible", False)))
 
 
-def _sentence(key: str, row: Mapping[str, Any]) -> TaggedExample:
-    return TaggedExample(key=key, words=tuple(word.decode() for word in row["tokens"]),
-                         tags=tuple(to_iob2(list(row["ner"]))))
-
-
 def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[str, Any]]:
-    """Yields rows: texts as `str`, classes as their names and, under "/index", numbers."""
-    tfds, builder = _library(dataset), _prepared(dataset, data_dir)
-    if split not in builder.info.splits:
-        raise UserError(f"{dataset} has no split {split!r}; it has "
-                        f"{', '.join(builder.info.splits)}.")
-    classes = tfds.features.ClassLabel
-    for row in tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)):
-        found: dict[str, Any] = {}
-        for name, value in row.items():
-            feature = builder.info.features[name]
-            if isinstance(feature, classes):
-                found[f"{name}/index"] = int(value)
-                value = feature.int2str(int(value)) if value >= 0 else ""
-            elif isinstance(getattr(feature, "feature", None), classes):
-                value = [feature.feature.int2str(int(one)) for one in value]
-            elif isinstance(value, bytes):
-                value = value.decode()
-            found[name] = value
-        yield found
+    """Yields rows of a data set, downloaded if needed: texts as `str`, classes as their names."""
+    tfds = _library(dataset)
+    try:
+        builder = tfds.builder(dataset, data_dir=data_dir)
+        if not (builder.data_path / "dataset_info.json").exists():
+            _require_server(dataset, builder.data_path)
+            builder.download_and_prepare()
+        rows = builder.as_dataset(split=split, shuffle_files=False)
+    except UserError:
+        raise
+    except (tfds.core.DatasetNotFoundError, tfds.download.DownloadError, OSError,
+            ValueError) as error:
+        raise UserError(f"TensorFlow Datasets has no {split} of {dataset} in "
+                        f"{data_dir or 'its directory'} and can't get it: "
+                        f"{one_line(str(error), 150)}") from error
+    for row in tfds.as_numpy(rows):
+        yield {name: _plain(builder.info.features[name], value) for name, value in row.items()}
+
+
+def _plain(feature: Any, value: Any) -> Any:
+    """Returns a value with texts as `str` and classes by name, "" for an unknown one."""
+    if isinstance(value, dict):
+        return {name: _plain(feature[name], part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return [_plain(getattr(feature, "feature", feature), one) for one in value]
+    if hasattr(feature, "int2str"):
+        return feature.int2str(value) if value >= 0 else ""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _library(dataset: str) -> types.ModuleType:
@@ -124,21 +117,18 @@ def _library(dataset: str) -> types.ModuleType:
     return tfds
 
 
-def _prepared(dataset: str, data_dir: Path | None) -> Any:
-    """Returns the builder of a data set that is on disk, downloaded if needed."""
-    tfds = _library(dataset)
+def _require_server(dataset: str, directory: Any) -> None:
+    """Returns if a data set's server answers, directly or through the environment's proxy."""
+    server = _SERVERS[dataset.partition("/")[0]]
+    opener = urllib.request.build_opener()  # With the proxies of the environment as it is now.
     try:
-        builder = tfds.builder(dataset, data_dir=data_dir)
-        if not (builder.data_path / "dataset_info.json").exists():
-            network.require_reachable(
-                _SERVERS[dataset.partition("/")[0]], f"TensorFlow Datasets' {dataset}",
-                f"It is not in {builder.data_path}; --data_dir names other files.")
-            builder.download_and_prepare()
-    except UserError:
-        raise
-    except (tfds.core.DatasetNotFoundError, tfds.download.DownloadError, OSError,
-            ValueError) as error:
-        reason = " ".join(str(error).split())[:150]
-        raise UserError(f"TensorFlow Datasets has no {dataset} in {data_dir or 'its directory'} "
-                        f"and can't get it: {reason}") from error
-    return builder
+        opener.open(urllib.request.Request(server, method="HEAD"), timeout=SECONDS).close()
+    except urllib.error.HTTPError as error:  # Every status counts as an answer.
+        error.close()
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        # The library that downloads may have other certificates than this interpreter.
+        if not isinstance(reason, ssl.SSLError):
+            raise UserError(f"TensorFlow Datasets' {dataset} can't be downloaded from {server}: "
+                            f"{one_line(str(reason))}. It is not in {directory}; --data_dir names "
+                            "other files.") from error

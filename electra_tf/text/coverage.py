@@ -1,8 +1,8 @@
-"""What a person should know of a text and the tokenizer: unknown words, letters that it changes.
+"""How well a tokenizer suits a text: unknown words, and letters that normalization changes.
 
 BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn): Hangul
-syllables fall apart, Indic and Thai vowel signs vanish, umlauts turn into other letters. Therefore
-the share of letters that would change decides. Scripts are Unicode's (UAX 24).
+syllables become single letters, Indic and Thai vowel signs vanish, umlauts become other letters.
+The share of letters that would change decides. Scripts are Unicode's (UAX 24).
 """
 
 import collections
@@ -15,15 +15,15 @@ import numpy as np
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
-MOST_UNKNOWN = 0.05
-"""Part of the words that may become [UNK] before it is worth a warning."""
-MOST_CHANGED = 0.05
-"""Part of the characters that stripping accents may change before it is worth a warning."""
+_MOST_UNKNOWN = 0.05
+"""Fraction of the words that become [UNK] above which a warning follows."""
+_MOST_CHANGED = 0.05
+"""Fraction of the characters that stripping accents changes above which a warning follows."""
 _MOST_CHANGED_LETTERS = 0.01
-"""Part of the letters that may change. English Wikipedia and books have 0.04 %, German 1.7, Russian
-1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
+"""Fraction of the letters that may change. English Wikipedia and books have 0.04 %, German 1.7,
+Russian 1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
-"""Marks that say how a symbol looks."""
+"""Marks that select the form of a symbol."""
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
 """Groups of words without letters, and of words whose letters `_NAMES` lacks."""
 _NAMES = dict(enumerate(
@@ -36,7 +36,7 @@ _NAMES = dict(enumerate(
 
 
 def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
-    """Returns how many words pieces (int [n], none special) are of, and how many are unknown."""
+    """Returns the numbers of words and of unknown words in pieces, int [n], none special."""
     continuing = np.count_nonzero(vocabulary.continues[ids])
     return int(ids.size - continuing), int(np.count_nonzero(ids == vocabulary.unk_id))
 
@@ -48,17 +48,17 @@ def count_changed(texts: Iterable[str]) -> int:
 
 
 def unknown_warning(unknown: int, words: int) -> str:
-    """Returns what to say of a text with so many unknown words; "" if they are few."""
-    if unknown <= MOST_UNKNOWN * words:
+    """Returns a warning about a text with many unknown words; "" if they are few."""
+    if unknown <= _MOST_UNKNOWN * words:
         return ""
-    return (f"{unknown / words:.1%} of the words became [UNK], so nothing is learned of them: the "
-            "vocabulary is of other text or another language. Learn one from this text with "
+    return (f"{unknown / words:.1%} of the words became [UNK], because the vocabulary was "
+            "learned from other text. Learn one from this text with "
             "`python -m data_prep.build_vocab`, and pre-train with it.")
 
 
 def changed_warning(changed: int, whole: int) -> str:
-    """Returns what to say where accents are stripped and so many characters change; or ""."""
-    if changed <= MOST_CHANGED * whole:
+    """Returns a warning about many characters that stripping accents changes, or ""."""
+    if changed <= _MOST_CHANGED * whole:
         return ""
     return (f"{changed / whole:.0%} of the characters change where accents are stripped: vowel "
             "signs and voicing marks vanish, Korean syllables fall apart. Learn a vocabulary with "
@@ -66,14 +66,14 @@ def changed_warning(changed: int, whole: int) -> str:
 
 
 def count_characters(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:
-    """Returns how often each character stands in a text, or the sums of their weights."""
+    """Returns the frequency of each character in a text, or the sums of their weights."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     totals = np.bincount(codes, weights)
     return collections.Counter({chr(code): int(totals[code]) for code in np.flatnonzero(totals)})
 
 
 def count_characters_of_words(counts: Mapping[bytes, int]) -> collections.Counter[str]:
-    """Returns how often each character stands in words (UTF-8) that occur so often."""
+    """Returns the frequency of each character in words, UTF-8, from the words' frequencies."""
     words = [word.decode() for word in counts]
     weights = np.repeat(np.fromiter(counts.values(), np.int64, len(words)),
                         np.fromiter(map(len, words), np.int64, len(words)))
@@ -81,7 +81,7 @@ def count_characters_of_words(counts: Mapping[bytes, int]) -> collections.Counte
 
 
 def proposed(characters: Mapping[str, int]) -> Normalization:
-    """Returns the normalization that suits a text with so many of each character.
+    """Returns the normalization that suits a text, from the frequencies of its characters.
 
     >>> proposed(count_characters("The café says: " + "come in " * 40)) == UNCASED
     True
@@ -93,7 +93,7 @@ def proposed(characters: Mapping[str, int]) -> Normalization:
 
 
 def described(characters: Mapping[str, int]) -> str:
-    """Returns what decided `proposed`, in words."""
+    """Returns the reason of `proposed`."""
     share = _count(characters, _changes) / max(1, _count(characters, _is_letter))
     return f"stripping accents would change {share:.2%} of the letters"
 
@@ -139,19 +139,16 @@ class UnknownScripts:
     """Counts the words that became [UNK] by their script; only texts with such are split again."""
 
     def __init__(self, text: TextSettings):
-        self.counts: collections.Counter[str] = collections.Counter()
-        """Script -> unknown words."""
         from electra_tf.text.tokenizer import WordSplitter
 
+        self.counts: collections.Counter[str] = collections.Counter()
         self._vocabulary, self._words = text.vocabulary, WordSplitter(text.normalization).words
 
     def add(self, texts: Sequence[str], ids: np.ndarray, ends: np.ndarray) -> None:
         """Counts the unknown words of N texts.
 
-        Args:
-            texts: N of them.
-            ids: int [T], their pieces, one text after another.
-            ends: int [N]: one past each text's last piece.
+        `ids`, int [T], are their pieces, one text after another; `ends`, int [N], is one past each
+        text's last piece.
         """
         unknown = np.flatnonzero(ids == self._vocabulary.unk_id)
         if not unknown.size:

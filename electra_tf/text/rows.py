@@ -6,10 +6,14 @@ Training, prediction and exported graphs read text by this path alone.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
+
+CHUNK = 20_000
+"""Texts that one call tokenizes."""
 
 
 class Tokens(NamedTuple):
@@ -18,6 +22,13 @@ class Tokens(NamedTuple):
     ids: tf.Tensor  # int32 [B, L].
     segment_ids: tf.Tensor  # int32 [B, L].
     valid: tf.Tensor  # bool [B, L].
+
+
+class TokenRow(NamedTuple):
+    """One row without padding."""
+
+    ids: np.ndarray  # int32 [n].
+    segment_ids: np.ndarray  # int32 [n].
 
 
 class RowEncoder:
@@ -84,3 +95,20 @@ def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
     both_give = too_long & ~first_gives & ~second_gives
     return [tf.where(first_gives, limit - second, tf.where(both_give, limit - half, first)),
             tf.where(second_gives, limit - first, tf.where(both_give, half, second))]
+
+
+def token_rows(tokens: Tokens) -> list[TokenRow]:
+    """Returns the rows of a batch with at least one row."""
+    ids, segment_ids, valid = (values.numpy() for values in tokens)
+    ends = np.cumsum(valid.sum(axis=1))[:-1]
+    return [TokenRow(*row) for row in zip(
+        np.split(ids[valid], ends), np.split(segment_ids[valid], ends), strict=True)]
+
+
+def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder) -> list[TokenRow]:
+    """Returns a row for each text or pair of texts."""
+    rows = []
+    for first in range(0, len(texts), CHUNK):
+        columns = zip(*texts[first:first + CHUNK], strict=True)
+        rows += token_rows(encoder.encode(*map(tf.constant, columns)))
+    return rows

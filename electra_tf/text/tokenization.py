@@ -1,8 +1,8 @@
 """How text becomes token ids: the vocabulary and the normalization as one value, and its files.
 
-`vocab.txt` holds tokens alone, so the normalization that they were learned under stands in
-`vocab.txt.manifest.json`. A vocabulary without that file, as BERT's, is read as its user says.
-A new option is a field of `Normalization` and a step in `tokenizer.WordSplitter`.
+`vocab.txt` holds tokens alone; `vocab.txt.manifest.json` holds the normalization that they were
+learned under. A vocabulary without that file, such as BERT's, is read as its user asks.
+A new option is a field and a mode of `Normalization`, and a step in `tokenizer.WordSplitter`.
 """
 
 import dataclasses
@@ -31,11 +31,11 @@ class Normalization:
     lower_case: bool = True
     """Lower-case the text first."""
     strip_accents: bool = True
-    """Decompose characters (NFD) and drop their accents, and with them the vowel signs of Indic
-    scripts and Thai; Korean syllables are taken apart."""
+    """Decompose characters (NFD) and drop their accents. This also drops the vowel signs of Indic
+    scripts and Thai, and decomposes Korean syllables."""
     nfc: bool = False
-    """Compose characters (NFC); and no word is [UNK] for its length: what is written without spaces
-    is cut after 100 characters each."""
+    """Compose characters (NFC), and cut words after 100 characters instead of reading long ones as
+    [UNK]."""
 
     def __post_init__(self):
         if self.nfc and self.strip_accents:
@@ -44,24 +44,24 @@ class Normalization:
     @classmethod
     def of(cls, lower_case: bool | None = None, strip_accents: bool | None = None
            ) -> "Normalization":
-        """Returns what is asked for; None lower-cases, and strips accents if it lower-cases."""
-        lower = True if lower_case is None else lower_case
+        """Returns a normalization; None lower-cases, and strips accents if it lower-cases."""
+        lower = lower_case is not False
         return cls(lower_case=lower,
                    strip_accents=lower if strip_accents is None else strip_accents)
 
-    @classmethod
-    def of_facts(cls, saved: Mapping[str, Any]) -> "Normalization":
+    @staticmethod
+    def of_facts(saved: Mapping[str, Any]) -> "Normalization":
         """Returns the value whose `facts` are among those of a file."""
         return Normalization(
             **{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
 
     def facts(self) -> dict[str, Any]:
-        """Returns the fields by name, as all files keep them: `nfc` only if it is on."""
+        """Returns the fields by name, as files keep them; options such as `nfc` only if on."""
         return {name: getattr(self, name) for name in FACTS
                 if getattr(self, name) or name in NEEDED_FACTS}
 
     def __str__(self) -> str:
-        """Returns the name of the mode, or the fields where it has none."""
+        """Returns the name of the mode, or the fields of a value without one."""
         return next((name for name, mode in MODES.items() if mode == self), ", ".join(
             f"{name}={value}" for name, value in self.facts().items()))
 
@@ -70,18 +70,15 @@ FACTS = tuple(field.name for field in dataclasses.fields(Normalization))
 NEEDED_FACTS = ("lower_case", "strip_accents")
 """Names of the fields that every file has."""
 UNCASED = Normalization()
-"""Normalization of BERT's uncased models."""
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)
-"""Leaves text as it is, but for one way to write each character."""
-MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False), "nfc": NFC}
+MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False),
+         "lower_case": Normalization(strip_accents=False), "nfc": NFC}
 AUTO = "auto"
-FLAGS = ("normalization", "lower_case", "strip_accents")
-"""Names of the flags that say how text is read."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextSettings:
-    """How text becomes token ids; what all programs pass on."""
+    """How text becomes token ids."""
 
     vocabulary: Vocabulary
     normalization: Normalization = UNCASED
@@ -90,9 +87,7 @@ class TextSettings:
     def load(cls, vocab_file: Path, asked: Normalization | None = None) -> "TextSettings":
         """Reads a vocabulary, with or without a manifest beside it, or refuses it.
 
-        Args:
-            vocab_file: one token a line.
-            asked: by the user; None for the manifest's, or without one BERT's uncased.
+        Without `asked`, the manifest's normalization applies, or BERT's uncased one.
         """
         vocabulary = Vocabulary.load(vocab_file)
         recorded = recorded_normalization(vocabulary, vocab_file)
@@ -103,21 +98,21 @@ class TextSettings:
 
     @classmethod
     def of_flags(cls, values: flags.FlagValues) -> "TextSettings":
-        """Returns what --vocab_file and `FLAGS` name; raises as `load`."""
+        """Returns the values of --vocab_file and --normalization; raises as `load`."""
         return cls.load(storage.path(values.vocab_file), asked_for(values))
 
     @property
     def tokenization(self) -> "Tokenization":
-        """What records keep of it."""
+        """The facts that records keep."""
         return Tokenization(size=self.vocabulary.size, sha256=self.vocabulary.sha256,
                             **dataclasses.asdict(self.normalization))
 
     def facts(self) -> dict[str, Any]:
-        """Returns what a run keeps of it beside the vocabulary itself."""
+        """Returns the facts that a run keeps beside the vocabulary itself."""
         return {VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.facts()
 
     def save(self, vocab_file: Path) -> None:
-        """Writes the manifest, then the vocabulary, which never stands there without it."""
+        """Writes the manifest, then the vocabulary, so that none is without its manifest."""
         content = json.dumps(self.tokenization.facts(), indent=1) + "\n"
         atomic_file.write_atomically(manifest_of(vocab_file), content.encode())
         self.vocabulary.save(vocab_file)
@@ -125,7 +120,7 @@ class TextSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tokenization(Normalization):
-    """What files keep of `TextSettings`: which vocabulary, and the normalization's fields."""
+    """The facts of `TextSettings` that files keep."""
 
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
@@ -136,11 +131,11 @@ class Tokenization(Normalization):
 
     @property
     def normalization(self) -> Normalization:
-        """What was done to text."""
+        """The fields of the normalization."""
         return Normalization.of_facts(vars(self))
 
     def facts(self) -> dict[str, Any]:
-        """Returns it as files keep it."""
+        """Returns the value as files keep it."""
         return {"size": self.size, "sha256": self.sha256, **super().facts()}
 
 
@@ -150,7 +145,10 @@ def manifest_of(vocab_file: Path) -> Path:
 
 
 def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normalization | None:
-    """Returns what stands beside a vocabulary, or None; refuses another vocabulary's manifest."""
+    """Returns the normalization of the manifest beside a vocabulary, or None without a manifest.
+
+    Refuses another vocabulary's manifest.
+    """
     path = manifest_of(vocab_file)
     if not path.exists():
         return None
@@ -164,21 +162,16 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
 
 
 def asked_for(values: flags.FlagValues) -> Normalization | None:
-    """Returns what the flags `FLAGS` ask for, None if they leave it open; or refuses them."""
-    mode, *fields = (values[name].value for name in FLAGS)
+    """Returns the normalization that --normalization names, None for auto, or refuses it."""
+    mode = values.normalization
     if mode not in (AUTO, *MODES):
         raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "
                         f"Received: {shown(mode)}")
-    if set(fields) == {None}:
-        return MODES.get(mode)
-    if mode != AUTO:
-        raise UserError(f"--normalization={mode} decides everything; leave out "
-                        f"{' and '.join(f'--{name}' for name in FLAGS[1:])}.")
-    return Normalization.of(*fields)
+    return MODES.get(mode)
 
 
 def refuse_other(values: flags.FlagValues, trained: Normalization, source: str) -> None:
-    """Raises `UserError` if `FLAGS` contradict how the model of a source reads text."""
+    """Raises `UserError` if --normalization contradicts how the model of a source reads text."""
     asked = asked_for(values)
     if asked not in (None, trained):
         raise UserError(f"{source} was trained with normalization {trained}, not {asked}; leave "

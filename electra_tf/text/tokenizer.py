@@ -21,11 +21,11 @@ _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
 _ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
-"""Those of the text; NFD, whose time grows with the square of a run of them, leaves its own."""
+"""Drops accents before NFD too, whose time grows with the square of a run of marks."""
 _MANY_MARKS = r"\p{M}{31,}"
-"""More than Unicode's stream-safe text has in a row (UAX #15); NFC would sort them."""
+"""Longer than runs of stream-safe text (UAX #15); NFC would sort them."""
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
-"""No accents, but NFD puts them in order, too."""
+"""Other characters that NFD sorts."""
 _LONG_TEXT = 4096
 """Bytes; a run of marks in a shorter text takes little time."""
 _PUNCTUATION = r"[!-/:-@\[-`{-~]|\p{P}"
@@ -36,11 +36,11 @@ _LOCALE_DEPENDENT = {"İ": "i̇", "Į": "į", "Ì": "ì", "Í": "í", "Ĩ": "ĩ"
 _LONG_RUN = f"({_REORDERED}{{{MAX_WORD_CHARACTERS + 1}}}){_REORDERED}+"
 _CUT_CHARACTERS = MAX_WORD_CHARACTERS // 2
 LONG_WORD_CUT = f".{{{_CUT_CHARACTERS}}}\\p{{M}}{{0,30}}"
-"""What is cut off a long word that is no [UNK]: it ends before a letter, not before its marks."""
+"""A part of a long word under NFC; it ends before a letter, not before its marks."""
 
 
 class Words(NamedTuple):
-    """W words of N texts, those of which cleaning leaves nothing among them."""
+    """W words of N texts, with words that normalization empties."""
 
     texts: tf.RaggedTensor  # string [N, (words)], as written, but U+0001 for U+0000.
     starts: tf.RaggedTensor  # int64 [N, (words)]: first byte in the given text.
@@ -49,7 +49,7 @@ class Words(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """WordPiece ids, and for each the word that it is a part of, as bytes of the given text."""
+    """WordPiece ids, and for each the place of its word in the given text, in bytes."""
 
     ids: tf.RaggedTensor  # int32 [N, (pieces)].
     starts: tf.RaggedTensor  # int64 [N, (pieces)].
@@ -95,20 +95,13 @@ class WordSplitter(tf.Module):
 class Tokenizer(tf.Module):
     """Text to WordPiece ids, equal to BERT's and ELECTRA's Python tokenizer.
 
-    Cleans, lower-cases, strips accents, splits at spaces, punctuation and Chinese characters, then
-    takes the longest known piece first. A special token typed in the text, like "[MASK]", is split
-    into its characters. The ops are tensorflow-text's and TensorFlow's own, which a stock
-    TensorFlow Serving links. Texts are UTF-8; invalid bytes are dropped.
-
-    Args:
-        text: the vocabulary, whose line numbers are the ids, and what is done to text first.
-
-    Raises:
-        UserError: the vocabulary holds nothing but special tokens, or a token is too long.
+    Normalizes, splits at spaces, punctuation and Chinese characters, then takes the longest known
+    piece first. A special token typed in the text, like "[MASK]", is split into its characters. A
+    stock TensorFlow Serving links the ops. Texts are UTF-8; invalid bytes are dropped. Refuses a
+    vocabulary of special tokens only, or with a token that is too long.
 
     Example:
-        >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS
-        >>> from electra_tf.text.vocabulary import Vocabulary
+        >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
         >>> vocabulary = Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "!"))
         >>> tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
         >>> tokenizer.tokenize(tf.constant(["Cafés!", ""])).to_list()
@@ -148,10 +141,8 @@ class Tokenizer(tf.Module):
         """Like `tokenize`, word by word: a punctuation mark or Chinese character is one of its own.
 
         Words are lower-cased one by one: a capital sigma before punctuation always becomes a final
-        one, in `tokenize` only if no letter follows.
-
-        Args:
-            texts: string [N], UTF-8; offsets count bytes after invalid ones are dropped.
+        one, in `tokenize` only if no letter follows. `texts` are UTF-8, string [N]; offsets count
+        bytes after invalid ones are dropped.
         """
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         # The split ends at a NUL; any other control character is dropped as it would be.
@@ -188,7 +179,7 @@ def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
 
 
 def _shorten_runs_of_marks(texts: tf.Tensor) -> tf.Tensor:
-    """Cuts marks that NFD would sort from words that become [UNK] with what is left, too."""
+    """Shortens runs of marks that NFD would sort; their words become [UNK] in both cases."""
     rows = tf.where(tf.strings.length(texts) > _LONG_TEXT)
     return tf.tensor_scatter_nd_update(texts, rows, tf.strings.regex_replace(
         tf.gather_nd(texts, rows), _LONG_RUN, r"\1"))
@@ -202,7 +193,7 @@ def _change_long_words(normalized: tf.Tensor, most: int,
                        change: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
     """Changes words of more than `most` characters, string [W] -> string [W] or one for all.
 
-    Only the few texts with that many characters between two spaces are looked at word by word.
+    Only the few texts with that many characters between two spaces are split into words.
     """
     rows = tf.where(tf.strings.regex_full_match(normalized, f".*[^ ]{{{most + 1}}}.*"))
     words = _split_words(tf.gather_nd(normalized, rows))

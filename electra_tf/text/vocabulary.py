@@ -26,7 +26,7 @@ class Vocabulary:
 
     tokens: tuple[str, ...]
     source: str = dataclasses.field(default="the vocabulary", compare=False)
-    """What errors call it: the file it came from."""
+    """The file, for messages."""
 
     def __post_init__(self):
         first_line: dict[str, int] = {}
@@ -60,19 +60,15 @@ class Vocabulary:
         return cls(tuple(line.strip(" \t\r") for line in lines), source=str(path))
 
     def save(self, path: str | Path) -> None:
-        """Writes the file that `load` reads, atomically; raises UserError if it can't."""
+        """Writes the file that `load` reads, atomically."""
         atomic_file.write_atomically(storage.path(path), self._content)
-
-    @property
-    def size(self) -> int:
-        """Number of tokens, V."""
-        return len(self.tokens)
 
     @functools.cached_property
     def sha256(self) -> str:
         """Hexadecimal digest of the tokens, each followed by a newline, as UTF-8."""
         return hashlib.sha256(self._content).hexdigest()
 
+    size = property(lambda self: len(self.tokens), doc="Number of tokens, V.")
     pad_id = property(lambda self: self.ids[PAD], doc="Id of [PAD].")
     unk_id = property(lambda self: self.ids[UNK], doc="Id of [UNK].")
     cls_id = property(lambda self: self.ids[CLS], doc="Id of [CLS].")
@@ -90,7 +86,7 @@ class Vocabulary:
         return np.array([_continues(token) for token in self.tokens])
 
     def render(self, ids: Iterable[int]) -> str:
-        """Returns ids as a person reads them: pieces joined to words, words set apart by spaces.
+        """Returns ids as text: pieces joined to words, with spaces between words.
 
         >>> tokens = (*SPECIAL_TOKENS, "un", "##able")
         >>> Vocabulary(tokens).render([2, 5, 6, 3])

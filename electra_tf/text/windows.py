@@ -1,4 +1,4 @@
-"""Questions as windows over their contexts (BERT, section 4.2), and spans that can be answers."""
+"""Questions as windows over their contexts (BERT, section 4.2)."""
 
 from typing import NamedTuple
 
@@ -17,14 +17,6 @@ class Windows(NamedTuple):
     is_best: tf.Tensor
     """bool [sum of sizes]: no other window of the question shows more on both sides of the piece.
     More on the poorer side counts, then the longer window, then the earlier one."""
-
-
-class Spans(NamedTuple):
-    """What begins and ends at the K likeliest starts of W windows and the K ends of each."""
-
-    allowed: tf.Tensor  # bool [W, K, K]: within the context, not too long, best seen here.
-    first: tf.Tensor  # int32 [W, K, 1]: first piece of the context.
-    last: tf.Tensor  # int32 [W, K, K]: last one.
 
 
 def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTensor,
@@ -66,19 +58,3 @@ def _is_best(example: tf.Tensor, first: tf.Tensor, sizes: tf.Tensor,
     candidates = tf.where(seen == tf.gather(most, piece), window, tf.size(sizes))
     return candidates == tf.gather(
         tf.math.unsorted_segment_min(candidates, piece, pieces), piece)
-
-
-def spans(windows: Windows, starts: tf.Tensor, ends: tf.Tensor, *, most_pieces: int) -> Spans:
-    """Looks at positions in rows, int32 [W, K] and [W, K, K], as spans of their contexts."""
-    first = starts - windows.position[:, tf.newaxis]
-    last = ends - windows.position[:, tf.newaxis, tf.newaxis]
-    sizes = windows.sizes[:, tf.newaxis]
-    offsets = tf.cumsum(windows.sizes, exclusive=True)[:, tf.newaxis]
-    is_best = tf.concat([windows.is_best, [False]], axis=0)
-    place = offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0))
-    starts_here = (first >= 0) & (first < sizes) & tf.gather(is_best, place)
-    wide = first[:, :, tf.newaxis]
-    allowed = (starts_here[:, :, tf.newaxis] & (last >= wide)
-               & (last < sizes[:, :, tf.newaxis]) & (last - wide < most_pieces))
-    before = windows.first[:, tf.newaxis, tf.newaxis]
-    return Spans(allowed, before + wide, before + last)

@@ -1,4 +1,4 @@
-"""Tiny networks behind the Python interface, and a hub that has them under a published name."""
+"""Tiny networks behind the Python interface, and a hub that has them under published names."""
 
 import pytest
 
@@ -46,16 +46,10 @@ def task_directories(networks, tmp_path_factory):
     return {kind: folder / kind for kind in HEADS}
 
 
-@pytest.fixture(scope="session")
-def pair(networks, tmp_path_factory):
-    path = tmp_path_factory.mktemp("pair") / "pair"
-    conversion.write(networks, path, Format.HUGGING_FACE)
-    return path
-
-
 @pytest.fixture
-def hub(pair, tmp_path, monkeypatch):
-    """Serves the networks as google/electra-small-discriminator."""
+def hub(networks, tmp_path, monkeypatch):
+    """Serves the networks as google/electra-small-discriminator and -generator."""
+    conversion.write(networks, pair := tmp_path / "pair", Format.HUGGING_FACE)
     with hub_server.running(monkeypatch, tmp_path) as server:
         server.models = {f"google/electra-small-{name}": pair / name
                          for name in ("discriminator", "generator")}

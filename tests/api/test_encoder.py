@@ -46,8 +46,7 @@ def test_texts_ids_and_parts_are_the_same_input(encoder):
 def test_dropout_is_drawn_anew_for_every_call_and_row_in_training_only(encoder):
     rows = tf.constant([IDS[0], IDS[0]])
     first, second = encoder(rows, training=True), encoder(rows, training=True)
-    assert np.abs(first - second).max() > 0.01
-    assert np.abs(first[0] - first[1]).max() > 0.01
+    assert min(np.abs(first - second).max(), np.abs(first[0] - first[1]).max()) > 0.01
     np.testing.assert_array_equal(encoder(rows), encoder(rows))
 
 
@@ -72,16 +71,16 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_the_same_elsewhere_and_keeps_learning(encoder, tmp_path):
     model = classifier(encoder, tf_keras.Input([], dtype=tf.string))
     names = ["model.keras", "model.h5", "directory"]
     for name in names:
         model.save(tmp_path / name)
     np.save(tmp_path / "expected.npy", model(TEXTS))
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", RELOADING, *names], cwd=tmp_path,
-                          env=os.environ | {"PYTHONPATH": str(root)},
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", RELOADING, *names], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])})
     assert done.returncode == 0, done.stderr
 
 
@@ -131,8 +130,7 @@ def test_a_model_refuses_numbers_that_a_policy_would_round_and_rows_that_are_too
 def test_blocks_are_frozen_one_by_one_and_gradients_reach_the_others(encoder):
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(encoder(TEXTS) ** 2)
-    gradients = tape.gradient(loss, encoder.trainable_weights)
-    assert not any(gradient is None for gradient in gradients)
+    assert None not in tape.gradient(loss, encoder.trainable_weights)
     for block in encoder.blocks[:-1]:
         block.trainable = False
     assert {weight.name.split("/layer_")[1][0] for weight in encoder.trainable_weights} == {"1"}

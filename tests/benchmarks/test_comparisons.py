@@ -17,7 +17,7 @@ from benchmarks.time_to_quality.__main__ import export, reached
 from benchmarks.time_to_quality.ours import points_of
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data.manifest import Records
+from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -123,7 +123,7 @@ def test_the_peer_gets_our_examples_in_our_order(tmp_path):
         "training.train_batch_size": 4, "training.seed": 3, "runtime.eval_batch_size": 6})
     export(tmp_path / "records", tmp_path, settings, pad_id=0, steps=5)
     ours = training_batches(
-        Records.load(tmp_path / "records"), pad_id=0, seed=3,
+        load_records(tmp_path / "records"), pad_id=0, seed=3,
         window_examples=settings.data.shuffle_window,
         global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
     np.testing.assert_array_equal(

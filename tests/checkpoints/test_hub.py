@@ -130,7 +130,7 @@ def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, netwo
 def test_another_architecture_is_refused_before_its_weights_are_downloaded(server, pair):
     path = pair / "discriminator" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "bert"}))
-    assert "model_type is 'bert'; ELECTRA's is 'electra'" in refusal(SMALL)
+    assert "'model_type' must be 'electra'. Received: 'bert'" in refusal(SMALL)
     assert not any("safetensors" in name for name in server.fetched())
 
 

@@ -1,113 +1,183 @@
-import os
+"""Checkpoints: when they are written, which are kept, and what damage to them does."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints.manager import CheckpointManager, restore_weights
+from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 
-
-class Model(tf.Module):
-    def __init__(self, size=3):
-        super().__init__()
-        self.kernel = tf.Variable(tf.zeros([size]))
+DATA = "data-00000-of-00001"
 
 
-def create(directory, keep=2, interval=5, size=3):
-    model, step = Model(size), tf.Variable(0, dtype=tf.int64)
-    checkpoint = tf.train.Checkpoint(model=model, step=step)
-    manager = CheckpointManager(checkpoint, directory, interval=interval, keep=keep, is_chief=True)
-    return model, step, manager
+def manager_of(directory, *, interval=4, keep=3, size=1, is_chief=True):
+    """A variable and the manager that saves and restores it."""
+    variable = tf.Variable(tf.zeros([size]))
+    return variable, CheckpointManager(tf.train.Checkpoint(value=variable), directory,
+                                       interval=interval, keep=keep, is_chief=is_chief)
 
 
-def train(model, step, manager, until):
-    while int(step) < until:
-        step.assign_add(1)
-        model.kernel.assign_add([1.0, 1.0, 1.0])
-        manager.save(checkpoint_number=step.numpy())
+def write(directory, steps=(52, 56, 60), **options):
+    """Checkpoints of these steps, each of a variable that holds its step."""
+    variable, manager = manager_of(directory, **options)
+    for step in steps:
+        variable.assign([step])
+        manager.save(step)
+    return manager
 
 
-def names(directory):
-    return sorted(path.name for path in directory.glob("ckpt-*.index"))
+def restored(directory):
+    """What a new process restores; None if it begins anew."""
+    variable, manager = manager_of(directory)
+    return manager.restore_or_initialize() and int(variable[0])
+
+
+@pytest.fixture
+def trained(tmp_path):
+    write(tmp_path)
+    return tmp_path
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def test_checkpoints_are_written_at_multiples_wherever_a_run_starts(tmp_path):
-    train(*create(tmp_path, keep=0), until=7)
-    model, step, manager = create(tmp_path, keep=0)
-    manager.restore_or_initialize()
-    assert int(step) == 5
-    step.assign(8)
-    train(model, step, manager, until=16)
-    assert names(tmp_path) == ["ckpt-10.index", "ckpt-15.index", "ckpt-5.index"]
+    for steps in (range(1, 8), range(9, 17)):
+        write(tmp_path, steps, interval=5, keep=0)
+    assert checkpoints.steps(tmp_path) == [15, 10, 5]
 
 
-def test_restoring_brings_values_back(tmp_path):
-    train(*create(tmp_path), until=10)
-    model, step, manager = create(tmp_path)
-    assert manager.restore_or_initialize().endswith("ckpt-10")
-    np.testing.assert_array_equal(model.kernel, [10.0, 10.0, 10.0])
-    weights, saved_step = Model(), tf.Variable(0, dtype=tf.int64)
-    restore_weights(weights, saved_step, tmp_path)
-    np.testing.assert_array_equal(weights.kernel, [10.0, 10.0, 10.0])
-    assert int(saved_step) == 10
-
-
-def test_another_worker_restores_the_chiefs_and_leaves_nothing(tmp_path):
-    train(*create(tmp_path), until=10)
-    model, step = Model(), tf.Variable(0, dtype=tf.int64)
-    manager = CheckpointManager(tf.train.Checkpoint(model=model, step=step), tmp_path, interval=5,
-                                keep=0, is_chief=False)
-    assert manager.restore_or_initialize().endswith("ckpt-10") and int(step) == 10
-    train(model, step, manager, until=20)
-    assert names(manager.directory) == ["ckpt-20.index"]
-    assert names(tmp_path) == ["ckpt-10.index", "ckpt-5.index"]
+def test_another_worker_restores_the_chiefs_and_leaves_nothing(trained):
+    variable, manager = manager_of(trained, keep=0, is_chief=False)
+    assert manager.restore_or_initialize().endswith("ckpt-60") and int(variable[0]) == 60
+    for step in (64, 68):
+        manager.save(step)
+    assert checkpoints.steps(manager.directory) == [68]
+    assert checkpoints.steps(trained) == [60, 56, 52]
     manager.close()
     assert not manager.directory.exists()
 
 
-def test_another_shape_is_refused(tmp_path):
-    train(*create(tmp_path), until=5)
-    _, _, manager = create(tmp_path, size=4)
-    with pytest.raises(UserError, match="ckpt-5 doesn't fit this run") as error:
-        manager.restore_or_initialize()
-    assert "\n" not in str(error.value)
-
-
-def test_a_missing_weight_is_refused(tmp_path):
-    train(*create(tmp_path), until=5)
-    model = Model()
-    model.extra = tf.Variable(1.0)
-    with pytest.raises(UserError, match="doesn't fit this run"):
-        restore_weights(model, tf.Variable(0, dtype=tf.int64), tmp_path)
+def test_another_shape_and_a_missing_value_are_refused(trained):
+    _, other = manager_of(trained, size=2)
+    more = tf.train.Checkpoint(value=tf.Variable([0.0]), extra=tf.Variable(1.0))
+    for manager in (other, CheckpointManager(more, trained, interval=4, keep=3)):
+        with pytest.raises(UserError, match="ckpt-60 doesn't fit this run") as error:
+            manager.restore_or_initialize()
+        assert "\n" not in str(error.value)
 
 
 def test_what_a_killed_process_left_goes_when_something_newer_is_whole(tmp_path):
-    train(*create(tmp_path), until=5)
-    (tmp_path / "ckpt-10_temp").mkdir()
-    (tmp_path / "ckpt-10_temp" / "part-00000-of-00001.data-00000-of-00001").write_text("")
-    (tmp_path / "ckpt-10.data-00000-of-00001").write_text("")
-    model, step, manager = create(tmp_path, keep=1)
-    assert manager.restore_or_initialize().endswith("ckpt-5")
-    train(model, step, manager, until=15)
+    write(tmp_path, [4])
+    (tmp_path / "ckpt-8_temp").mkdir()
+    (tmp_path / "ckpt-8_temp" / f"part-00000-of-00001.{DATA}").write_text("")
+    (tmp_path / f"ckpt-8.{DATA}").write_text("")
+    assert restored(tmp_path) == 4
+    write(tmp_path, [8, 12], keep=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "checkpoint", "ckpt-15.data-00000-of-00001", "ckpt-15.index", "ckpt-15.json"]
+        "checkpoint", f"ckpt-12.{DATA}", "ckpt-12.index", "ckpt-12.json"]
 
 
-def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
-    model, step, manager = create(tmp_path)
-    train(model, step, manager, until=5)
+def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(trained, monkeypatch):
+    variable, manager = manager_of(trained)
+    manager.restore_or_initialize()
 
     def fail(*_arguments, **_options):
-        (tmp_path / "ckpt-10_temp").mkdir()
+        (trained / "ckpt-64_temp").mkdir()
         raise tf.errors.ResourceExhaustedError(
             None, None, "{{function_node __wrapped__SaveV2_device_/CPU:0}} No space left on device")
 
     monkeypatch.setattr(manager.checkpoint, "write", fail)
     with pytest.raises(UserError) as error:
-        train(model, step, manager, until=10)
-    assert "step 10 can't be written" in str(error.value)
-    assert "No space left on device" in str(error.value)
+        manager.save(64)
+    for words in ("step 64 can't be written", "No space left on device",
+                  f"continues from {trained / 'ckpt-60'}"):
+        assert words in str(error.value)
     assert "function_node" not in str(error.value)
-    assert f"continues from {os.path.join(tmp_path, 'ckpt-5')}" in str(error.value)
-    assert not (tmp_path / "ckpt-10_temp").exists()
+    assert not (trained / "ckpt-64_temp").exists()
+
+
+@pytest.mark.parametrize("damage", [
+    lambda path: path.unlink(), lambda path: path.write_text('model_checkpoint_path: "ckpt-52"')],
+    ids=["gone", "names another"])
+def test_the_file_that_names_the_newest_decides_nothing(trained, damage, capsys):
+    damage(trained / "checkpoint")
+    assert restored(trained) == 60
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("damage", [
+    lambda path: (path / "ckpt-60.json").unlink(),
+    lambda path: (path / f"ckpt-60.{DATA}").unlink(),
+    lambda path: flip(path / f"ckpt-60.{DATA}"),
+    lambda path: (path / "ckpt-60.json").write_bytes(b"\xff{"),
+    lambda path: (path / "ckpt-60.json").write_bytes((path / "ckpt-56.json").read_bytes()),
+    lambda path: [(path / f"ckpt-60.{end}").write_bytes((path / f"ckpt-56.{end}").read_bytes())
+                  for end in ("index", DATA)]],
+    ids=["not finished", "data gone", "data flipped", "seal is garbage", "seal is another's",
+         "files of 56"])
+def test_of_a_damaged_newest_one_is_told_and_the_one_before_is_used(trained, damage, capsys):
+    damage(trained)
+    assert restored(trained) == 56
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "ckpt-60" in line and "step 56" in line
+
+
+def test_two_damaged_ones_are_both_named(trained, capsys):
+    flip(trained / f"ckpt-60.{DATA}")
+    (trained / "ckpt-56.index").unlink()
+    assert restored(trained) == 52
+    line = capsys.readouterr().err
+    assert "ckpt-60 is damaged" in line and "ckpt-56 lacks ckpt-56.index" in line
+
+
+def test_a_run_that_lost_all_its_checkpoints_is_refused_with_the_ways_out(trained):
+    for step in (52, 56, 60):
+        flip(trained / f"ckpt-{step}.{DATA}")
+    with pytest.raises(UserError) as error:
+        restored(trained)
+    for words in ("ckpt-60 is damaged", "from a copy", "--restart", "new --model_dir"):
+        assert words in str(error.value)
+    assert checkpoints.steps(trained) == [60, 56, 52]
+    checkpoints.remove(trained, {52, 56, 60})
+    with pytest.raises(UserError, match="none is left"):
+        restored(trained)
+
+
+def test_a_run_that_was_killed_in_its_first_checkpoint_begins_anew(tmp_path):
+    write(tmp_path, [4])
+    for name in ("ckpt-4.json", "ckpt-4.index", "checkpoint"):
+        (tmp_path / name).unlink()
+    assert restored(tmp_path) is None
+
+
+def test_damaged_ones_stay_until_something_newer_is_whole(trained):
+    flip(trained / f"ckpt-60.{DATA}")
+    _, manager = manager_of(trained, interval=2, keep=1)
+    manager.restore_or_initialize()
+    manager.save(58)
+    assert checkpoints.steps(trained) == [60, 58]
+    manager.save(62)
+    assert checkpoints.steps(trained) == [62]
+
+
+def test_checkpoints_live_on_another_file_system_too(tmp_path, capsys):
+    remote = storage.path(f"ram:/{tmp_path}/run/checkpoints")
+    write(remote, steps=(52, 56, 60, 64))
+    assert restored(remote) == 64
+    (remote / f"ckpt-64.{DATA}").write_bytes(b"short")
+    assert restored(remote) == 60
+    assert "ckpt-64 is damaged" in capsys.readouterr().err
+    assert checkpoints.steps(remote) == [64, 60, 56]
+
+
+def test_files_of_other_names_are_never_touched(trained):
+    names = ("ckpt-old.index", "my-ckpt-4.index", "notes.txt", "ckpt-4.index.bak")
+    for name in names:
+        (trained / name).write_text("mine")
+    write(trained, steps=(100, 104, 108))
+    assert all((trained / name).read_text() == "mine" for name in names)

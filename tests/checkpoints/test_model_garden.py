@@ -69,8 +69,7 @@ def require_equal_outputs(networks, encoder, found=None):
                                    rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [BertEncoder, BertEncoderV2])
-@pytest.mark.parametrize("embedding_size", [16, 32])
+@pytest.mark.parametrize(("kind", "embedding_size"), [(BertEncoder, 16), (BertEncoderV2, 32)])
 def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
     networks = tiny_networks.pretrained(model__embedding_size=embedding_size)
     alone = {name: value for name, value in networks.weights.items()

@@ -39,7 +39,7 @@ def test_settings_come_back(tmp_path, name):
     ({"objective__name": "gan"}, "objective.name must be one of"),
     ({"objective__policy_loss_weight": 1.0}, "objective.policy_loss_weight isn't a setting"),
     ({"objective__lambda": 50.0}, "unknown setting 'objective.lambda'"),
-    ({"objective__generator_loss_weight": "1"}, "can't be '1'")])
+    ({"objective__generator_loss_weight": "1"}, "weight must be of type float. Received: '1'")])
 def test_a_damaged_objective_is_one_line(tmp_path, changes, words):
     with pytest.raises(UserError, match=f"settings.json is damaged: .*{words}"):
         run_directory.read_identity(written(tmp_path, "electra", **changes))

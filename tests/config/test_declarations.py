@@ -12,6 +12,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.setting_text import meaning, read, written
 from electra_tf.platform.settings import LARGEST_COUNT, Section, settings_of
 
 
@@ -44,18 +45,18 @@ def sections():
 def test_every_setting_has_a_meaning_and_bounds_and_the_name_that_users_write():
     known = [(prefix + name, setting) for prefix, section in sections()
              for name, setting in settings_of(type(section)).items()]
-    assert [name for name, setting in known if not setting.meaning or setting.name != name] == []
+    assert [name for name, setting in known if not meaning(setting) or setting.name != name] == []
     assert [name for name, setting in known
             if setting.kind in (int, float) and not setting.allowed] == []
 
 
 def test_a_declaration_has_type_bounds_choices_and_meaning():
     assert list(EXAMPLE) == ["rate", "steps", "form", "languages", "workers"]
-    assert EXAMPLE["rate"].meaning == "Fraction of everything."
-    assert EXAMPLE["form"].meaning == "Form. One of `flat`, `deep`."
+    assert meaning(EXAMPLE["rate"]) == "Fraction of everything."
+    assert meaning(EXAMPLE["form"]) == "Form. One of `flat`, `deep`."
     assert (EXAMPLE["rate"].allowed, EXAMPLE["workers"].allowed) == ("in (0, 1)", "1 or more")
     assert EXAMPLE["steps"].allowed == "0 or more and at most 2,147,483,647"
-    assert EXAMPLE["steps"].shown(2_000) == "2,000"
+    assert written(EXAMPLE["steps"], 2_000) == "2,000"
 
 
 @pytest.mark.parametrize(("values", "words"), [
@@ -70,7 +71,7 @@ def test_a_value_out_of_bounds_is_refused_when_the_section_is_made(values, words
 
 
 def test_text_is_read_by_the_declared_type():
-    assert EXAMPLE["languages"].read("en, de") == ("en", "de")
-    assert EXAMPLE["steps"].read("1e3") == 1000 and EXAMPLE["workers"].read("2") == 2
+    assert read(EXAMPLE["languages"], "en, de") == ("en", "de")
+    assert read(EXAMPLE["steps"], "1e3") == 1000 and read(EXAMPLE["workers"], "2") == 2
     with pytest.raises(UserError, match="example.steps must be a whole number"):
-        EXAMPLE["steps"].read("1.5")
+        read(EXAMPLE["steps"], "1.5")

@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 
 from electra_tf.config.model import Tying
@@ -11,20 +9,13 @@ from electra_tf.platform.errors import UserError
 CONFIG = PretrainingConfig()
 
 
-def test_text_becomes_the_type_of_the_setting():
+def test_text_becomes_the_type_of_the_setting_and_flattening_gives_it_back():
     changed = override(CONFIG, {
         "masking.rate": "0.2", "training.num_train_steps": "1e6", "training.seed": "1_000",
         "model.tying": "none", "runtime.deterministic": "yes", "objective.name": "mlm"})
-    assert changed.masking.rate == 0.2
-    assert changed.training.num_train_steps == 1_000_000
-    assert changed.training.seed == 1000
-    assert changed.model.tying is Tying.NONE
-    assert changed.runtime.deterministic is True
-    assert changed.objective.name == "mlm"
-
-
-def test_every_setting_survives_flattening_and_overriding():
-    changed = override(CONFIG, {"model.tying": "everything", "optimizer.learning_rate": 1e-3})
+    assert (changed.masking.rate, changed.training.num_train_steps) == (0.2, 1_000_000)
+    assert (changed.training.seed, changed.model.tying) == (1000, Tying.NONE)
+    assert changed.runtime.deterministic is True and changed.objective.name == "mlm"
     assert override(CONFIG, flatten(changed)) == changed
 
 
@@ -46,22 +37,18 @@ def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
     ({"training.seed": "1.5"}, ["training.seed", "whole number", "1.5"]),
     ({"training.seed": True}, ["training.seed", "whole number"]),
     ({"training.seed": "010"}, ["training.seed", "whole number", "'010'"]),
-    ({"training.seed": "1:30"}, ["training.seed", "whole number"]),
-    ({"training.seed": "\u0661"}, ["training.seed", "whole number"]),
     ({"training.seed": "9" * 5000}, ["training.seed", "whole number"]),
     ({"training.seed": 10**5000}, ["training.seed", "at most 2,147,483,647", "too many digits"]),
     ({"masking.rate": "1e999"}, ["masking.rate", "finite number"]),
     ({"model.num_layers": 10**30}, ["model.num_layers", "in (0, 1000]"]),
     ({"model.vocab_size": 1 << 24, "model.embedding_size": 1 << 16},
      ["the model must be one of at most 20,000,000,000 parameters"]),
-    ({"x" * 10**6: 1}, ["unknown setting 'xxx"]),
     ({"training.num_train_steps": "0"}, ["training.num_train_steps", "greater than 0"]),
     ({"runtime.deterministic": "maybe"}, ["runtime.deterministic", "true or false", "maybe"]),
     ({"training.precision": "int8"}, ["training.precision", "bfloat16", "int8"]),
     ({"model.num_heads": 3}, ["model.hidden_size", "multiple of model.num_heads=3"]),
     ({"initialization.scheme": "neighbours", "model.embedding_size": 1},
      ["the size of embeddings", "4 or more for initialization.scheme=neighbours", "Received: 1"]),
-    ({"initialization.position_share": 0.6}, ["initialization.position_share", "in (0, 0.5]"]),
     ({"initialization.scheme": "neighbours", "model.num_heads": 256}, ["the size of a head"]),
     ({"runtime.tpu": "x", "runtime.distribution_strategy": "mirrored"}, ["tpu='x'", "mirrored"]),
 ])
@@ -74,14 +61,14 @@ def test_a_wrong_setting_is_one_line_that_names_it(changes, words):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("masking:", ["'masking' must have fields"]), ("[1, 2]", ["must hold sections"]),
+    ("masking:", ["'masking' must be fields"]), ("[1, 2]", ["must be sections"]),
     ("masking: {rate: 1", ["not valid YAML"]),
     ("masking: {rate: 1}\nmasking: {rate: 2}", ["'masking' stands there twice"]),
     ("masking: {rate: 1, rate: 2}", ["'rate' stands there twice"]),
-    ("masking: {rate: [1]}", ["'masking.rate' must have one value"]),
+    ("masking: {rate: [1]}", ["'masking.rate' must be one value"]),
     ("a: &a {b: *a}", ["not valid YAML"]), ("? [1]\n: 2", ["is no name"]),
     ("a: {b: 1}\n---\na: {b: 1}", ["single document"]), ("[" * 50_000, ["not valid YAML"]),
-    ("a" * 100_000, ["larger than 64 KiB"]), ("\ud800", ["not valid YAML"]),
+    ("a" * 100_000, ["larger than 65,536 bytes"]), ("\ud800", ["not valid YAML"]),
     ("a: \x00", ["not valid YAML"]),
 ])
 def test_a_wrong_file_is_one_line_that_names_it(tmp_path, text, words):
@@ -100,10 +87,3 @@ def test_assignments_split_at_the_first_equals_sign():
     assert parse_assignments(["a.b=c=d", " a.c = 1 "]) == {"a.b": "c=d", "a.c": "1"}
     with pytest.raises(UserError, match="section.field=value"):
         parse_assignments(["a.b"])
-
-
-def test_every_section_is_frozen_and_every_field_has_a_plain_type():
-    for section in dataclasses.fields(CONFIG):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(getattr(CONFIG, section.name), "rate", 1)  # noqa: B010
-    assert all(isinstance(value, (str, int, float, bool)) for value in flatten(CONFIG).values())

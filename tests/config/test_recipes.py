@@ -3,9 +3,8 @@
 import pytest
 
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import SIZES, recipe_settings
+from electra_tf.config.pretraining import SIZES
 from electra_tf.config.pretraining_flags import build_config
-from electra_tf.platform.errors import UserError
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -44,8 +43,3 @@ def test_the_width_is_the_runs_own_not_the_sizes():
     given = override(config, {"optimizer.learning_rate": 0.1})
     assert build_config("tiny", "short", {
         "model.hidden_size": 512, "optimizer.learning_rate": 0.1}) == given
-
-
-def test_an_unknown_recipe_is_refused_with_the_known_ones():
-    with pytest.raises(UserError, match="paper, short. Received: 'long'"):
-        recipe_settings("long", SIZES["tiny"])

@@ -7,14 +7,13 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.config.pretraining import pretraining_config
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.platform.errors import UserError
 
 
-@pytest.mark.parametrize(("size", "expected"), [
-    ("small", (12, 256, 1024, 4, 128, 1 / 4, 0.15, 5e-4, 128, 1_000_000)),
-    ("base", (12, 768, 3072, 12, 768, 1 / 3, 0.15, 2e-4, 256, 766_000)),
-    ("large", (24, 1024, 4096, 16, 1024, 1 / 4, 0.25, 2e-4, 2048, 400_000))])
-def test_settings_equal_the_papers_tables(size, expected):
+@pytest.mark.parametrize(("size", "expected", "generators"), [
+    ("small", (12, 256, 1024, 4, 128, 1 / 4, 0.15, 5e-4, 128, 1_000_000), (64, 256, 1, 12)),
+    ("base", (12, 768, 3072, 12, 768, 1 / 3, 0.15, 2e-4, 256, 766_000), (256, 1024, 4, 12)),
+    ("large", (24, 1024, 4096, 16, 1024, 1 / 4, 0.25, 2e-4, 2048, 400_000), (256, 1024, 4, 24))])
+def test_settings_equal_the_papers_tables(size, expected, generators):
     config = pretraining_config(size)
     model, optimizer, training = config.model, config.optimizer, config.training
     assert expected == (
@@ -25,14 +24,9 @@ def test_settings_equal_the_papers_tables(size, expected):
     assert (model.hidden_dropout, model.attention_dropout) == (0.1, 0.1)
     assert (optimizer.epsilon, optimizer.weight_decay) == (1e-6, 0.01)
     assert config.objective.discriminator_loss_weight == 50.0
-
-
-@pytest.mark.parametrize(("size", "hidden", "ffn", "heads", "layers"), [
-    ("small", 64, 256, 1, 12), ("base", 256, 1024, 4, 12), ("large", 256, 1024, 4, 24)])
-def test_the_generator_is_narrower_and_as_deep(size, hidden, ffn, heads, layers):
-    generator = pretraining_config(size).model.generator
-    assert (generator.hidden_size, generator.intermediate_size) == (hidden, ffn)
-    assert (generator.num_heads, generator.num_layers) == (heads, layers)
+    assert generators == (
+        model.generator.hidden_size, model.generator.intermediate_size, model.generator.num_heads,
+        model.generator.num_layers)
 
 
 @pytest.mark.parametrize(("size", "millions"), [
@@ -46,23 +40,11 @@ def test_the_networks_have_as_many_parameters_as_published(size, millions):
     assert size != "small" or both == 14_196_219
 
 
-def test_a_short_run_warms_up_for_a_tenth_of_it():
-    optimizer = pretraining_config("small").optimizer
-    assert optimizer.warmup(2000) == 200
-    assert optimizer.warmup(100_000) == 10_000
-
-
-@pytest.mark.parametrize(("steps", "interval"), [
-    (1, 1), (12, 1), (40, 2), (1000, 50), (2000, 100), (1_000_000, 100)])
-def test_a_short_run_reports_often_enough_for_a_curve(steps, interval):
+@pytest.mark.parametrize(("steps", "interval"), [(1, 1), (40, 2), (2000, 100), (1_000_000, 100)])
+def test_a_short_run_warms_up_for_a_tenth_of_it_and_reports_often_enough(steps, interval):
+    assert pretraining_config("small").optimizer.warmup(steps) == min(10_000, steps // 10)
     assert RuntimeConfig().log_interval(steps) == interval
-    assert steps // interval >= min(20, steps)
     assert RuntimeConfig(log_every_steps=7).log_interval(steps) == 7
-
-
-def test_an_unknown_size_is_refused_with_the_known_ones():
-    with pytest.raises(UserError, match="tiny, small, base, large.*'huge'"):
-        pretraining_config("huge")
 
 
 def test_an_untied_generator_embeds_at_its_own_width():

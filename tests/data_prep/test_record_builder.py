@@ -8,10 +8,9 @@ import pytest
 import tensorflow as tf
 
 from data_prep import pipeline, record_builder
-from data_prep.documents import ReadingNotes
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
-from electra_tf.platform import atomic_file
+from electra_tf.platform import lock
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
@@ -29,7 +28,7 @@ def stored_ids(directory, made, vocabulary, split):
     ids = []
     for shard in made.shards_of(split):
         for record in tf.data.TFRecordDataset(str(directory / shard.name)).batch(256):
-            batch = parse_examples(record, made.max_seq_length, made.token_bytes, vocabulary.pad_id)
+            batch = parse_examples(record, made.records(directory), vocabulary.pad_id)
             ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
     return ids
 
@@ -88,7 +87,7 @@ def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, voca
                    {"shard_text_bytes": 40_000}, {"single_segment_rate": 0.2}):
         with pytest.raises(UserError, match=f"another build: {next(iter(change))}.*--overwrite"):
             build(**change)
-    with atomic_file.only_process(directory, ""), pytest.raises(
+    with lock.only_process(directory, ""), pytest.raises(
             UserError, match="another process is building in --output_dir=.*/records; wait"):
         build(overwrite=True)
     shard = directory / "train-00001.tfrecord"
@@ -174,20 +173,3 @@ def test_a_batch_without_a_whole_example_goes_on_in_the_next(build, tmp_path, mo
     monkeypatch.setattr(pipeline, "BATCH_CHARACTERS", 20)
     build("small")
     assert shard_bytes(tmp_path / "small") == shard_bytes(tmp_path / "whole")
-
-
-def test_a_receipt_that_somebody_changed_is_refused_or_its_shard_built_again(build, tmp_path):
-    whole = build()
-    (tmp_path / "records" / "manifest.json").rename(tmp_path / "manifest.json")
-    shard = whole.shards[0]
-    (tmp_path / "records" / "unfinished_build.json").write_text(json.dumps(dict(whole.settings)))
-    receipt = tmp_path / "records" / f".finished-{pathlib.Path(shard.name).stem}.json"
-    receipt.write_text(json.dumps({"key": "0" * 64, "shard": vars(shard) | {"tokens": 1},
-                                   "notes": vars(ReadingNotes()),
-                                   "counts": vars(whole.counts)}))
-    assert build() == whole
-    receipt.write_text("{")
-    (tmp_path / "records" / "manifest.json").unlink()
-    (tmp_path / "records" / "unfinished_build.json").write_text(json.dumps(dict(whole.settings)))
-    with pytest.raises(UserError, match="finished-.*json is damaged: .*remove it, and its shard"):
-        build()

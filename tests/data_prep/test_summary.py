@@ -5,7 +5,6 @@ import pytest
 from data_prep import summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.sources.source import SourceOptions
-from electra_tf.platform.errors import UserError
 
 NEAR = CleaningSettings(drop_near_duplicates=True)
 SKIP = SourceOptions(on_error="skip")
@@ -24,13 +23,6 @@ def test_a_build_counts_what_it_skips_and_says_why(damaged, build):
     assert (made.counts.documents, made.counts.skipped_documents, made.counts.lines) == (3, 1, 2)
     assert [str(damaged) in line and "0xff" in line for line in made.skipped] == [True]
     assert "damaged documents skipped     1\n" in summary.table(made, 1.0)
-
-
-def test_without_skipping_a_build_stops(damaged, build):
-    with pytest.raises(UserError, match="text.txt is not UTF-8: bad byte 0xff at offset 19"):
-        build(text=str(damaged), cleaning=NEAR)
-    made = build(text=str(damaged), options=SKIP, cleaning=NEAR)
-    assert (made.counts.skipped_documents, made.counts.lines) == (1, 2)
 
 
 def test_files_of_several_sources_are_counted_apart(damaged, build, tmp_path):

@@ -7,10 +7,14 @@ from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags
+from tests import command_flags, tiny_run
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
             "--set=runtime.cpu_parts=1")
+ONE_LAYER = ("--model_size=tiny", *tiny_run.FLAGS, "--set=model.num_layers=1",
+             "--set=optimizer.warmup_steps=2")
+OFTEN = tiny_run.OFTEN[1:]
+"""Saves and logs every other step, without a size."""
 
 
 def pretrain(*arguments: object) -> None:

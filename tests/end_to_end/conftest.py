@@ -1,15 +1,18 @@
-"""Records and an encoder of tiny networks; tests that change them work on copies."""
+"""A pre-training run and an encoder of tiny networks; tests that change them work on copies."""
 
 import pytest
 
-from tests import tiny_encoder, tiny_records
+from tests import tiny_encoder
+from tests.end_to_end import commands
 
 
 @pytest.fixture(scope="session")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("end_to_end") / "records"
-    tiny_records.write(directory)
-    return directory
+def finished(tmp_path_factory, records):
+    """A run of four steps with checkpoints 2 and 4, in a directory with an odd name."""
+    model_dir = tmp_path_factory.mktemp("finished") / "{run} 1"
+    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *commands.ONE_LAYER,
+                      *commands.OFTEN, "--num_train_steps=4")
+    return model_dir
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,30 +12,32 @@ from electra_tf.checkpoints.weights import read_weights
 from electra_tf.data import manifest
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_records, tiny_run
+from tests import tiny_records
 from tests.end_to_end import commands
 
 
 @pytest.fixture
-def records(tmp_path):
-    tiny_records.write(tmp_path / "records")
-    return tmp_path / "records"
+def call(records, tmp_path):
+    """Returns a function that pre-trains into "model"."""
+    return lambda *arguments: commands.pretrain(
+        f"--data_dir={records}", f"--model_dir={tmp_path / 'model'}", *commands.ONE_LAYER,
+        *commands.OFTEN, *arguments)
 
 
-def call(records: Path, *arguments: str) -> None:
-    commands.pretrain(f"--data_dir={records}", "--model_size=tiny",
-                      f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments)
+@pytest.fixture
+def refused(call, tmp_path):
+    """Returns a function to the message of a refusal, checked to have left nothing behind."""
+    def refused(*arguments):
+        message = commands.refused(call, *arguments)
+        assert not (tmp_path / "model").exists()
+        return message
 
-
-def refused(records: Path, *arguments: str) -> str:
-    """Returns the message of the refusal, checked to have left nothing behind."""
-    message = commands.refused(call, records, *arguments)
-    assert not (records.parent / "model").exists()
-    return message
+    return refused
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--model_size=huge"], ["--model_size", "tiny, small, base, large", "'huge'"]),
+    (["--recipe=long"], ["--recipe must be one of paper, short. Received: 'long'"]),
     (["--mode=dance"], ["--mode", "train, eval, samples", "'dance'"]),
     (["--set=masking.rte=0.1"], ["masking.rte", "Did you mean 'masking.rate'"]),
     (["--num_train_steps=ten"],
@@ -54,77 +55,63 @@ def refused(records: Path, *arguments: str) -> str:
     (["--data_dir="], ["--data_dir is needed"]),
     (["--mode=eval"], ["model", "no run was started"]),
 ])
-def test_a_wrong_flag_is_refused(records, arguments, words):
-    message = refused(records, *arguments)
+def test_a_wrong_flag_is_refused(refused, arguments, words):
+    message = refused(*arguments)
     for word in words:
         assert word in message
 
 
-def test_another_vocabulary_is_refused(records, tmp_path):
+def test_a_vocabulary_a_manifest_and_a_directory_that_cannot_be_used_are_refused(
+        call, refused, records, tmp_path):
     Vocabulary((*SPECIAL_TOKENS, "other")).save(tmp_path / "other.txt")
-    message = refused(records, f"--vocab_file={tmp_path / 'other.txt'}")
+    message = refused(f"--vocab_file={tmp_path / 'other.txt'}")
     assert "other.txt (6 entries, " in message and "isn't the vocabulary that the rec" in message
-
-
-def test_a_damaged_manifest_is_refused(records):
-    (records / "manifest.json").write_text("{")
-    assert "manifest.json is damaged" in refused(records)
-
-
-def test_a_model_dir_that_is_a_file_is_refused(records):
-    (records.parent / "taken").write_text("")
+    damaged = shutil.copytree(records, tmp_path / "damaged")
+    (damaged / "manifest.json").write_text("{")
+    assert "manifest.json is damaged" in refused(f"--data_dir={damaged}")
+    (tmp_path / "taken").write_text("")
     with pytest.raises(UserError, match="taken"):
-        call(records, f"--model_dir={records.parent / 'taken'}")
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Records and a run of two steps on them; tests work on copies."""
-    directory = tmp_path_factory.mktemp("trained")
-    tiny_records.write(directory / "records")
-    call(directory / "records", "--num_train_steps=2", "--eval_steps=1")
-    return directory
+        call(f"--model_dir={tmp_path / 'taken'}")
 
 
 @pytest.fixture
-def model_dir(trained, tmp_path):
-    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "model"
+def model_dir(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "model")
 
 
-def test_networks_of_a_run_can_begin_another_one_on_the_same_text(model_dir, tmp_path, capsys):
+def test_networks_of_a_run_can_begin_another_one_on_the_same_text(
+        call, model_dir, tmp_path, capsys):
     begin = (f"--init_checkpoint={model_dir}", f"--model_dir={tmp_path / 'second'}")
-    call(tmp_path / "records", *begin, "--num_train_steps=1", "--learning_rate=1e-9",
-         "--eval_steps=1")
-    assert f"begins   with {model_dir}, step 2\n" in capsys.readouterr().out
+    call(*begin, "--num_train_steps=1", "--learning_rate=1e-9")
+    assert f"begins   with {model_dir}, step 4\n" in capsys.readouterr().out
     first, second = read_weights(model_dir), read_weights(tmp_path / "second")
-    assert first.keys() == second.keys() and len(first) > 60
+    assert first.keys() == second.keys() and len(first) > 40
     for name, value in first.items():
         np.testing.assert_allclose(second[name], value, atol=1e-6)
     settings = json.loads((model_dir / "settings.json").read_text())
     (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
     with pytest.raises(UserError, match="another normalization of text"):
-        call(tmp_path / "records", *begin)
+        call(*begin)
 
 
-def test_what_does_not_fit_an_existing_run_is_refused_by_name(model_dir, tmp_path):
+def test_what_does_not_fit_an_existing_run_is_refused_by_name(call, records, model_dir, tmp_path):
     def refused(words, *arguments):
-        message = commands.refused(call, tmp_path / "records", "--num_train_steps=2", *arguments)
+        message = commands.refused(call, "--num_train_steps=4", *arguments)
         assert words in message, message
 
-    for words in ("--num_train_steps (training.num_train_steps): 2 then, 1 now",
+    for words in ("--num_train_steps (training.num_train_steps): 4 then, 1 now",
                   "--seed (training.seed): 1 then, 5 now",
                   "--learning_rate (optimizer.learning_rate): 0.003 then, 0.0001 now"):
         refused(words, "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
-    refused("model.num_layers: 2 then, 12 now", "--mode=eval", "--model_size=small")
-    made = manifest.load(tmp_path / "records")
-    other = shutil.copytree(tmp_path / "records", tmp_path / "other")
+    refused("model.num_heads: 2 then, 4 now", "--mode=eval", "--model_size=small")
+    made = manifest.load(records)
+    other = shutil.copytree(records, tmp_path / "other")
     dataclasses.replace(made, shards=made.shards[1:],
                         counts=tiny_records.counts_of(made.shards[1:])).save(other)
     refused("dataset: ", f"--data_dir={other}")
     with only_process(model_dir):
         refused("another process")
-    call(tmp_path / "records", "--num_train_steps=2", "--log_every_steps=7",
-         "--gradient_accumulation_steps=2", "--keep_checkpoint_max=9")  # They decide no result.
+    call("--num_train_steps=4", "--log_every_steps=7", "--gradient_accumulation_steps=2",
+         "--keep_checkpoint_max=9")  # They decide no result.
     (model_dir / "settings.json").write_text("{")
     refused("settings.json is damaged")

@@ -63,9 +63,7 @@ def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys
 
 @pytest.mark.parametrize(("arguments", "source"), [
     (["--task=squad"], True), (["--task=cola,sst2"], True),
-    (["--task=squad", "--data_dir=x"], False),
-    (["--task=squad", "--train=x"], False),
-    (["--task=classification", "--train=x"], False),
+    (["--task=squad", "--data_dir=x"], False), (["--task=classification", "--train=x"], False),
     (["--task=squad", "--data_source=files"], False)])
 def test_benchmarks_without_files_come_from_tensorflow_datasets(
         directory, monkeypatch, capsys, arguments, source):

@@ -1,11 +1,13 @@
 """A table becomes a model, the model an export, and the export answers over HTTP."""
 
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from electra_tf.export.new_directory import CHECKSUMS
 from tests import tiny_run
 from tests.apps.serving import running
 from tests.end_to_end.commands import HARDWARE, export, finetune, refused
@@ -24,17 +26,18 @@ def table(path: Path, count: int) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, encoder):
-    """A run that exported its model at the end."""
+    """A run and its export."""
     path = tmp_path_factory.mktemp("topics")
     finetune("--task=classification", f"--train={table(path / 'train.tsv', 64)}",
              f"--dev={table(path / 'dev.tsv', 20)}", "--text_columns=title",
              "--label_column=topic", f"--init_checkpoint={encoder}", f"--model_dir={path / 'run'}",
              "--num_train_epochs=6", "--train_batch_size=8", "--max_seq_length=16",
-             "--learning_rate=3e-3", f"--export_dir={path / 'served'}", *HARDWARE)
+             "--learning_rate=3e-3", *HARDWARE)
+    export(f"--model_dir={path / 'run'}", f"--export_dir={path / 'served'}")
     return path
 
 
-def test_training_ends_with_an_export_that_serves_what_it_learned(trained):
+def test_an_export_serves_what_was_learned(trained):
     with running.client(trained / "served") as client:
         answers = client.rows("serving_default", ["word8 word7", "word9 word10 word11"])
         assert [answer["label"] for answer in answers] == ["yes", "no"]
@@ -42,15 +45,17 @@ def test_training_ends_with_an_export_that_serves_what_it_learned(trained):
         assert "input 'title'" in client.error({"instances": [1]})
 
 
-def test_a_trained_model_is_exported_later_in_another_precision(trained, capsys):
-    finetune("--mode=export", f"--model_dir={trained / 'run'}",
-             f"--export_dir={trained / 'served'}", "--export_version=2",
-             "--serving_precision=bfloat16")
+def test_another_version_has_another_precision_and_a_card(trained, capsys):
+    target = trained / "served" / "2"
+    export(f"--model_dir={trained / 'run'}", f"--export_dir={trained / 'served'}",
+           "--export_version=2", "--serving_precision=bfloat16")
     printed = capsys.readouterr().out
-    assert f"exported {trained / 'served' / '2'}: bfloat16" in printed
+    assert f"exported {target}: bfloat16" in printed
     assert "compared with the trained model" in printed
-    card = (trained / "served" / "2" / "README.md").read_text()
+    card = (target / "README.md").read_text()
     assert "fine-tuned on classification" in card and "labels: no, yes" in card
+    assert f'tf.saved_model.load("{target}").signatures["serving_default"]' in card
+    assert "README.md" in json.loads((target / CHECKSUMS).read_text())
 
 
 @pytest.mark.slow
@@ -66,39 +71,23 @@ def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_p
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--export_version=latest"], "--export_version must be a positive integer"),
-    (["--serving_precision=int8"], "--serving_precision must be one of"),
-    (["--model_dir=nowhere"], "no run was started in nowhere"),
-    (["--learning_rate=1"], "--learning_rate (optimizer.learning_rate) is the trained model's"),
-    (["--export_dir="], "--export_dir is needed"),
+    (["--model_dir=nowhere"], "nowhere holds no checkpoint"),
 ])
 def test_what_cannot_be_exported_is_one_line(trained, tmp_path, arguments, message):
     target = tmp_path / "served"
-    assert message in refused(finetune, "--mode=export", f"--model_dir={trained / 'run'}",
-                              f"--export_dir={target}", *arguments)
+    assert message in refused(
+        export, f"--model_dir={trained / 'run'}", f"--export_dir={target}", *arguments)
     assert not target.exists() or list(target.iterdir()) == []
 
 
-def test_an_export_that_exists_stops_training_before_it_starts(trained, encoder, tmp_path):
-    assert "exists already" in refused(
-        finetune, "--task=classification", f"--train={trained / 'train.tsv'}",
-        f"--dev={trained / 'dev.tsv'}", "--text_columns=title", "--label_column=topic",
-        f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'run'}",
-        f"--export_dir={trained / 'served'}", *HARDWARE)
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_run_without_a_discriminator_or_a_task_says_so(trained, encoder, tmp_path):
-    target = f"--export_dir={tmp_path / 'served'}"
-    assert "has no discriminator to export" in refused(
-        export, f"--model_dir={trained / 'run'}", target)
-    assert "holds no fine-tuned model" in refused(
-        finetune, "--mode=export", f"--model_dir={encoder}", target)
-
-
-def test_a_damaged_checkpoint_exports_nothing(trained, tmp_path):
-    shutil.copytree(trained / "run", tmp_path / "run")
-    (data,) = (tmp_path / "run" / "checkpoints").glob("*.data-*")
+def test_a_damaged_checkpoint_or_task_exports_nothing(trained, tmp_path):
+    run = shutil.copytree(trained / "run", tmp_path / "run")
+    settings = json.loads((run / "settings.json").read_text())
+    command = (export, f"--model_dir={run}", f"--export_dir={tmp_path / 'served'}")
+    (run / "settings.json").write_text(json.dumps(settings | {"task_kind": "dance"}))
+    assert f"settings.json of {run}" in refused(*command)
+    (run / "settings.json").write_text(json.dumps(settings))
+    (data,) = (run / "checkpoints").glob("*.data-*")
     data.write_bytes(data.read_bytes()[:1000])
-    refused(finetune, "--mode=export", f"--model_dir={tmp_path / 'run'}",
-            f"--export_dir={tmp_path / 'served'}")
+    refused(*command)
     assert list((tmp_path / "served").iterdir()) == []

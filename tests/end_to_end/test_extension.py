@@ -7,34 +7,23 @@ import numpy as np
 import pytest
 
 from electra_tf.platform.errors import UserError
-from tests import tiny_records, tiny_run
+from tests import tiny_run
 from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
-
-ONE_LAYER = ("--set=model.num_layers=1", "--set=optimizer.warmup_steps=2")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Records and a finished run of 4 steps on them; tests work on copies."""
-    directory = tmp_path_factory.mktemp("finished")
-    tiny_records.write(directory / "records")
-    call(directory, "first", *tiny_run.FLAGS, *ONE_LAYER, "--model_size=tiny",
-         "--num_train_steps=4")
-    return directory
+from tests.end_to_end.commands import ONE_LAYER
 
 
 @pytest.fixture
-def place(finished, tmp_path):
-    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+def place(records, finished, tmp_path):
+    """Records and a finished run of four steps."""
+    (tmp_path / "records").symlink_to(records)
+    shutil.copytree(finished, tmp_path / "first")
     return tmp_path
 
 
 def call(place, run, *arguments):
-    commands.pretrain(
-        f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
-        *(flag for flag in tiny_run.OFTEN if not flag.startswith("--model_size")), *arguments,
-        "--keep_checkpoint_max=0")
+    commands.pretrain(f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
+                      *commands.OFTEN, *arguments, "--keep_checkpoint_max=0")
 
 
 def rates(model_dir):
@@ -73,26 +62,19 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
         call(place, "first", "--num_train_steps=4")
 
 
-def test_only_a_finished_run_is_extended_and_restart_begins_again(place):
+def test_only_a_finished_run_with_equal_settings_is_extended_and_restart_begins_again(place):
+    with pytest.raises(UserError, match=r"\(optimizer.learning_rate\): 0.003 then, 0.0001 now\)"):
+        call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
     remove_checkpoints(place / "first", 2)
     with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
         call(place, "first", "--num_train_steps=8")
-    call(place, "first", "--num_train_steps=4")
-    call(place, "first", "--num_train_steps=2", "--restart", *tiny_run.FLAGS, "--model_size=tiny",
-         "--num_train_steps=6")
-    assert "finished_at" not in json.loads((place / "first" / "settings.json").read_text())
-
-
-def test_other_settings_are_refused_in_an_extension_too(place):
-    with pytest.raises(UserError, match=r"\(optimizer.learning_rate\): 0.003 then, 0.0001 now\)"):
-        call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
+    call(place, "first", "--restart", *ONE_LAYER, "--num_train_steps=6")
     assert "finished_at" not in json.loads((place / "first" / "settings.json").read_text())
 
 
 @pytest.mark.slow
 def test_two_stages_are_extended_in_the_second(place, capsys):
-    flags = ("--model_size=tiny", *tiny_run.FLAGS, *ONE_LAYER, "--set=objective.name=two_stage")
-    call(place, "both", *flags, "--num_train_steps=4")
+    call(place, "both", *ONE_LAYER, "--set=objective.name=two_stage", "--num_train_steps=4")
     assert "--num_train_steps=8\n" in capsys.readouterr().out
     call(place, "both", "--num_train_steps=8")
     assert (step_of(place / "both" / "generator"), step_of(place / "both")) == (2, 6)
@@ -122,9 +104,9 @@ def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("electra_tf.pretraining.training_run.restored_state", fail)
         with pytest.raises(UserError, match="no room"):
-            call(place, "new", "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=2")
+            call(place, "new", *ONE_LAYER, "--num_train_steps=2")
     assert (place / "new" / "settings.json").exists()
-    call(place, "new", "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=2", "--seed=7")
+    call(place, "new", *ONE_LAYER, "--num_train_steps=2", "--seed=7")
     assert step_of(place / "new") == 2
 
 
@@ -143,13 +125,3 @@ def test_flags_win_over_the_short_recipe_and_the_initialization_matters_at_the_s
     assert ("note     initial values matter only at the start, which this run is past: "
             "initialization.scheme: neighbours then, normal now") in said
     assert "2 done, 0 to go" in said
-
-
-@pytest.mark.slow
-def test_lamb_trains_and_is_part_of_what_a_run_is(place, capsys):
-    flags = ("--model_size=tiny", *tiny_run.FLAGS, *ONE_LAYER, "--num_train_steps=2")
-    for done in ("0 done, 2 to go", "2 done, 0 to go"):
-        call(place, "lamb", *flags, "--set=optimizer.name=lamb")
-        assert done in capsys.readouterr().out
-    with pytest.raises(UserError, match="optimizer.name: lamb then, adam now"):
-        call(place, "lamb", *flags)

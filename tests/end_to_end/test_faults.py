@@ -1,4 +1,4 @@
-"""What happens to a run when somebody damages, moves or restarts its files."""
+"""Runs whose files were damaged, moved or removed."""
 
 import json
 import shutil
@@ -17,12 +17,10 @@ from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_records, tiny_run
 from tests.end_to_end import commands
 
-FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS, "--set=model.num_layers=1")
 
-
-def train(records: Path, model_dir, *flags: str, steps: int = 6) -> None:
-    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *FLAGS,
-                      f"--num_train_steps={steps}", *flags)
+def train(records, model_dir, *flags: str) -> None:
+    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *commands.ONE_LAYER,
+                      *commands.OFTEN, "--num_train_steps=4", *flags)
 
 
 def logged(model_dir) -> list[int]:
@@ -30,50 +28,39 @@ def logged(model_dir) -> list[int]:
     return [record["step"] for record in map(json.loads, lines) if record["kind"] == "train"]
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory, records):
-    model_dir = tmp_path_factory.mktemp("finished") / "{run} 1"
-    train(records, model_dir)
-    return model_dir
-
-
 @pytest.fixture
 def run(finished, tmp_path):
-    """A copy of a run of six steps with checkpoints 2, 4 and 6, in a directory of an odd name."""
-    target = tmp_path / finished.name
-    shutil.copytree(finished, target)
-    return target
+    return shutil.copytree(finished, tmp_path / finished.name)
 
 
 def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
         records, finished, run, capsys):
-    (run / "checkpoints" / "ckpt-6.data-00000-of-00001").write_bytes(b"cut")
-    (run / "checkpoints" / "ckpt-8_temp").mkdir()  # A process was killed while it saved.
+    (run / "checkpoints" / "ckpt-4.data-00000-of-00001").write_bytes(b"cut")
+    (run / "checkpoints" / "ckpt-6_temp").mkdir()  # A process was killed while it saved.
     capsys.readouterr()
     train(records, run)
     captured = capsys.readouterr()
-    assert "ckpt-6 is damaged" in captured.err and "step 4" in captured.err
-    assert "4 done, 2 to go" in captured.out
-    assert logged(run) == [2, 4, 6] and not (run / "checkpoints" / "ckpt-8_temp").exists()
+    assert "ckpt-4 is damaged" in captured.err and "step 2" in captured.err
+    assert "2 done, 2 to go" in captured.out
+    assert logged(run) == [2, 4] and not (run / "checkpoints" / "ckpt-6_temp").exists()
     for name, value in read_weights(finished).items():
         np.testing.assert_allclose(read_weights(run)[name], value, atol=1e-6, err_msg=name)
 
 
 def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(records, run):
-    checkpoints.remove(run / "checkpoints", {2, 4, 6})
-    with pytest.raises(UserError, match="none is left.*--restart"):
-        train(records, run)
-    shutil.rmtree(run / "checkpoints")
-    with pytest.raises(UserError, match="none is left.*--restart"):
-        train(records, run)
-    assert logged(run) == [2, 4, 6]
+    for remove in (lambda: checkpoints.remove(run / "checkpoints", {2, 4}),
+                   lambda: shutil.rmtree(run / "checkpoints")):
+        remove()
+        with pytest.raises(UserError, match="none is left.*--restart"):
+            train(records, run)
+    assert logged(run) == [2, 4]
 
 
 @pytest.mark.slow
 def test_restart_begins_again_and_touches_only_what_the_run_wrote(records, run, capsys):
     (run / "notes.txt").write_text("mine")
-    checkpoints.remove(run / "checkpoints", {2, 4, 6})
-    train(records, run, "--restart", steps=4)
+    checkpoints.remove(run / "checkpoints", {2, 4})
+    train(records, run, "--restart")
     assert "0 done, 4 to go" in capsys.readouterr().out
     assert logged(run) == [2, 4]
     assert checkpoints.finished(run / "checkpoints") == [4, 2]
@@ -95,8 +82,8 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
 
     home = storage.path(f"ram:/{tmp_path}")
     tiny_records.write(home / "records")
-    train(f"{home}/records", f"{home}/run", steps=4)
-    train(f"{home}/records", f"{home}/run", steps=4)
+    for _ in range(2):
+        train(f"{home}/records", f"{home}/run")
     printed = capsys.readouterr().out
     assert "this run is finished" in printed and f"{home}/run/loss_curves.png" in printed
     assert logged(home / "run") == [2, 4]

@@ -1,7 +1,7 @@
 """Eight languages: text to vocabulary to records to pre-training to text that a person can read."""
 
-import dataclasses
 import pathlib
+import types
 import unicodedata
 
 import pytest
@@ -12,14 +12,12 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
-from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_run
 
 TEXTS = pathlib.Path(__file__).parent / "languages"
@@ -31,20 +29,9 @@ KEPT = {"arabic": "أبواب", "chinese": "春", "german": "schön", "hindi": "
 SIZE = 400
 
 
-@dataclasses.dataclass
-class Work:
-    """What a language's text became."""
-
-    lines: list[str]
-    vocabulary: Vocabulary
-    chosen: object
-    reason: str
-    records: pathlib.Path
-    made: manifest.Manifest
-
-
 @pytest.fixture(scope="module", params=CHOSEN)
 def work(request, tmp_path_factory):
+    """A language's lines, and its vocabulary, normalization and records."""
     path = TEXTS / f"{request.param}.txt"
     text = sources.open_source(str(path))
     counts = vocabulary_learner.count_corpus_words(text, NFC, LocalRunner())
@@ -56,7 +43,8 @@ def work(request, tmp_path_factory):
         settings.BuildSettings(max_seq_length=32, held_out_fraction=0),
         records, LocalRunner())
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
-    return request.param, Work(lines, vocabulary, chosen, reason, records, made)
+    return types.SimpleNamespace(name=request.param, lines=lines, vocabulary=vocabulary,
+                                 chosen=chosen, reason=reason, records=records, manifest=made)
 
 
 def words_of(lines, normalization):
@@ -65,47 +53,44 @@ def words_of(lines, normalization):
 
 
 def stored_ids(work):
-    ids = []
-    for shard in work.made.shards:
+    ids, records = [], work.manifest.records(work.records)
+    for shard in work.manifest.shards:
         for record in tf.data.TFRecordDataset(str(work.records / shard.name)).batch(256):
-            batch = parse_examples(record, 32, work.made.token_bytes, work.vocabulary.pad_id)
+            batch = parse_examples(record, records, work.vocabulary.pad_id)
             ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
     special = {work.vocabulary.cls_id, work.vocabulary.sep_id}
     return [number for number in ids if number not in special]
 
 
 def test_the_normalization_keeps_what_the_script_needs(work):
-    name, made = work
-    assert made.chosen == CHOSEN[name]
-    assert KEPT[name] in words_of(made.lines, made.chosen) or name == "thai"
-    assert (KEPT[name] in "".join(words_of(made.lines, UNCASED))) == (name == "chinese")
-    assert "stripping accents would change" in made.reason
+    kept = KEPT[work.name]
+    assert work.chosen == CHOSEN[work.name]
+    assert kept in words_of(work.lines, work.chosen) or work.name == "thai"
+    assert (kept in "".join(words_of(work.lines, UNCASED))) == (work.name == "chinese")
+    assert "stripping accents would change" in work.reason
 
 
 def test_records_decode_to_the_words_of_the_text(work):
-    name, made = work
-    assert made.made.counts.unknown_words == 0
+    assert work.manifest.counts.unknown_words == 0
     # Shards keep the order of the text, in which every character is written in one way.
-    words = words_of(made.lines, made.chosen)
-    assert made.vocabulary.render(stored_ids(made)) == " ".join(words)
-    if made.chosen == NFC and name != "thai":  # Of which one line is too long a word.
-        text = unicodedata.normalize("NFC", "".join(made.lines))
+    words = words_of(work.lines, work.chosen)
+    assert work.vocabulary.render(stored_ids(work)) == " ".join(words)
+    if work.chosen == NFC and work.name != "thai":  # Of which one line is too long a word.
+        text = unicodedata.normalize("NFC", "".join(work.lines))
         assert "".join(words) == "".join(text.split())
 
 
 @pytest.mark.slow
 def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path):
-    _, made = work
-    run = tiny_run.run_on(made.records, tmp_path / "model", training__num_train_steps=2,
-                          model__vocab_size=made.vocabulary.size)
+    run = tiny_run.run_on(work.records, tmp_path / "model", training__num_train_steps=2,
+                          model__vocab_size=work.vocabulary.size)
     train(run)
     trained = formats.read(storage.path(tmp_path / "model"))
-    assert trained.text.normalization == made.chosen
+    assert trained.text.normalization == work.chosen
     for form in (Format.HUGGING_FACE, Format.GOOGLE, Format.RUN):
         conversion.write(trained, tmp_path / form, form)
         at = tmp_path / form / "discriminator" if form is Format.HUGGING_FACE else tmp_path / form
         again = formats.read(storage.path(at))
         assert again.text == trained.text
-    ids = Tokenizer(again.text).tokenize(
-        tf.constant(made.lines)).flat_values.numpy().tolist()
-    assert ids == stored_ids(made)
+    ids = Tokenizer(again.text).tokenize(tf.constant(work.lines)).flat_values.numpy().tolist()
+    assert ids == stored_ids(work)

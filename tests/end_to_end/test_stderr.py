@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import tiny_records, tiny_run
+from tests import tiny_run
 
 ROOT = Path(__file__).parents[2]
 PROGRESS = ("% read", "note: ", "absl::InitializeLog()", "Compiled cluster using XLA")
@@ -33,47 +33,30 @@ def test_compiling_and_looking_for_a_gpu_are_silent():
     assert stderr_of("-c", program) == []
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory) -> Path:
-    """Records, a text and a table."""
-    path = tmp_path_factory.mktemp("quiet")
-    tiny_records.write(path / "records")
-    (path / "text.txt").write_text("\n\n".join(
+@pytest.mark.slow
+def test_every_command_is_silent_and_data_building_also_in_its_workers(records, tmp_path):
+    (tmp_path / "text.txt").write_text("\n\n".join(
         f"the {number} quick brown foxes jump over lazy dogs" for number in range(60)) + "\n")
-    rows = "".join(f"a row of words\t{number % 2}\n" for number in range(8))
-    (path / "rows.tsv").write_text(f"text\tlabel\n{rows}")
-    return path
-
-
-@pytest.mark.slow
-def test_data_building_is_silent_in_its_workers_too(directory):
-    assert stderr_of("-m", "data_prep.build_vocab", f"--input={directory}/text.txt",
-                     f"--output={directory}/vocab.txt", "--vocab_size=400",
-                     "--num_workers=2") == []
-    assert stderr_of("-m", "data_prep.build_pretraining_data", f"--input={directory}/text.txt",
-                     f"--vocab_file={directory}/vocab.txt", f"--output_dir={directory}/built",
-                     "--max_seq_length=16", "--num_workers=2", "--shard_text_bytes=1000") == []
-
-
-@pytest.mark.slow
-def test_training_fine_tuning_export_and_conversion_are_silent(directory):
-    run, task = directory / "run", directory / "task"
-    records = f"--data_dir={directory}/records"
-    train = ("run_pretraining.py", records, f"--model_dir={run}", "--model_size=tiny",
-             *tiny_run.FLAGS)
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "some words\t0\nother words\t1\n" * 4)
+    text, vocabulary, rows, run, task = (
+        tmp_path / name for name in ("text.txt", "vocab.txt", "rows.tsv", "run", "task"))
     commands = [
-        (*train, "--num_train_steps=2", "--eval_steps=1"),
-        ("run_pretraining.py", records, f"--model_dir={run}", "--mode=samples"),
+        ("-m", "data_prep.build_vocab", f"--input={text}", f"--output={vocabulary}",
+         "--vocab_size=400", "--num_workers=2"),
+        ("-m", "data_prep.build_pretraining_data", f"--input={text}", f"--vocab_file={vocabulary}",
+         f"--output_dir={tmp_path}/built", "--max_seq_length=16", "--num_workers=2",
+         "--shard_text_bytes=1000"),
+        ("run_pretraining.py", f"--data_dir={records}", f"--model_dir={run}", "--model_size=tiny",
+         *tiny_run.FLAGS, "--num_train_steps=2", "--eval_steps=1"),
+        ("run_pretraining.py", f"--data_dir={records}", f"--model_dir={run}", "--mode=samples"),
         ("-m", "electra_tf.apps.tools.export_model", f"--model_dir={run}",
-         f"--export_dir={directory}/served"),
-        ("run_finetuning.py", "--task=classification", f"--train={directory}/rows.tsv",
-         f"--dev={directory}/rows.tsv", f"--init_checkpoint={run}", f"--model_dir={task}",
-         "--num_train_epochs=1"),
-        ("run_finetuning.py", "--mode=predict", f"--model_dir={task}",
-         f"--input={directory}/rows.tsv", f"--output={directory}/out.tsv"),
+         f"--export_dir={tmp_path}/served"),
+        ("run_finetuning.py", "--task=classification", f"--train={rows}", f"--dev={rows}",
+         f"--init_checkpoint={run}", f"--model_dir={task}", "--num_train_epochs=1"),
+        ("run_finetuning.py", "--mode=predict", f"--model_dir={task}", f"--input={rows}",
+         f"--output={tmp_path}/out.tsv"),
         ("-m", "electra_tf.apps.tools.convert_checkpoint", f"--from={run}",
-         f"--to={directory}/theirs", "--to_format=hugging_face"),
+         f"--to={tmp_path}/theirs", "--to_format=hugging_face"),
         ("-m", "electra_tf.apps.tools.export_tflite", f"--model_dir={task}",
-         f"--output={directory}/task.tflite"),
-    ]
+         f"--output={tmp_path}/task.tflite")]
     assert {command: lines for command in commands if (lines := stderr_of(*command))} == {}

@@ -51,15 +51,12 @@ def test_training_prints_its_progress(work):
     lines = printed.splitlines()
     progress = [line for line in lines if line.startswith("step ")]
     assert progress[-1].split()[1] == "30/30"  # Others come if they are a second apart.
-    for word in ("loss", "generator", "discriminator", "lr", "tok/s", "ETA"):
-        assert word in progress[-1]
+    assert {"loss", "generator", "discriminator", "lr", "tok/s", "ETA"} <= set(progress[-1].split())
     assert "evaluation at step 20: loss " in printed
     assert "evaluation at step 30 on 96 of 196 held-out examples\n  loss " in printed
     assert lines[-5].startswith("verdict  the discriminator detects ")
     assert "healthy range for this budget, 0.0 million tokens: " in lines[-5]
     assert lines[-1].endswith("--num_train_steps=60")
-    assert "parameters" in lines[0]
-    assert "train | step" not in printed  # The loop library's own lines.
 
 
 def test_training_leaves_what_it_promises(work):
@@ -83,14 +80,4 @@ def test_evaluation_gives_the_same_numbers_again(work, capsys):
     assert "evaluation at step 30" in printed
     results = json.loads((work / "model" / "eval_results.json").read_text())
     last = json.loads((work / "model" / "metrics.jsonl").read_text().splitlines()[-1])
-    for name in NAMES:
-        assert results[name] == pytest.approx(last[name])
-        assert name in printed
-
-
-@pytest.mark.slow
-def test_samples_show_sentences_with_verdicts(work):
-    printed = call("run_pretraining.py", f"--data_dir={work}/records",
-                   f"--model_dir={work}/model", "--mode=samples")
-    assert "after 30 steps" in printed
-    assert "→" in printed
+    assert all(name in printed and results[name] == pytest.approx(last[name]) for name in NAMES)

@@ -17,7 +17,7 @@ from electra_tf.platform.machine import usable_cores
 from experiments import run as program
 from experiments import runner, sweep
 from experiments.table import Table
-from tests import command_flags, tiny_records, tiny_run
+from tests import command_flags, tiny_run
 
 TINY = sweep.budget_of("tiny")
 PRETRAINING = r"""
@@ -52,16 +52,9 @@ score = json.loads((pathlib.Path(flags["init_checkpoint"]) / "eval_results.json"
 """
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    path = tmp_path_factory.mktemp("jobs") / "records"
-    tiny_records.write(path)
-    return manifest.load(storage.path(path))
-
-
 def plan(name, records, seeds=1):
-    return runner.plan(sweep.load(name), dataclasses.replace(TINY, seeds=seeds), records,
-                       Path("out"))
+    return runner.plan(sweep.load(name), dataclasses.replace(TINY, seeds=seeds),
+                       manifest.load(storage.path(records)), Path("out"))
 
 
 def test_every_variant_gets_the_same_compute(records):
@@ -75,26 +68,19 @@ def test_every_variant_gets_the_same_compute(records):
     assert flops == pytest.approx([flops[1] / 4, flops[1], flops[1] * 4], rel=2e-3)
 
 
-def test_electra_itself_gets_the_budgets_steps(records):
     # What costs more per token reads fewer.
     steps = {job.variant.name: job.steps for job in plan("objectives", records)}
     assert steps["All-Tokens MLM"] < steps["Replace MLM"] < steps["BERT"]
     assert steps["ELECTRA 15 %"] == steps["ELECTRA"] == TINY.reference_steps
 
 
-def test_all_variants_of_a_seed_come_before_the_next(records):
+def test_runs_come_by_seeds_each_in_a_directory_that_other_sweeps_share(records):
     planned = plan("tying", records, seeds=3)
     assert [job.seed for job in planned] == [1] * 4 + [2] * 4 + [3] * 4
     assert len({job.directory for job in planned}) == 12
-
-
-def test_the_same_run_has_one_directory_in_all_sweeps(records):
     electra, joint = plan("objectives", records)[0], plan("training", records)[0]
     assert electra.variant.name != joint.variant.name
     assert (electra.directory, electra.settings) == (joint.directory, joint.settings)
-
-
-def test_the_command_says_what_the_plan_says(records):
     job = plan("objectives", records, seeds=2)[-1]
     flags = job.pretraining_flags(Path("records"), TINY)
     assert job.variant.name == "BERT" and "--set=objective.name=mlm" in flags
@@ -103,9 +89,9 @@ def test_the_command_says_what_the_plan_says(records):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, records, monkeypatch):
     """Records, an output directory, and the programs in place of the real ones."""
-    tiny_records.write(tmp_path / "records")
+    (tmp_path / "records").symlink_to(records)
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "run_pretraining.py").write_text(PRETRAINING)
@@ -130,8 +116,7 @@ def run(place, seeds=2):
 
 
 def calls(place):
-    path = place / "out" / "calls.txt"
-    return path.read_text().splitlines() if path.exists() else []
+    return (place / "out" / "calls.txt").read_text().splitlines()
 
 
 def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
@@ -140,9 +125,8 @@ def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
     if hasattr(os, "sched_setaffinity") and usable_cores() > 1:  # Each has a core of its own.
         assert {line.split()[2] for line in calls(place) if line.startswith("pre")} == {"1"}
     made = [tuple(line.split()[:2]) for line in calls(place)]
-    expected = {(what, job.directory.name) for job in planned
-                for what in ("pretraining", "chunk", "cola")}
-    assert sorted(made) == sorted(expected)
+    assert sorted(made) == sorted((what, job.directory.name) for job in planned
+                                  for what in ("pretraining", "chunk", "cola"))
     scores = {(row.variant, row.seed, row.task): row.score for row in table.rows() if row.main}
     assert scores["B", 2, "chunk"] == 0.2 and scores["A", 1, "cola"] == 0.1
     held_out = {row.metric: row.score for row in table.rows() if (
@@ -177,7 +161,7 @@ def test_results_of_other_settings_are_refused(place):
 
 @pytest.mark.slow
 def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
-    """In a process of its own, for signals reach main threads alone."""
+    """Runs in a process of its own because signals reach main threads alone."""
     (place / "out" / "slow").touch()
     command = [sys.executable, "-c", (
         "import sys; from pathlib import Path; from experiments import runner\n"
@@ -217,19 +201,22 @@ def test_there_is_room_for_as_many_runs_as_have_cores(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_real_programs_train_and_judge_every_variant(tmp_path, monkeypatch, capsys):
+def test_the_real_programs_train_and_judge_every_variant(
+        tmp_path, records, monkeypatch, capsys):
     monkeypatch.setitem(sweep.BUDGETS, "tiny", dataclasses.replace(
         TINY, reference_steps=4, seeds=1, settings={
             name: str(value) for name, value in tiny_run.SETTINGS.items()
             if name != "training.num_train_steps"}))
-    tiny_records.write(tmp_path / "records")
     folder = tmp_path / "tasks" / "glue" / "CoLA"
     folder.mkdir(parents=True)
     for split in ("train", "dev"):
         (folder / f"{split}.tsv").write_text("".join(
             f"x\t{number % 2}\t\tword{number} word{number + 1}\n" for number in range(30)))
+    (tmp_path / "tasks" / "blimp").mkdir()
+    (tmp_path / "tasks" / "blimp" / "order.jsonl").write_text(
+        '{"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}\n')
     file = tmp_path / "own.yaml"
-    text = ("sweep:\n  title: Three objectives\n  source: made up\n  tasks: cola\n"
+    text = ("sweep:\n  title: Three objectives\n  source: made up\n  tasks: cola, blimp\n"
             "finetuning:\n  training.num_train_epochs: 1\n  task.max_seq_length: 16\n"
             "ELECTRA: {}\n")
     file.write_text(text + "".join(
@@ -238,7 +225,7 @@ def test_the_real_programs_train_and_judge_every_variant(tmp_path, monkeypatch, 
     def printed(results):
         with command_flags.defined(program.define):
             command_flags.call(
-                lambda: program.main(str(file)), f"--data_dir={tmp_path / 'records'}",
+                lambda: program.main(str(file)), f"--data_dir={records}",
                 f"--tasks_dir={tmp_path / 'tasks'}", f"--output_dir={tmp_path / 'out'}",
                 f"--results={tmp_path / results}")
         return capsys.readouterr().out

@@ -7,11 +7,11 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.export import servable
 from electra_tf.export.servable import Detector, ServedTask
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.modeling.electra import Discriminator, electra_encoder
+from electra_tf.modeling.electra import Discriminator
+from electra_tf.modeling.encoder import electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.tasks.examples import Kind
@@ -56,7 +56,9 @@ class Example:
 
     def served(self, threshold=None, dtype=tf.float32, tensor_parallel=1):
         """Returns what would be exported."""
-        encoder = InferenceEncoder(self.model.encoder, dtype, tensor_parallel)
+        return self._task(InferenceEncoder(self.model.encoder, dtype, tensor_parallel), threshold)
+
+    def _task(self, encoder, threshold):
         return ServedTask(ServedNetwork(
             encoder=encoder, head=self.model.head, texts=self.row_encoder, spec=self.spec,
             config=self.config.task, threshold=threshold))
@@ -69,7 +71,7 @@ class Example:
     @property
     def servable(self):
         """Returns it as the programs that export take it."""
-        return servable.of_task(self.model, self.spec, self.config.task, TEXT, None)
+        return self._task(self.model.encoder, None)
 
     @property
     def row_encoder(self):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers
@@ -22,15 +23,16 @@ PAIRS = [
 
 def both(max_length, stride):
     """Examples as fine-tuning encodes them, and as an exported graph does."""
-    examples = [QuestionExample(key=str(number), question=question, context=context, answers=())
+    examples = [QuestionExample(key=str(number), question=question, context=context)
                 for number, (question, context) in enumerate(PAIRS)]
     encoder = RowEncoder(TEXT, max_length)
-    expected = kind.encode(examples, encoder, stride=stride, max_query=4)
+    config = TaskConfig(doc_stride=stride, max_query_length=4)
+    expected = kind.encode(examples, encoder, config)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
     numbers = tf.range(len(PAIRS))
-    tokens, windows, pieces = kind.read_windows(encoder, asked, contexts, numbers, stride=stride,
-                                                max_query=4)
-    return expected, tokens, windows, answers.Contexts(
+    tokens, windows, pieces = kind.read_windows(encoder, asked, contexts, numbers, config)
+    arrays = type(windows)(*(part.numpy() for part in expected.windows))
+    return expected._replace(windows=arrays), tokens, windows, answers.Contexts(
         contexts, pieces.starts, pieces.ends, numbers)
 
 

@@ -144,4 +144,4 @@ def test_a_version_is_a_number_and_is_never_overwritten(exported, tmp_path):
 def test_energies_are_not_served_as_probabilities():
     electric = dataclasses.replace(tiny_networks.pretrained(), objective="electric")
     with pytest.raises(UserError, match="name=electric: its outputs are energies.*score_text"):
-        servable.of_discriminator(electric)
+        servable.of_networks(electric)

@@ -73,7 +73,7 @@ def test_answers(answerability):
     pairs = [("Who?", "The Cafés\nwon, in (1999)."), ("won in", "a b (a) " * 9), ("a", "")]
     found = answer(model, *zip(*pairs, strict=True))
     expected = model.predicted([QuestionExample(
-        key=str(number), question=question, context=context, answers=())
+        key=str(number), question=question, context=context)
         for number, (question, context) in enumerate(pairs)])
     for line, row in enumerate(expected):
         assert found["answer"][line].decode() == row["best_answer"]

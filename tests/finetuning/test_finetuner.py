@@ -12,9 +12,7 @@ from electra_tf.data.buckets import Row
 from electra_tf.finetuning import predictor
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.tasks.kinds.questions import QuestionObjective
-from electra_tf.tasks.kinds.tagging import TaggingObjective
-from electra_tf.tasks.kinds.texts import ClassificationObjective
+from tests.tiny_networks import task_objective
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
@@ -56,7 +54,7 @@ def of_one_length(count):
 
 
 def test_a_rule_is_learned_and_predicted_in_the_rows_order(monkeypatch):
-    task, rows = task_of(ClassificationObjective(outputs=2)), sentences()
+    task, rows = task_of(task_objective("classification", 2)), sentences()
     model = model_of(task)
     losses = [end.loss for end in Finetuner(task, model, rows, seed=1).epochs()]
     assert len(losses) == 20
@@ -75,7 +73,7 @@ def test_a_rule_is_learned_and_predicted_in_the_rows_order(monkeypatch):
 
 def test_a_seed_is_a_trial_and_the_same_seed_the_same_one():
     rows = of_one_length(20)
-    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=1)
+    task = task_of(task_objective("classification", 2), training__num_train_epochs=1)
     first, again, other = (
         next(Finetuner(task, model_of(task), rows, seed=seed).epochs()).loss for seed in (1, 1, 2))
     assert first == pytest.approx(again, rel=1e-6)
@@ -83,7 +81,7 @@ def test_a_seed_is_a_trial_and_the_same_seed_the_same_one():
 
 
 def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
-    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=1.5)
+    task = task_of(task_objective("classification", 2), training__num_train_epochs=1.5)
     training = Finetuner(task, model_of(task), of_one_length(20), seed=1)
     assert training.num_steps == 4
     assert [end.step for end in training.epochs() if end.ends_epoch] == [3, 4]
@@ -97,10 +95,10 @@ QUESTION = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.i
 def test_tags_and_answers_come_per_row():
     words = Row(np.arange(2, 9, dtype=np.int32), np.zeros(7, np.int32), {
         "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
-    task = task_of(TaggingObjective(outputs=3))
+    task = task_of(task_objective("tagging", 3))
     (result,) = Predictor(task, model_of(task)).predict([words])
     assert result["tags"].shape == (7,)
-    task = task_of(QuestionObjective(beam_size=4))
+    task = task_of(task_objective("question_answering", beam_size=4))
     (result,) = Predictor(task, model_of(task)).predict([QUESTION])
     assert {name: value.shape for name, value in result.items()} == {
         "start_log_probs": (4,), "start_index": (4,), "end_log_probs": (4, 4),
@@ -108,7 +106,7 @@ def test_tags_and_answers_come_per_row():
 
 
 def test_intervals_by_time_are_passing_and_change_no_other():
-    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=2,
+    task = task_of(task_objective("classification", 2), training__num_train_epochs=2,
                    runtime__log_every_steps=4, runtime__log_every_seconds=20.0)
     for tick, passing in ((0.0, []), (10.0, [2, 7])):
         clock = itertools.count(0.0, tick) if tick else itertools.repeat(0.0)

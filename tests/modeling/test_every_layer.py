@@ -11,8 +11,8 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.electra import MaskedLanguageModelHead, ReplacedTokenHead, electra_encoder
-from electra_tf.modeling.encoder import EncoderLayer
+from electra_tf.modeling.electra import MaskedLanguageModelHead, ReplacedTokenHead
+from electra_tf.modeling.encoder import EncoderLayer, electra_encoder
 from electra_tf.modeling.layers import Build, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead

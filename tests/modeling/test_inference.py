@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.electra import electra_encoder
+from electra_tf.modeling.encoder import electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 
 CONFIG = EncoderConfig(

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from electra_tf.config.model import Tying
-from electra_tf.config.objectives import OBJECTIVES
+from electra_tf.config.objectives import OBJECTIVES, objective_class
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.objective import GivenGenerator, count_parameters
-from electra_tf.objectives.registry import build_objective
+from electra_tf.objectives.pretraining import GivenGenerator, count_parameters
 from tests import tiny_given, tiny_run
 
 _WITH_GENERATOR = ("frozen_generator", "two_stage")
@@ -30,7 +29,7 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     if name in _WITH_GENERATOR:
         given = dataclasses.replace(given, generator=GivenGenerator(
             source="seeded", model=model, weights=built_values(model)))
-    objective = build_objective(config, given)
+    objective = objective_class(config.objective.name)(config, given)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")
     table = {path: shape for one in networks for path, shape in one.weights.items()}

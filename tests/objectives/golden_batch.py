@@ -5,7 +5,7 @@ import tensorflow as tf
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.masked_tokens import MaskedBatch
+from electra_tf.objectives.pretraining import MaskedBatch
 from tests import tiny_given
 from tests.parity import golden_files
 

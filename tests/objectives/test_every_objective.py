@@ -10,7 +10,7 @@ from electra_tf.config.objectives import OBJECTIVES, measures
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import storage
-from electra_tf.pretraining.evaluation import evaluator_of
+from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.results import report
 from electra_tf.reporting.samples import terminal_page
 from tests import tiny_encoder, tiny_run
@@ -122,7 +122,7 @@ def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
     else pytest.param(name, marks=pytest.mark.slow) for name in OBJECTIVES])
 def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown(model_of, name):
     run, model = model_of(name)
-    evaluator = evaluator_of(run, model)
+    evaluator = Evaluator(run, model)
     results = evaluator.evaluate()
     assert results.keys() <= measures().keys()
     assert all(measures()[score].unit for score in results)

@@ -24,7 +24,7 @@ from electra_tf.objectives.given_generator import (
     generator_shape,
     replacement_logits,
 )
-from electra_tf.objectives.objective import GivenGenerator
+from electra_tf.objectives.pretraining import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup, training_run

@@ -20,7 +20,8 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
 from electra_tf.modeling.variants import DiscriminatorModel
-from electra_tf.objectives.objective import Outcome, PretrainingObjective, Written
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
@@ -73,8 +74,7 @@ def registered():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OBJECTIVES, "random_words", Entry(
             implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
-                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)",
-                                       curve="loss"),
+                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
                 "random_called": Measure(unit="of all tokens")}))
         yield
 
@@ -138,5 +138,5 @@ def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, 
 def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
     networks = formats.read(storage.path(trained[0]))
     assert networks.encoder_weights
-    detector = servable.of_discriminator(networks)
+    detector = servable.of_networks(networks)
     assert detector.encoder.config == networks.model.discriminator

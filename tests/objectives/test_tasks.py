@@ -1,6 +1,5 @@
 """What fine-tuning minimises is what its definitions say, and padding has no part in it."""
 
-import dataclasses
 
 import numpy as np
 import pytest
@@ -9,10 +8,8 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.tasks.kinds.questions import QuestionObjective
-from electra_tf.tasks.kinds.tagging import TaggingObjective
-from electra_tf.tasks.kinds.texts import ClassificationObjective, RegressionObjective
 from tests.parity import golden_files
+from tests.tiny_networks import task_objective
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
                      intermediate_size=32, max_position_embeddings=32, hidden_dropout=0.0,
@@ -43,17 +40,17 @@ def run(objective, examples, *, batch_size=3, length=16, training=True, model=No
 
 CASES = {
     "classification": (
-        ClassificationObjective(outputs=3, dropout_rate=0.0),
+        task_objective("classification", 3, dropout=0.0),
         rows(label=np.array([0, 2, 1], np.int32)), 3),
     "regression": (
-        RegressionObjective(scale=5.0, dropout_rate=0.0),
+        task_objective("regression", scale=5.0, dropout=0.0),
         rows(label=np.array([0.0, 5.0, 3.2], np.float32)), 3),
     "tagging": (
-        TaggingObjective(outputs=4, dropout_rate=0.0),
+        task_objective("tagging", 4, dropout=0.0),
         rows(first_piece=[np.array(places, np.int32) for places in ([1, 2, 5], [1], [1, 3, 4, 9])],
              tag=[np.array(tags, np.int32) for tags in ([0, 1, 2], [3], [0, 0, 3, 1])]), 8),
     "questions": (
-        QuestionObjective(),
+        task_objective("question_answering"),
         rows(start=np.array([5, 0, 7], np.int32), end=np.array([6, 0, 7], np.int32),
              impossible=np.array([0, 1, 0], np.float32)), 3),
 }
@@ -88,7 +85,7 @@ def test_numbers_are_predicted_on_their_own_scale():
     predictions = outcome.details["predictions"].numpy()
     expected = np.square((predictions - [0.0, 5.0, 3.2]) / 5.0).sum()
     assert float(outcome.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
-    shifted = RegressionObjective(scale=5.0, offset=1.0, dropout_rate=0.0)
+    shifted = task_objective("regression", scale=5.0, offset=1.0, dropout=0.0)
     moved, _, _ = run(shifted, examples, model=model)
     np.testing.assert_allclose(moved.details["predictions"], predictions + 1.0, rtol=1e-5)
 
@@ -105,7 +102,7 @@ def test_the_loss_of_tags_by_sentence_is_googles():
             inputs["input_ids"][index, :length], inputs["segment_ids"][index, :length], {
                 "first_piece": inputs["chunk_labeled_positions"][index, words],
                 "tag": inputs["chunk_labels"][index, words]}))
-    objective = TaggingObjective(outputs=25, dropout_rate=0.0, by_sentence=True)
+    objective = task_objective("tagging", 25, dropout=0.0, tagging_loss_by_sentence=True)
     vocab_size, embedding_size = encoder["weight|electra/embeddings/word_embeddings"].shape
     model = objective.build_model(ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
@@ -119,7 +116,7 @@ def test_the_loss_of_tags_by_sentence_is_googles():
     assert float(weights["loss"]) == 4
     np.testing.assert_allclose(
         outcome.loss_sums["loss"], golden["output|loss"].sum(), rtol=1e-5)
-    by_words = dataclasses.replace(objective, by_sentence=False)
+    by_words = task_objective("tagging", 25, dropout=0.0)
     _, weights, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
     assert float(weights["loss"]) == inputs["chunk_labels_mask"].sum()
 

@@ -50,8 +50,8 @@ def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
         networks: with a task.
         directory: where it is written as a run first.
     """
-    settings = dict(networks.head_settings) | {"task.max_query_length": 8}  # Of 32 positions.
-    conversion.write(dataclasses.replace(networks, head_settings=settings), directory,
+    settings = dict(networks.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
+    conversion.write(dataclasses.replace(networks, task_settings=settings), directory,
                   formats.Format.RUN)
     run = setup.prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec

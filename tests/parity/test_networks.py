@@ -10,7 +10,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.variants import MaskedLanguageModel
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.language_models import MlmObjective
-from electra_tf.objectives.masked_tokens import run_generator
+from electra_tf.objectives.pretraining import run_generator
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 

@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.electra import electra_encoder
-from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.encoder import Encoder, electra_encoder
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
 from tests.parity import golden_files
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.masked_tokens import run_generator
+from electra_tf.objectives.pretraining import run_generator
 from electra_tf.training.adam import Adam
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, TrainState, TrainStep

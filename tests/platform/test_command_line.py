@@ -3,8 +3,23 @@
 import os
 import subprocess
 import sys
+import types
+from importlib import metadata
 
 import pytest
+
+from electra_tf.platform import command_line
+
+
+def command(body, parameters="", operand=""):
+    """A program whose main function has this body."""
+    return f"""
+import atexit, os, signal, sys, time
+from electra_tf.platform import command_line, errors
+def main({parameters}):
+    {body}
+command_line.run(main, summary="", groups={{}}, operand="{operand}")
+"""
 
 
 def run(program, *arguments):
@@ -21,14 +36,7 @@ def run(program, *arguments):
      "error: cannot use '/nowhere/at/all': No such file or directory."),
     ("pass", 0, "")])
 def test_an_end_is_one_line(body, status, line):
-    program = f"""
-import os, signal, sys
-from electra_tf.platform import command_line, errors
-def main():
-    {body}
-command_line.run(main, summary="", groups={{}})
-"""
-    done = run(program)
+    done = run(command(body))
     assert (done.returncode, done.stderr.strip()) == (status, line)
 
 
@@ -37,15 +45,9 @@ command_line.run(main, summary="", groups={{}})
     ("raise BrokenPipeError('of a worker')", 1, "of a worker")])
 def test_output_that_nobody_reads_ends_the_command_quietly_and_other_pipes_do_not(
         cause, status, words):
-    program = f"""
-from electra_tf.platform import command_line
-def main():
-    print("first", flush=True)
-    {cause}
-command_line.run(main, summary="", groups={{}})
-"""
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+            [sys.executable, "-c", command(f"print('first', flush=True)\n    {cause}")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "first\n"
         if status == 141:
             process.stdout.close()
@@ -54,22 +56,15 @@ command_line.run(main, summary="", groups={{}})
 
 
 @pytest.mark.parametrize(("redirection", "status", "words"), [
-    (">&-", 0, ""), ("2>&-", 0, "done"), (">&- 2>&-", 0, ""),
+    ("2>&-", 0, "done"), (">&- 2>&-", 0, ""),
     (">/dev/full", 1, "error: the output can't be written (No space left on device).")])
 def test_a_command_ends_well_without_a_place_for_its_output(redirection, status, words, tmp_path):
-    program = """
-import sys
-from electra_tf.platform import command_line
-def main():
-    with open(sys.argv[0] + ".out", "w") as file:
-        print("done", "more" * 5000)
-        file.write("kept")
-command_line.run(main, summary="", groups={})
-"""
-    (tmp_path / "program.py").write_text(program)
+    path = tmp_path / "program.py"
+    path.write_text(command(f"with open('{path}.out', 'w') as file:\n"
+                            "        print('done', 'more' * 5000)\n        file.write('kept')"))
     done = subprocess.run(
-        f"{sys.executable} {tmp_path}/program.py {redirection}", shell=True, capture_output=True,
-        text=True, check=False, env={**os.environ, "PYTHONPATH": "."})
+        f"{sys.executable} {path} {redirection}", shell=True, capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": "."})
     assert done.returncode == status, done.stderr
     assert (done.stdout + done.stderr)[:len(words) or None].strip() == words
     if not status:
@@ -77,17 +72,8 @@ command_line.run(main, summary="", groups={})
 
 
 def test_a_finished_command_ends_without_waiting_for_what_is_left_in_memory():
-    program = """
-import atexit, time
-from electra_tf.platform import command_line
-class Slow:
-    def __del__(self):
-        time.sleep(60)
-slow = Slow()
-atexit.register(print, "tidied up")
-command_line.run(lambda: print("done"), summary="", groups={})
-"""
-    done = run(program)
+    done = run("import time\nclass Slow:\n    def __del__(self):\n        time.sleep(60)\n"
+               "slow = Slow()\n" + command("atexit.register(print, 'tidied up'); print('done')"))
     assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["done", "tidied up"])
 
 
@@ -96,11 +82,18 @@ command_line.run(lambda: print("done"), summary="", groups={})
     (["here", "there"], 2, "error: unexpected argument 'there'"),
     (["--flag=1"], 2, "error: Unknown command line flag 'flag'")])
 def test_an_operand_is_there_once(arguments, status, words):
-    program = """
-from electra_tf.platform import command_line
-command_line.run(lambda name: print(f"main got {name}"), summary="", groups={}, operand="DIR")
-"""
-    done = run(program, *arguments)
+    done = run(command("print(f'main got {name}')", "name", "DIR"), *arguments)
     assert done.returncode == status
     assert (done.stdout + done.stderr).startswith(words)
     assert (done.stdout + done.stderr).count("\n") == 1
+
+
+def test_help_names_programs_in_the_way_this_one_was_started(monkeypatch):
+    entry = metadata.EntryPoint("electra-plan", "electra_tf.apps.planning.plan:run", "")
+    monkeypatch.setattr(
+        metadata, "distribution", lambda name: types.SimpleNamespace(entry_points=[entry]))
+    text = "python -m electra_tf.apps.planning.plan --budget=2h; python run_pretraining.py"
+    for argv, expected in (("/usr/bin/electra-plan", "electra-plan --budget=2h; electra-pretrain"),
+                           ("/work/plan.py", text)):
+        monkeypatch.setattr(sys, "argv", [argv])
+        assert command_line._grouped_help(text, {}) == expected

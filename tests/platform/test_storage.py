@@ -9,6 +9,7 @@ import pytest
 from electra_tf.platform import atomic_file, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import RemotePath
+from electra_tf.tasks.tables import byte_lines
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -63,12 +64,12 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_else(directory):
 def test_lines_are_unpacked_and_numbered(directory):
     directory.mkdir()
     (directory / "a.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
-    lines = storage.read_lines(directory / "a.gz", longest=4, most=8)
+    lines = byte_lines(directory / "a.gz", longest=4, most=8)
     assert list(lines) == [(1, b"one\n"), (2, b"two\n")]
     for limits, problem in (({"longest": 3, "most": 8}, ":1: a line of more"),
-                            ({"longest": 4, "most": 7}, ":2: more than 0 KiB unpacked")):
+                            ({"longest": 4, "most": 7}, ":2: more than 7 bytes unpacked")):
         with pytest.raises(UserError, match=problem):
-            list(storage.read_lines(directory / "a.gz", **limits))
+            list(byte_lines(directory / "a.gz", **limits))
 
 
 def test_a_tree_is_removed_whole(directory):

@@ -1,4 +1,4 @@
-"""What has to happen in which order before a run starts."""
+"""The order of a run's preparation, and the shape that initial networks give it."""
 
 import subprocess
 import sys
@@ -50,6 +50,6 @@ def test_a_generator_of_another_size_begins_a_run_of_its_shape_alone(records, tm
         setup.prepare(tiny_run.config(), records, tmp_path / "run", initial=initial)
     config = override(tiny_run.config(), setup.shape_of(initial))
     run = setup.prepare(config, records, tmp_path / "run", initial=initial)
-    assert (run.config.model.generator.hidden_size, run.config.model.generator.num_layers) == (
-        32, 1)
+    generator = run.config.model.generator
+    assert (generator.hidden_size, generator.num_layers) == (32, 1)
     assert assign_parts(run.build_model().trainable_variables, initial.weights, "theirs") == []

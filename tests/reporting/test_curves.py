@@ -5,7 +5,7 @@ from matplotlib.image import imread
 
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.curves import _points, draw_curves, smooth
-from electra_tf.reporting.learning_curves import NETWORKS, fit
+from electra_tf.reporting.learning_curves import NETWORKS, Network
 
 
 def records(count, **extra):
@@ -52,21 +52,11 @@ def test_nothing_to_draw_and_nowhere_to_write_are_refused(tmp_path):
         draw_curves({"run": records(2)}, tmp_path / "absent" / "curves.png")
 
 
-def test_dots_without_a_curve_of_training_are_joined(tmp_path):
-    """A column of pixels halfway between two dots has the line's colour in it, or has not."""
-    evaluations = [{"kind": "eval", "step": step, "loss": 12.0} for step in (0, 100)]
-    training = [{"kind": "train", "step": 0, "loss": 12.0}]
-    for run, joined in ((evaluations, True), ([*training, *evaluations], False)):
-        draw_curves({"run": run}, tmp_path / "curves.png")
-        middle = imread(tmp_path / "curves.png")[:, 329, :3]  # The axes begin after their labels.
-        blue = (abs(middle - (0x1F / 255, 0x5F / 255, 0xA8 / 255)) < 0.1).all(axis=1)
-        assert blue.any() == joined
-
-
 def test_points_of_a_power_law_give_it_back_and_measured_networks_gain_by_tokens():
-    law = fit([(tokens, 0.9 - 12.0 * tokens**-0.3) for tokens in (1e6, 3e6, 2e7)], limit=0.9)
-    assert law(1.0) == 0.5  # Never worse than a coin.
-    assert law(1e8) == pytest.approx(0.9 - 12.0 * 1e8**-0.3)
+    law = Network(name="", flags=(), limit=0.9, measured=tuple(
+        (tokens, 0.9 - 12.0 * tokens**-0.3) for tokens in (1e6, 3e6, 2e7)))
+    assert law.auc(1.0) == 0.5  # Never worse than a coin.
+    assert law.auc(1e8) == pytest.approx(0.9 - 12.0 * 1e8**-0.3)
     for network in NETWORKS:
         assert all(abs(network.auc(count) - auc) < 0.01 for count, auc in network.measured)
         curve = [network.auc(10.0**power) for power in range(6, 13)]

@@ -20,48 +20,40 @@ def log(tmp_path):
 
 def test_not_a_number_is_strict_json_on_disk_and_a_float_again_when_read(log):
     log.append(train(1, a=math.nan, b=math.inf, c=-math.inf))
-
-    def refuse(constant):
-        raise AssertionError(f"bare {constant}")
-
-    on_disk = json.loads(log.path.read_text(), parse_constant=refuse)
-    assert (on_disk["a"], on_disk["b"], on_disk["c"]) == (None, None, None)
     log.rewind(1)
-    record = read_metrics(log.path)[0]
+    assert json.loads(log.path.read_text(), parse_constant=pytest.fail) == train(
+        1, a=None, b=None, c=None)
+    [record] = read_metrics(log.path)
     assert all(math.isnan(record[name]) for name in "abc")
 
 
 def test_a_run_killed_in_a_write_and_resumed_has_each_step_once(log):
     for step in (10, 20, 30):
-        log.append(train(step, loss=float(step)))
+        log.append(train(step))
     with log.path.open("a") as file:
         file.write('{"kind": "train", "step": 40, "lo')
     assert [record["step"] for record in read_metrics(log.path)] == [10, 20, 30]
-    log.rewind(20)
-    for step in (30, 40):
-        log.append(train(step, loss=float(step)))
-    assert [record["step"] for record in read_metrics(log.path)] == [10, 20, 30, 40]
+    assert log.rewind(20) == [train(10), train(20)]
+    log.append(train(30))
+    assert [record["step"] for record in read_metrics(log.path)] == [10, 20, 30]
     assert [path.name for path in log.path.parent.iterdir()] == ["metrics.jsonl"]
 
 
 def test_rewinding_to_the_start_empties_the_file_and_a_missing_file_needs_none(log):
-    log.rewind(0)
-    assert not log.path.exists()
+    assert log.rewind(0) == [] and not log.path.exists()
     log.append(train(10))
-    log.rewind(0)
-    assert log.path.read_text() == ""
+    assert log.rewind(0) == [] and log.path.read_text() == ""
 
 
 def test_a_damaged_line_is_named_with_its_row(tmp_path):
     path = tmp_path / "metrics.jsonl"
     for damaged, words in (
-            ("[1]", "not a JSON object"), ("7", "not a JSON object"), ("{oops", "not JSON"),
+            ("[1]", "not a JSON object"), ("{oops", "not JSON"),
             ('{"kind": "train"}', "not a JSON object"),
-            ('{"kind": "train", "step": "7"}', "not a JSON object"),
             ('{"kind": "train", "step": true}', "not a JSON object"),
             ('{"kind": "train", "step": 1, "step": 2}', "'step' stands twice"),
-            ('{"kind": "train", "step": -1}', '"step" must be 0 or more'),
-            ('{"kind": "lunch", "step": 1}', '"kind" train or eval'), ('{"step": 1}', '"kind"'),
+            ('{"kind": "train", "step": -1}', '"step", 0 or more'),
+            ('{"kind": "lunch", "step": 1}', '"kind", train or eval'), ('{"step": 1}', '"kind"'),
             ('{"kind": "train", "step": 1, "loss": "1.5"}', "'loss' must be a number"),
             ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is no JSON number")):
         path.write_text(f'{json.dumps(train(1))}\n{damaged}\n{json.dumps(train(3))}\n')

@@ -1,4 +1,4 @@
-"""A reader sees what the generator wrote and whether the discriminator noticed."""
+"""Samples show the generator's words and the discriminator's verdicts."""
 
 import re
 
@@ -28,21 +28,17 @@ def test_every_token_has_one_outcome_and_pieces_join_into_words():
     marked = "  {the} [chefs→dogly ✓97%] cook [soup→meal ✗12%] [again !64%]"
     assert page.count(LEGEND) == 1 and page.count(f"{counts}\n{marked}\n") == 2
     # (97 + 88 + 12) / 3 and (0 + 30 + 50 + 64 + 0) / 5.
-    assert page.endswith("suspects a replaced token to 65.7% and an original one to 28.8%.")
+    assert page.endswith("65.7% for replaced tokens, 28.8% for original ones.")
 
 
-def test_the_right_word_that_is_accused_is_filled_in_all_the_same():
-    accused = Corruption(original=["the", "chef"], corrupted=["the", "cook"],
-                         selected=[True, True], replaced_probability=[0.7, 0.9])
-    assert outcomes(accused) == ["false alarm", "caught"]
-    assert summary(accused) == (
-        "2 of 2 tokens filled in: 1 as they were, 1 replaced (1 caught, 0 missed); 1 false alarm")
-
-
-def test_a_piece_that_became_a_word_or_a_word_that_became_a_piece_is_seen():
-    changed = Corruption(original=["play", "##ing", "on"], corrupted=["play", "the", "##ly"],
-                         selected=[False, True, True], replaced_probability=[0.0, 0.9, 0.2])
-    assert "[playing→play the ✓90%] [on→##ly ✗20%]" in terminal_page([changed])
+def test_accused_originals_are_filled_in_and_pieces_and_words_become_each_other():
+    changed = Corruption(
+        original=["the", "play", "##ing", "on"], corrupted=["the", "play", "the", "##ly"],
+        selected=[True, False, True, True], replaced_probability=[0.7, 0.0, 0.9, 0.2])
+    assert outcomes(changed) == ["false alarm", "untouched", "caught", "missed"]
+    assert summary(changed) == (
+        "3 of 4 tokens filled in: 1 as they were, 2 replaced (1 caught, 1 missed); 1 false alarm")
+    assert "[the !70%] [playing→play the ✓90%] [on→##ly ✗20%]" in terminal_page([changed])
 
 
 @pytest.mark.parametrize("colour", [False, True])

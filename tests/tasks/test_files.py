@@ -1,4 +1,4 @@
-"""The user's own tables, sentences and label sets."""
+"""The user's own tables, sentences and label sets: read whole, or refused by their line."""
 
 import json
 
@@ -8,6 +8,8 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, registry
 from electra_tf.tasks.examples import QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import Files, read_conll, read_tagged, read_texts
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.tables import read_rows
 from electra_tf.tasks.task import TaskSpec
 
 
@@ -34,7 +36,7 @@ def test_columns_are_picked_by_name(tmp_path):
     bare = write(tmp_path, "b.csv", "id,title,body\n7,a,c\n")
     assert read_texts(bare, columns, labelled=False)[0].label is None
     with pytest.raises(UserError, match="--text_columns takes one column, or two"):
-        Files(texts=("a", "b", "c"))
+        spec(texts=("a", "b", "c"))
 
 
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
@@ -55,13 +57,14 @@ def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
     path = write(tmp_path, "a.tsv", "text\tlabel\nx\t1.5\ny\t\nz\tbig\n")
     for task, expected in ((NUMBERS, [1.5, None, None]),
                            (spec(labels=("1.5", "2")), ["1.5", None, None])):
-        assert [one.label for one in registry.read_file(task, path, labelled=False)] == expected
+        found = KINDS[task.kind].read([path], task, labelled=False)
+        assert [one.label for one in found] == expected
 
 
 def test_several_files_are_one_whose_keys_name_them(tmp_path):
     paths = [write(tmp_path, name, f"text\tlabel\n{name}\tyes\nx\tno\n")
              for name in ("a.tsv", "b.tsv")]
-    task = registry.load("classification", None, Files(train=paths, dev=paths[0]))
+    task = registry.load("classification", None, Files(train=paths, dev=paths[:1]))
     assert [(one.key, one.texts) for one in task.train] == [
         (f"{tmp_path}/a.tsv:2", ("a.tsv",)), (f"{tmp_path}/a.tsv:3", ("x",)),
         (f"{tmp_path}/b.tsv:2", ("b.tsv",)), (f"{tmp_path}/b.tsv:3", ("x",))]
@@ -71,7 +74,7 @@ def test_several_files_are_one_whose_keys_name_them(tmp_path):
     ("sports,art", True), ("art; sports", True), ("art|", False), ("Paris, TX", False)])
 def test_labels_that_join_others_are_refused(tmp_path, joint, refused):
     path = write(tmp_path, "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
-    own = Files(train=path, dev=path)
+    own = Files(train=[path], dev=[path])
     if refused:
         with pytest.raises(UserError, match=rf"a\.tsv: the label '{joint}' joins several labels"):
             registry.load("classification", None, own)
@@ -115,7 +118,7 @@ class TestHeldOutExamples:
     def test_may_hold_the_only_example_of_a_label(self, tmp_path):
         rows = "".join(f"text {number}\tlabel {number}\n" for number in range(30))
         path = write(tmp_path, "a.tsv", f"text\tlabel\n{rows}")
-        task = registry.load("classification", None, Files(train=path))
+        task = registry.load("classification", None, Files(train=[path]))
         assert (len(task.spec.labels), len(task.train), len(task.dev["dev"])) == (30, 27, 3)
 
 
@@ -143,10 +146,11 @@ def test_json_labels_may_be_numbers_or_truths(tmp_path):
 @pytest.mark.parametrize(("name", "text", "task", "message"), [
     ("a.tsv", "text\tlabel\nx\t\n", spec(), r"a\.tsv:2: the label in column 'label' is empty"),
     ("a.tsv", "text\ty\nx\t1\n", spec(),
-     r"a\.tsv:2: no column 'label'\. There are: text, y\. --label_column says"),
+     r"a\.tsv:2: no column 'label'\. There are: text, y\. .*--label_column .* select"),
     ("a.tsv", "sentence\tlabel\nx\t1\n", spec(),
-     r"a\.tsv:2: no column 'text'\. There are: sentence, label\. --text_columns says"),
-    ("a.tsv", "text\tlabel\nx\t1\n", spec(key="id"), r"no column 'id'\. .* --key_column says"),
+     r"a\.tsv:2: no column 'text'\. There are: sentence, label\. .*--text_columns"),
+    ("a.tsv", "text\tlabel\nx\t1\n", spec(key="id"), r"no column 'id'\. .* --key_column"),
+    ("a.jsonl", '{"text": 1, "label": "x"}\n', spec(), "'text' must be text. Received: 1"),
     ("a.tsv", "text\tlabel\nx\tbig\n", NUMBERS,
      r"a\.tsv:2: 'label' must be a number\. Received: 'big'"),
     ("a.tsv", "text\tlabel\nx\tinf\n", NUMBERS, "must be a number"),
@@ -167,28 +171,23 @@ def test_tagged_sentences_of_json_lines(tmp_path):
             ({"words": [], "tags": []}, "0 words and 0 tags"),
             ({"words": "a b", "tags": ["O"]}, "'words' must be a list of texts. Received: 'a b'"),
             ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be a list of texts"),
-            ({"words": ["a"]}, r"no column 'tags'\. There are: words\. --label_column"),
+            ({"words": ["a"]}, r"no column 'tags'\. There are: words\."),
             ({"words": ["a"], "tags": None}, "'tags' must be a list of texts. Received: None")):
         path.write_text(json.dumps(record))
         with pytest.raises(UserError, match=message):
             read_tagged(path, TAGGED)
 
 
-def test_sentences_of_columns_end_at_empty_lines_and_at_the_end_of_the_file(tmp_path):
-    path = write(tmp_path, "a.txt", "He PRP B-NP\nreckons VBZ B-VP\n\n\nYes UH O")
+def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path):
+    path = write(tmp_path, "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n"
+                 "German JJ I-NP I-MISC\n\n\nPeter NNP I-NP I-PER\nBlackburn NNP I-NP I-PER")
     first, second = read_tagged(path, TAGGED)
-    assert (first.words, first.tags, first.key) == (("He", "reckons"), ("B-NP", "B-VP"), "1")
-    assert (second.words, second.tags, second.key) == (("Yes",), ("O",), "5")
+    assert (first.words, first.tags, first.key) == (
+        ("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC"), "3")
+    assert (second.words, second.tags, second.key) == (
+        ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
     (sentence,) = read_conll(write(tmp_path, "a.txt", "He\nruns\n"), tagged=False)
     assert (sentence.words, sentence.tags) == (("He", "runs"), None)
-
-
-def test_document_starts_are_no_sentences_and_iob1_becomes_iob2(tmp_path):
-    first, second = read_conll(write(tmp_path, "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n"
-                                     "rejects VBZ I-VP O\nGerman JJ I-NP I-MISC\n\n"
-                                     "Peter NNP I-NP I-PER\nBlackburn NNP I-NP I-PER\n"))
-    assert first.tags == ("B-ORG", "O", "B-MISC")
-    assert second.tags == ("B-PER", "I-PER")
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -197,3 +196,41 @@ def test_document_starts_are_no_sentences_and_iob1_becomes_iob2(tmp_path):
 def test_damaged_columns_are_named(tmp_path, text, message):
     with pytest.raises(UserError, match=message):
         read_conll(write(tmp_path, "a.txt", text))
+
+
+def rows(tmp_path, name, data, **options):
+    path = tmp_path / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return [(row.line, dict(row.values)) for row in read_rows(path, **options)]
+
+
+def test_tabs_are_read_without_quoting_and_with_a_byte_order_mark(tmp_path):
+    data = b'\xef\xbb\xbfa\tb\r\n"x\ty "z"\r\n\xc2\x85\t\r\n'
+    assert rows(tmp_path, "t.tsv", data) == [
+        (2, {"a": '"x', "b": 'y "z"'}), (3, {"a": "\x85", "b": ""})]
+
+
+def test_commas_quotes_and_line_ends_within_quotes(tmp_path):
+    data = 'a,b\n"x, ""y""",1\n"two\nlines",2\nlast,3\n'
+    assert rows(tmp_path, "t.csv", data) == [
+        (2, {"a": 'x, "y"', "b": "1"}), (3, {"a": "two\nlines", "b": "2"}),
+        (5, {"a": "last", "b": "3"})]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), [
+    ("t.tsv", "a\tb\n1\t2\n1\n", r"t\.tsv:3: 1 columns, but 2 are expected \(a, b\)\."),
+    ("t.tsv", "a\tb\n1\t2\t3\n", r"t\.tsv:2: 3 columns"),
+    ("t.tsv", "a\tb\n\n1\t2\n", r"t\.tsv:2: 1 columns"),
+    ("t.tsv", "a\ta\n1\t2\n", r"t\.tsv:1: the header names 'a' twice"),
+    ("t.tsv", "a\tb\n", "holds no rows"),
+    ("t.tsv", "", "holds no rows"),
+    ("t.tsv", b"a\tb\n1\t\xff\n", r"t\.tsv:2: not UTF-8 at byte 3"),
+    ("t.csv", 'a,b\n"x,1\n', r"t\.csv:2: unexpected end of data"),
+    ("t.csv", "a,b\n1\n", r"t\.csv:2: 1 columns"),
+    ("t.jsonl", '{"a": 1}\n{"a": \n', r"t\.jsonl:2: not JSON"),
+    ("t.jsonl", "[1]\n", r"t\.jsonl:1: a JSON object is expected"),
+    ("t.txt", "a\n", r"must end in \.tsv, \.csv or \.jsonl"),
+])
+def test_damage_is_named_with_its_line(tmp_path, name, data, message):
+    with pytest.raises(UserError, match=message):
+        rows(tmp_path, name, data)

@@ -5,6 +5,7 @@ import pytest
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import TaskSpec
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
         "sentence1_parse", "sentence2_parse", "sentence1", "sentence2"]
@@ -45,67 +46,61 @@ def write(path, rows):
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_every_task_reads_its_own_layout(tmp_path):
-    for name, task in glue.TASKS.items():
-        check_layout(tmp_path, task, *FILES[name])
+@pytest.mark.parametrize("name", glue.TASKS)
+def test_every_task_reads_its_own_layout(tmp_path, name):
+    task, (labelled, unlabelled, (texts, label)) = glue.TASKS[name], FILES[name]
+    for splits, rows in ((("train", *task.dev), labelled), (task.tests, unlabelled)):
+        for split in splits:
+            write(tmp_path / task.directory / f"{split}.tsv", rows)
+            (first, *_) = glue.read_split(task, tmp_path, split)
+            if rows is labelled:
+                assert (first.texts, first.label) == (texts, label)
+            else:
+                assert (first.key, len(first.texts), first.label) == ("0", len(texts), None)
 
 
-def check_layout(tmp_path, task, labelled, unlabelled, first_row):
-    texts, label = first_row
-    splits = ["train", *task.dev]
-    for split in splits:
-        write(tmp_path / task.directory / f"{split}.tsv", labelled)
-    for split, _ in task.tests:
-        write(tmp_path / task.directory / f"{split}.tsv", unlabelled)
-    for split in splits:
-        first = glue.read_split(task, tmp_path, split)[0]
-        assert (first.texts, first.label) == (texts, label)
-    for split, _ in task.tests:
-        (first,) = glue.read_split(task, tmp_path, split)
-        assert (first.key, len(first.texts), first.label) == ("0", len(texts), None)
+@pytest.mark.parametrize("place", ["diagnostic.tsv", "diagnostic/diagnostic.tsv"])
+def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, place):
+    write(tmp_path / place, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
+    assert glue.read_split(glue.TASKS["mnli"], tmp_path, "diagnostic")[0].key == "7"
 
 
-def test_the_benchmark_is_nine_tasks_and_eleven_files_to_submit():
-    assert [name for task in glue.TASKS.values() for _, name in task.tests] == [
-        "CoLA.tsv", "SST-2.tsv", "MRPC.tsv", "STS-B.tsv", "QQP.tsv", "MNLI-m.tsv", "MNLI-mm.tsv",
-        "AX.tsv", "QNLI.tsv", "RTE.tsv", "WNLI.tsv"]
-    assert [name for name, task in glue.TASKS.items() if task.kind is Kind.REGRESSION] == ["stsb"]
+@pytest.mark.parametrize(("name", "split", "predictions", "file", "written"), [
+    ("rte", "test", glue.ENTAILMENT, "RTE.tsv", ["entailment", "not_entailment"]),
+    ("cola", "test", ["acceptable", "unacceptable"], "CoLA.tsv", ["1", "0"]),
+    ("wnli", "test", ["entailment"], "WNLI.tsv", ["1"]),
+    ("stsb", "test", [5.2, 1.23456], "STS-B.tsv", ["5.000", "1.235"]),
+    ("mnli", "test_matched", ["neutral"], "MNLI-m.tsv", ["neutral"]),
+    ("mnli", "test_mismatched", ["neutral"], "MNLI-mm.tsv", ["neutral"]),
+    ("mnli", "diagnostic", ["neutral"], "AX.tsv", ["neutral"])])
+def test_predictions_are_written_as_the_server_reads_them(
+        name, split, predictions, file, written):
+    keys = [str(number) for number in range(len(predictions))]
+    assert glue.submission(glue.TASKS[name], split, keys, predictions) == (
+        file, "index\tprediction\n" + "".join(map("{}\t{}\n".format, keys, written)))
 
 
-def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path):
-    for place in ("one/diagnostic.tsv", "two/diagnostic/diagnostic.tsv"):
-        write(tmp_path / place, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
-        data_dir = tmp_path / place.split("/")[0]
-        assert glue.read_split(glue.TASKS["mnli"], data_dir, "diagnostic")[0].key == "7"
+@pytest.mark.parametrize(("name", "row", "message"), [
+    ("sst2", ["fine", "2"], r"dev\.tsv: 2: the label '2' isn't among .*: 0, 1\."),
+    ("stsb", [*"0nfy1ssab", "nan"], "'score' must be a number. Received: 'nan'"),
+    ("qqp", ["133273", "21", "22", "one?"], r"dev\.tsv:2: 4 columns, but 6 are expected")])
+def test_bad_rows_are_named(tmp_path, name, row, message):
+    task = glue.TASKS[name]
+    write(tmp_path / task.directory / "dev.tsv", [FILES[name][0][0], row])
+    with pytest.raises(UserError, match=message):
+        glue.read_split(task, tmp_path, "dev")
 
 
-def test_predictions_are_written_as_the_server_reads_them():
-    assert glue.submission(glue.TASKS["rte"], "test", ["0", "1"], glue.ENTAILMENT) == (
-        "RTE.tsv", "index\tprediction\n0\tentailment\n1\tnot_entailment\n")
-    assert glue.submission(glue.TASKS["cola"], "test", ["0", "1"], [
-        "acceptable", "unacceptable"]) == ("CoLA.tsv", "index\tprediction\n0\t1\n1\t0\n")
-    assert glue.submission(glue.TASKS["wnli"], "test", ["0"], ["entailment"])[1] == (
-        "index\tprediction\n0\t1\n")
-    assert glue.submission(glue.TASKS["stsb"], "test", ["0", "1"], [5.2, 1.23456]) == (
-        "STS-B.tsv", "index\tprediction\n0\t5.000\n1\t1.235\n")
-
-
-def test_bad_rows_and_missing_files_are_named(tmp_path):
-    for name, row, message in (
-            ("sst2", ["fine", "2"], r"dev\.tsv:2: 'label' must be one of 0, 1\. Received: '2'"),
-            ("stsb", [*"0nfy1ssab", "5.1"], "a number from 0 to 5"),
-            ("stsb", [*"0nfy1ssab", "nan"], "Received: 'nan'"),
-            ("qqp", ["133273", "21", "22", "one?"], r"dev\.tsv:2: 4 columns, but 6 are expected")):
-        task = glue.TASKS[name]
-        write(tmp_path / task.directory / "dev.tsv", [FILES[name][0][0], row])
-        with pytest.raises(UserError, match=message):
-            glue.read_split(task, tmp_path, "dev")
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"no .*CoLA/train\.tsv; --data_dir must hold GLUE's"):
         glue.read_split(glue.TASKS["cola"], tmp_path, "train")
+    assert glue.read_split(glue.TASKS["cola"], tmp_path, "test") == []
 
 
-def test_only_classes_that_are_numbered_have_other_words():
-    assert glue.label_words("mrpc", ("0", "1")) == ("not_equivalent", "equivalent")
-    assert glue.label_words("rte", glue.ENTAILMENT) == glue.ENTAILMENT
-    assert glue.label_words("mrpc", ("no", "yes")) == ("no", "yes")
-    assert glue.label_words("classification", ("0", "1")) == ("0", "1")
+@pytest.mark.parametrize(("name", "labels", "words"), [
+    ("mrpc", ("0", "1"), ("not_equivalent", "equivalent")),
+    ("rte", glue.ENTAILMENT, glue.ENTAILMENT), ("mrpc", ("no", "yes"), ("no", "yes")),
+    ("classification", ("0", "1"), ("0", "1"))])
+def test_only_classes_that_are_numbered_have_other_words(name, labels, words):
+    assert TaskSpec(name=name, kind=Kind.CLASSIFICATION, labels=labels,
+                    metrics=("mcc",)).label_words == words

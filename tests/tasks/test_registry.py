@@ -1,14 +1,53 @@
-"""Tasks come by name with all their splits, or one line says what is missing."""
+"""Tasks come by name with all their splits and the paper's recipe, or a line says what is missing.
+"""
 
 import json
 
 import pytest
 
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.registry import Files
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.files import Files
+from electra_tf.tasks.registry import recipe
+
+
+@pytest.mark.parametrize(("size", "rate", "decay"), [
+    ("small", 3e-4, 0.8), ("base", 1e-4, 0.8), ("large", 5e-5, 0.9), ("tiny", 3e-4, 0.8)])
+def test_rates_go_by_the_size_of_the_encoder(size, rate, decay):
+    optimizer = recipe("sst2", SIZES[size].model).optimizer
+    assert (optimizer.learning_rate, optimizer.layerwise_decay) == (rate, decay)
+    assert not optimizer.layerwise_decay_skips_one
+
+
+@pytest.mark.parametrize(("task", "epochs", "swaps", "length", "answerability"), [
+    ("cola", 3, False, 128, True), ("mrpc", 3, True, 128, True), ("rte", 10, False, 128, True),
+    ("stsb", 10, True, 128, True), ("chunk", 3, False, 128, True), ("mine", 3, False, 128, True),
+    ("squad", 2, False, 512, False), ("squad2", 2, False, 512, True),
+    ("question_answering", 2, False, 512, True), ("searchqa", 2, False, 512, False),
+    ("naturalqs", 2, False, 512, False)])
+def test_settings_go_by_the_task(task, epochs, swaps, length, answerability):
+    config = recipe(task, SIZES["small"].model)
+    assert config.training.num_train_epochs == epochs
+    assert config.training.train_batch_size == 32
+    assert (config.task.swap_pairs, config.task.max_seq_length, config.task.answerability) == (
+        swaps, length, answerability)
+
+
+def test_an_encoder_of_few_positions_reads_short_rows():
+    assert recipe("squad", SIZES["tiny"].model).task.max_seq_length == 128
+
+
+def test_steps_cover_all_examples_and_a_tenth_of_them_warm_up():
+    config = override(FinetuningConfig(), {"training.num_train_epochs": 2.5})
+    assert config.num_train_steps(65) == 7  # 3 batches an epoch: 7.5 steps, as Google's code cuts.
+    assert config.num_train_steps(1) == 2
+    assert config.optimizer.warmup(1234) == pytest.approx(123.4)
+    assert config.optimizer.warmup(7) == pytest.approx(0.7)
+    assert override(config, {"optimizer.warmup_steps": 7}).optimizer.warmup(1234) == 7
 
 
 def write(path, text):
@@ -35,32 +74,26 @@ def test_a_task_of_glue(tmp_path):
 
 
 def test_labels_of_another_file_may_be_numbers_or_words(tmp_path):
-    spec = TaskSpec.of_glue(glue.TASKS["sst2"])
+    spec = glue.TASKS["sst2"].spec
     dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
-    examples = registry.load_dev(spec, None, Files(dev=dev))["dev"]
+    examples = registry.load_dev(spec, None, Files(dev=[dev]))["dev"]
     assert [example.label for example in examples] == ["1", "0"]
     bad = write(tmp_path / "bad.tsv", "sentence\tlabel\nfine\tgood\n")
     with pytest.raises(UserError, match="the label 'good' isn't among those"):
-        registry.load_dev(spec, None, Files(dev=bad))
+        registry.load_dev(spec, None, Files(dev=[bad]))
 
 
 def test_questions_by_their_published_names_or_others(tmp_path):
     write(tmp_path / "train-v1.1.json", questions(("a", 0), ("b", 3)))
-    dev = write(tmp_path / "other.json", questions(("c", 0)))
-    task = registry.load("squad", tmp_path, Files(dev=dev))
+    dev = write(tmp_path / "other.json", questions(("c", 3)))
+    task = registry.load("squad", tmp_path, Files(dev=[dev]))
     assert [example.key for example in task.train] == ["a"]
     assert [example.key for example in task.dev["dev"]] == ["c"]
-    assert task.notes == ["train: answers that don't stand at their offset are left out, in 1 "
-                          "questions such as 'b'"]
-
-
-def test_questions_whose_answers_all_stand_elsewhere_are_refused(tmp_path):
-    for train, dev, message in ((3, 0, "train.json: .*; there is nothing to learn"),
-                                (0, 3, "dev.json: .*; there is nothing to score")):
-        files = Files(train=write(tmp_path / "train.json", questions(("a", train))),
-                      dev=write(tmp_path / "dev.json", questions(("b", dev))))
-        with pytest.raises(UserError, match=message):
-            registry.load("question_answering", None, files)
+    assert task.notes == ["train: 1 questions such as 'b' are left out, as none of their answers "
+                          "is at its offset"]
+    write(tmp_path / "train-v1.1.json", questions(("b", 3)))
+    with pytest.raises(UserError, match="--train: no answer is at its offset"):
+        registry.load("squad", tmp_path, Files(dev=[dev]))
 
 
 def test_chunks_and_entities(tmp_path):
@@ -76,6 +109,7 @@ def test_chunks_and_entities(tmp_path):
 @pytest.mark.parametrize(("name", "own", "message"), [
     ("sst3", {}, "--task must be one of glue, cola, sst2, .*searchqa, .*, chunk, ner, clas"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
+    ("chunk", {"train": "a.csv"}, "reads its files from --data_dir; --train goes with"),
     ("classification", {}, "--train is needed for --task=classification"),
     ("regression", {"train": "a.csv"}, "must be a number. Received: 'no'"),
     ("classification", {"train": "one.csv", "dev": "one.csv"}, "has one label only, 'no'"),
@@ -86,7 +120,7 @@ def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, own, message):
     write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
     write(tmp_path / "one.csv", "text,label\nx,no\n")
     write(tmp_path / "other.csv", "text,label\nx,maybe\n")
-    files = Files(**{split: tmp_path / path for split, path in own.items()})
+    files = Files(**{split: [tmp_path / path] for split, path in own.items()})
     if message is None:
         assert registry.load(name, None, files).spec.labels == ("no", "yes")
         return

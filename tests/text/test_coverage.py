@@ -56,12 +56,6 @@ def test_characters_of_words_count_as_often_as_the_words():
     assert coverage.count_characters("abaé") == {"a": 2, "b": 1, "é": 1}
 
 
-def test_the_reason_is_the_share_that_would_change():
-    assert coverage.described({"한": 60, "a": 40, "1": 50}) == (
-        "stripping accents would change 60.00% of the letters")
-    assert "0.00%" in coverage.described({"1": 5})
-
-
 def counted(texts, normalization=UNCASED):
     text = TextSettings(vocabulary=LETTERS, normalization=normalization)
     rows = Tokenizer(text).tokenize(tf.constant(texts))

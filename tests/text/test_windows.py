@@ -56,26 +56,3 @@ def test_windows_are_those_made_one_by_one(seed):
                 best_window(spans, place) == window for place in range(first, end)]
             line, piece = line + 1, piece + end - first
     assert line == len(found.example)
-
-
-@pytest.mark.parametrize(("span", "allowed"), [
-    ((5, 5), True), ((5, 7), True), ((7, 6), False), ((0, 0), False), ((1, 2), False),
-    ((3, 5), False), ((7, 9), False), ((4, 8), False), ((4, 7), True)])
-def test_spans_stay_in_the_context_forwards_and_short(span, allowed):
-    """A row of 9: [CLS], two pieces, [SEP], four of the context at 4 to 7, [SEP]."""
-    _, made = encode([[5, 6]], [[7, 8, 9, 10]], [0], 16, 4)
-    start, end = span
-    found = windows.spans(made, tf.constant([[start]]), tf.constant([[[end]]]), most_pieces=4)
-    assert bool(found.allowed[0, 0, 0]) is allowed
-    if allowed:
-        assert (int(found.first[0, 0, 0]), int(found.last[0, 0, 0])) == (start - 4, end - 4)
-
-
-def test_only_the_window_that_sees_a_piece_best_may_begin_there():
-    _, made = encode([[5, 6]], [list(range(5, 15))], [0], 10, 3)
-    assert made.first.numpy().tolist() == [0, 3, 6]
-    # Piece 4 ends the first window and stands inside the second; the third begins with piece 6.
-    claims = windows.spans(made, tf.constant([[8], [5], [4]]),
-                           tf.constant([[[8]], [[5]], [[4]]]), most_pieces=4)
-    assert claims.allowed[:, 0, 0].numpy().tolist() == [False, True, False]
-    assert int(claims.first[1, 0, 0]) == 4

@@ -13,10 +13,9 @@ from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.trainer import Timetable
-from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
-from tests import tiny_records, tiny_run
+from tests import tiny_networks, tiny_records, tiny_run
 from tests.training import fake_tpu
 
 CORES = 2
@@ -85,7 +84,7 @@ def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
             "model.num_layers": 1, "model.num_heads": 2, "model.intermediate_size": 64,
             "task.max_seq_length": 32, "training.train_batch_size": 8,
             "training.precision": "bfloat16", "runtime.tpu": "local"}),
-        objective=ClassificationObjective(outputs=2), pad_id=0,
+        objective=tiny_networks.task_objective("classification", 2), pad_id=0,
         strategy=fake_tpu.strategy(monkeypatch))
     with settings.strategy.scope():
         model = settings.objective.build_model(

@@ -22,8 +22,6 @@ from electra_tf.reporting import learning_curves
 from electra_tf.reporting.metrics_log import read_metrics
 
 GROUPS = {"Model": ("model_dir",), "Network": ("host", "port")}
-_AS_EXPECTED = 0.03
-"""Largest difference of an expected AUC; other text and vocabularies differ as much."""
 
 
 def main() -> None:
@@ -56,18 +54,10 @@ def level(model_dir: Path, model: ModelConfig) -> str:
     scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
     if not scores:
         return ""
-    saved, auc = read_identity(model_dir), scores[-1]["unigram_auc"]
+    saved = read_identity(model_dir)
     tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
               * saved["data.max_seq_length"])
-    like = learning_curves.nearest(
-        model.discriminator.num_layers, model.discriminator.hidden_size)
-    expected = like.auc(tokens)
-    verdict = ("as expected" if abs(auc - expected) <= _AS_EXPECTED else
-               "better than expected" if auc > expected else
-               "worse than expected; docs/explanation/short_runs.md names the usual reasons")
-    return (f"AUC {auc:.2f} on random replacements after {tokens / 1e6:,.1f} million tokens: "
-            f"{verdict}. Runs of {like.name} on Wikipedia and books reach {expected:.2f} with as "
-            "many; easier text and smaller vocabularies reach more.")
+    return learning_curves.compared(scores[-1]["unigram_auc"], tokens, model)
 
 
 def _listen(host: str, port: int) -> socket.socket:

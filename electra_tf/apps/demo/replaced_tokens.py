@@ -14,16 +14,15 @@ from pydantic import Field
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
+from electra_tf.config.objectives import objective_class
 from electra_tf.modeling.corruption import at_temperature, distribution, sample
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting import samples
-from electra_tf.tasks.encoding import encode_texts
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, encode_texts
 
 _MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""

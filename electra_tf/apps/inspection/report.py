@@ -8,7 +8,7 @@ import numpy as np
 
 from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
 from electra_tf.apps.inspection.survey import Survey
-from electra_tf.data.manifest import SPLITS
+from electra_tf.data.records import SPLITS
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped

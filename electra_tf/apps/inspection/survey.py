@@ -9,7 +9,8 @@ import numpy as np
 from electra_tf.data import manifest as manifests
 from electra_tf.data import reader
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import SPLITS, Manifest, Shard
+from electra_tf.data.manifest import Manifest
+from electra_tf.data.records import SPLITS, Shard
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
@@ -33,7 +34,7 @@ class Records:
 
     def examples(self, split: str) -> int:
         """Returns the number of examples of "train" or "eval"."""
-        return sum(shard.examples for shard in self.manifest.shards_of(split))
+        return self.manifest.examples(split)
 
     def batches(self, split: str) -> Iterator[Batch]:
         """Yields the examples of "train" or "eval" in order; `UserError` for a damaged shard."""
@@ -53,8 +54,8 @@ class Records:
         return next(self._read(place.shard, place.number, place.number + 1))
 
     def _read(self, shard: Shard, start: int, stop: int) -> Iterator[Batch]:
-        return reader.examples(self.data_dir, self.manifest, shard, start=start, stop=stop,
-                               pad_id=self.vocabulary.pad_id)
+        return reader.examples(self.manifest.records(self.data_dir), shard, start=start,
+                               stop=stop, pad_id=self.vocabulary.pad_id)
 
 
 def open_records(data_dir: Path) -> Records:

@@ -107,9 +107,9 @@ def _objective(config: PretrainingConfig):
     """Returns a run's objective without records, which describes its networks."""
     # Imported here: TensorFlow takes seconds, which --help does not need.
     from electra_tf.checkpoints import formats
+    from electra_tf.config.objectives import objective_class
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-    from electra_tf.objectives.objective import Given, GivenGenerator
-    from electra_tf.objectives.registry import build_objective, objective_class
+    from electra_tf.objectives.pretraining import Given, GivenGenerator
 
     size = config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
@@ -118,7 +118,7 @@ def _objective(config: PretrainingConfig):
     if directory is not None and not objective_class(config.objective.name).generator_objective:
         found = formats.read(directory)
         generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
-    return build_objective(config, Given(
+    return objective_class(config.objective.name)(config, Given(
         kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
 
 

@@ -28,7 +28,8 @@ from electra_tf.checkpoints import directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, is_taken, read_identity, settings_of
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
-from electra_tf.data.manifest import Records
+from electra_tf.data import manifest
+from electra_tf.data.records import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
@@ -139,13 +140,18 @@ def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
         length: tokens of an example.
     """
     room = max(0.0, (1 - SPARE) * (seconds - timing.start_seconds - END_SECONDS))
-    batches = max(1, int(EVALUATED * room / timing.eval_seconds))
-    evaluations = min(_MOST_EVALUATIONS, batches)
-    batches = min(_MOST_EVAL_BATCHES, batches // evaluations)
+    evaluations, batches = _evaluations(EVALUATED * room / timing.eval_seconds)
     training = room - evaluations * batches * timing.eval_seconds
     steps = max(1, int(training * timing.tokens_per_second / (BATCH * length)))
     return Plan(network=network, timing=timing, seconds=seconds, length=length, steps=steps,
                 evaluations=min(evaluations, steps), eval_batches=batches)
+
+
+def _evaluations(most: float) -> tuple[int, int]:
+    """Returns the evaluations of a run and the batches of each, at most so many batches in all."""
+    most = max(1, int(most))
+    evaluations = min(_MOST_EVALUATIONS, most)
+    return evaluations, min(_MOST_EVAL_BATCHES, most // evaluations)
 
 
 def replanned(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
@@ -205,7 +211,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         return None
     saved = read_identity(model_dir)
     total, begun = saved["training.num_train_steps"], saved.get("initial")
-    batches = _MOST_EVAL_BATCHES
+    batch = saved["training.train_batch_size"]
     usual = flatten(SIZES["small"]) | {"training.num_train_steps": total}
     words = [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
         f"--set={name}={value}" for name, value in settings_of(saved).items()
@@ -217,15 +223,12 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         if seconds is None or measured is None:
             raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
                             "steps; give --budget to extend it, or name a new directory.")
-        length = saved["data.max_seq_length"]
         tokens = max(0.0, seconds - _RESUME_SECONDS - END_SECONDS) * measured
         total += max(1, int((1 - SPARE - EVALUATED) * tokens
-                            / (saved["training.train_batch_size"] * length)))
-        # A token of an evaluation takes less time than one of training.
-        batches = min(batches, max(1, int(
-            EVALUATED * tokens / (_MOST_EVALUATIONS * _EVAL_BATCH * length))))
+                            / (batch * saved["data.max_seq_length"])))
     words.append(f"--num_train_steps={total}")
-    return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), batches)
+    # An example of an evaluation takes less time than one of training.
+    return words + _evaluation_flags(total, *_evaluations(EVALUATED * total * batch / _EVAL_BATCH))
 
 
 def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
@@ -234,7 +237,7 @@ def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
              "vocabularies differ (docs/how_to/size_and_recipe.md)."]
     if any(proposed.extrapolated for proposed in plans):
         notes.append("* more tokens than were measured: extrapolated by a power law.")
-    passes = best.tokens / sum(shard.tokens for shard in records.manifest.shards_of("train"))
+    passes = best.tokens / sum(shard.tokens for shard in records.shards["train"])
     notes.append(f"The proposed run reads the records {passes:,.1f} times"
                  + ("; more text would improve it." if passes > _MANY_PASSES else "."))
     return table_text(Table(
@@ -260,8 +263,8 @@ def main() -> None:
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    records = Records.load(values.data_dir)
-    length = records.manifest.max_seq_length
+    records = manifest.load_records(values.data_dir)
+    length = records.max_seq_length
     print("measuring this machine: each network trains for half a minute ...", flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",

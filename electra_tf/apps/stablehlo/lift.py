@@ -17,13 +17,14 @@ from tensorflow.compiler.mlir.stablehlo import stablehlo
 from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import STEP, Layout, LiftedStep, Reading, StateValue, Value
 from electra_tf.checkpoints import run_directory
+from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import fused, weight_table
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given, GivenGenerator, Objective
-from electra_tf.objectives.registry import build_objective
+from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.pretraining import Given, GivenGenerator
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining import training_run
@@ -124,7 +125,7 @@ def lift_without_records(config: PretrainingConfig) -> LiftedStep:
                         f"model.max_position_embeddings={positions}.")
     config = override(config, {"data.max_seq_length": length})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    objective = build_objective(config, _given(config))
+    objective = objective_class(config.objective.name)(config, _given(config))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     return lift(config, objective, build_state(config, model, strategy), strategy)
 
@@ -243,6 +244,6 @@ def take_back(run: Run, path: Path, state_path: Path) -> str:
 
 def _reading(run: Run) -> Reading:
     config = run.config
-    return Reading(fingerprint=run.records.manifest.fingerprint, seed=config.training.seed,
+    return Reading(fingerprint=run.records.fingerprint, seed=config.training.seed,
                    shuffle_window=config.data.shuffle_window, length=run.length,
                    pad_id=run.vocabulary.pad_id)

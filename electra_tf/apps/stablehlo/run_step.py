@@ -21,7 +21,7 @@ from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import LiftedStep
 from electra_tf.data import manifest, reader
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import Records
+from electra_tf.data.records import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import peak_memory_bytes
@@ -75,11 +75,12 @@ def _records(data_dir: str, step: LiftedStep) -> Records:
     if reading is None:
         raise UserError("this step was made without records, to be compiled only; export it with "
                         "--data_dir and --model_dir.")
-    records = Records.load(data_dir)
-    storage.require_local(records.data_dir, "--data_dir", "run_step reads files alone")
-    if records.manifest.fingerprint != reading.fingerprint:
+    built = manifest.load(data_dir)
+    records = built.records(storage.require_local(
+        storage.path(data_dir), "--data_dir", "run_step reads files alone"))
+    if records.fingerprint != reading.fingerprint:
         raise UserError(f"the records in {records} aren't those that the step was exported with.")
-    manifest.verify_shards(data_dir, records.manifest)
+    manifest.verify_shards(data_dir, built)
     return records
 
 
@@ -117,7 +118,7 @@ class _Loop:
     def _batches(self, first: int, last: int) -> Iterator[Batch]:
         reading = self._layout.reading
         return reader.training_batches(
-            self._records, pad_id=reading.pad_id, seed=reading.seed, length=reading.length,
+            self._records, pad_id=reading.pad_id, seed=reading.seed,
             window_examples=reading.shuffle_window, batch_size=self._layout.batch_size,
             first_step=first, last_step=last)
 

@@ -5,8 +5,8 @@ r"""Exports a fine-tuned model or a pre-trained discriminator for TensorFlow Lit
         --quantization=dynamic_int8
 
 The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L]. It returns the
-outputs of the signature token_ids that run_finetuning.py --mode=export writes (export_model for a
-discriminator). It is run and compared with the trained network before it is renamed.
+outputs of the signature token_ids that export_model writes. It is run and compared with the trained
+network before it is renamed.
 """
 
 from absl import flags
@@ -25,21 +25,12 @@ def main() -> None:
         raise UserError(f"{path} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
-    from electra_tf.checkpoints import formats
-    from electra_tf.export import servable, tflite
-    from electra_tf.finetuning import outputs, setup
+    from electra_tf.export import conversion, servable, tflite
+    from electra_tf.finetuning.results import threshold_of
 
     tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
     source = storage.path(values.model_dir)
-    networks = formats.read(source)
-    if networks.task is None:
-        model = servable.of_discriminator(networks)
-    else:
-        run = setup.prepare_trained(source, {
-            "training.precision": "float32", "runtime.distribution_strategy": "one_device",
-            "runtime.cpu_parts": 1})  # More would set threads for training.
-        model = servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
-                                 outputs.threshold_of(source))
+    model = servable.of_networks(conversion.read(source), threshold_of(source))
     make_directory(path.parent)
     tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
 

@@ -23,12 +23,12 @@ def main(model: str, name: str) -> None:
     from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
     from electra_tf.checkpoints.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.checkpoints.run_directory import read_identity
-    from electra_tf.data.manifest import MANIFEST_NAME, Records
+    from electra_tf.data import manifest
     from electra_tf.export import card, conversion
 
     values, source = flags.FLAGS, storage.path(model)
-    records = Records.load(values.data_dir) if values.data_dir else None
-    if records and records.manifest.fingerprint != read_identity(source).get("dataset"):
+    records = manifest.load(values.data_dir) if values.data_dir else None
+    if records and records.fingerprint != read_identity(source).get("dataset"):
         raise UserError(f"--data_dir={values.data_dir} holds other records than those that "
                         f"{source} was trained on; name the right directory, or leave it out.")
     networks = conversion.read(source)
@@ -40,9 +40,9 @@ def main(model: str, name: str) -> None:
                 (folder / GENERATOR).rename(folder / DISCRIMINATOR / GENERATOR)
             folder /= DISCRIMINATOR
         if records:
-            (folder / MANIFEST_NAME).write_bytes((records.data_dir / MANIFEST_NAME).read_bytes())
+            records.save(folder)
         card.write(folder, networks, source, title=name, license=values.license, transformers=name,
-                   manifests=[records.manifest] if records else [])
+                   manifests=[records] if records else [])
         address = _upload(folder, name, private=values.private)
     print(f"uploaded {networks.source}: {address}\n"
           f"license  {values.license} (--license changes it)")

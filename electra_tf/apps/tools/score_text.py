@@ -1,42 +1,97 @@
-r"""Ranks sentences by their likelihood under a pre-trained model, without fine-tuning.
+r"""Scores sentences by their likelihood under a pre-trained model, without fine-tuning.
 
     python -m electra_tf.apps.tools.score_text --model_dir=runs/small --input=sentences.txt
     printf 'The cat sat.\nThe cat sit.\n' | python -m electra_tf.apps.tools.score_text \
         --model_dir=runs/electric --input=-
+    python -m electra_tf.apps.tools.score_text --model_dir=runs/small --blimp=tfds
 
-Prints one line per sentence, the likeliest first: its scores in nats (higher is likelier) and the
-sentence, separated by tabs. The generator hides one token after the other, in as many passes as
-there are tokens. The discriminator reads the sentence once; Electric's gives energies, which are
-made for this (Clark et al., EMNLP 2020). Scores of different models are not comparable. Longer
-sentences score lower: --per_token divides by the number of tokens.
+--input prints one line per sentence, the likeliest first: its scores in nats (higher is likelier)
+and the sentence, separated by tabs. The generator hides one token after the other, in as many
+passes as there are tokens. The discriminator reads the sentence once; Electric's gives energies,
+which are made for this (Clark et al., EMNLP 2020). Scores of different models are not comparable.
+Longer sentences score lower: --per_token divides by the number of tokens.
+
+--blimp counts how often the grammatical sentence of a pair is likelier (Warstadt et al., 2020), for
+every paradigm and network; chance is 50 %.
 """
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 from absl import flags
 
 from electra_tf.platform import command_line, storage
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.tables import read_lines
+from electra_tf.platform.storage import Path
+from electra_tf.reporting.json_file import write_json
+from electra_tf.tasks.tables import read_lines, read_rows
+
+TFDS = "tfds"
+BLIMP_RESULTS = "blimp_results.json"
+Pairs = Mapping[str, Sequence[tuple[str, str]]]
+"""Paradigm of BLiMP -> pairs of sentences, the grammatical one first."""
 
 
 def main() -> None:
-    """Scores every line and prints them in order."""
+    """Reads the text, then the networks, and scores the one by the others."""
     values = flags.FLAGS
-    sentences = _sentences(values.input)
+    if values.blimp:
+        _score_pairs(_pairs(values.blimp), values.model_dir, values.output_dir)
+    else:
+        _rank(_sentences(values.input), values.model_dir, values.network, values.per_token)
 
-    from electra_tf.checkpoints import formats
-    from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
 
-    judge = PseudoLikelihood(formats.read(storage.path(values.model_dir)))
-    network = values.network or judge.best
+def _rank(sentences: Sequence[str], model_dir: str, network: str | None, per_token: bool) -> None:
+    """Prints sentences with the scores of every network, in the order of one network's."""
+    judge = _judge(model_dir)
+    network = network or judge.best
     if network not in judge.networks:
         raise UserError(f"--network={network}: this model has {' and '.join(judge.networks)}.")
     scores = judge.score(sentences)
-    if values.per_token:
+    if per_token:
         lengths = judge.lengths(sentences)
         scores = {name: found / lengths for name, found in scores.items()}
     print("\t".join([*scores, "sentence"]))
     for line in sorted(range(len(sentences)), key=lambda line: -scores[network][line]):
         print("\t".join([*(f"{found[line]:.3f}" for found in scores.values()), sentences[line]]))
+
+
+def _score_pairs(paradigms: Pairs, model_dir: str, output_dir: str | None) -> None:
+    """Prints the share of pairs whose grammatical sentence is likelier, and saves it if asked."""
+    directory = storage.path(output_dir) if output_dir else None
+    if directory is not None:
+        make_directory(directory)  # Found now, not after the last paradigm.
+    judge = _judge(model_dir)
+    print(f"BLiMP, zero-shot: {judge.source}\n\n  {'':<44}{'pairs':>6}"
+          + "".join(f"{network:>15}" for network in judge.networks), flush=True)
+    shares = {}
+    for name, pairs in paradigms.items():
+        scores = judge.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
+        shares[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
+                        for network, values in scores.items()}
+        _print_shares(name, len(pairs), shares[name])
+    mean = {network: float(np.mean([one[network] for one in shares.values()]))
+            for network in judge.networks}
+    _print_shares(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
+    if directory is not None:
+        write_json(directory / BLIMP_RESULTS, {
+            "source": judge.source, "mean": mean, "paradigms": shares})
+        print(f"\nresults  {directory / BLIMP_RESULTS}")
+
+
+def _print_shares(name: str, pairs: int, shares: Mapping[str, float]) -> None:
+    columns = "".join(f"{100 * one:>13.1f} %" for one in shares.values())
+    print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)
+
+
+def _judge(model_dir: str):
+    from electra_tf.apps.tools.pseudo_likelihood import (
+        PseudoLikelihood,  # TensorFlow takes seconds.
+    )
+    from electra_tf.checkpoints import formats
+
+    return PseudoLikelihood(formats.read(storage.path(model_dir)))
 
 
 def _sentences(source: str) -> list[str]:
@@ -48,23 +103,49 @@ def _sentences(source: str) -> list[str]:
     return [line for line in lines if line]
 
 
+def _pairs(source: str) -> Pairs:
+    """Returns the paradigms of TensorFlow Datasets, or of a directory's `.jsonl` files by name."""
+    if source == TFDS:
+        from electra_tf.tasks import tfds_source
+
+        return tfds_source.read_blimp(None)
+    return read_pairs(storage.path(source))
+
+
+def read_pairs(directory: Path) -> Pairs:
+    """Returns the pairs of a directory's `.jsonl` files by name; `UserError` if one is bad."""
+    paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
+                   ) if directory.is_dir() else []
+    if not paths:
+        raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its folder "
+                        "data/.")
+    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
+                        for row in read_rows(path)] for path in paths}
+
+
 def define() -> None:
-    """Registers the flags."""
-    flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.",
+    """Defines the flags."""
+    flags.DEFINE_string("model_dir", None, "A pre-training run, or another checkpoint.",
                         required=True)
     flags.DEFINE_string("input", None, "Text file with one sentence per line; - reads standard "
-                        "input.", required=True)
+                        "input.")
     flags.DEFINE_string("network", None, "Network whose score decides the order: generator or "
                         "discriminator. Default: the discriminator for Electric, the generator "
                         "for other objectives.")
     flags.DEFINE_bool("per_token", False, "Divide scores by the number of tokens.")
+    flags.DEFINE_string("blimp", None, "Directory of BLiMP's .jsonl files, or tfds for TensorFlow "
+                        "Datasets' data. Replaces --input.")
+    flags.DEFINE_string("output_dir", None, f"Directory for {BLIMP_RESULTS}. Default: the table is "
+                        "printed only.")
+    flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 
 def run() -> None:
     """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups={
-        "Model": ["model_dir", "network"], "Text": ["input", "per_token"]})
+        "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
+        "BLiMP": ["blimp", "output_dir"]})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ answer".
 """
 
 import collections
-import dataclasses
+import itertools
 import re
 import string
 from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +20,8 @@ from electra_tf.data.buckets import Row
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds.kind import RowResults, Scored
-from electra_tf.text.windows import Windows, spans
+from electra_tf.text.windows import Windows
 
-_NOWHERE = -1
-"""Index of what fills up beams that are narrower than others."""
 _NEVER = -1e30
 """Log probability of a span that isn't allowed."""
 
@@ -31,58 +29,47 @@ _NEVER = -1e30
 class Contexts(NamedTuple):
     """The C contexts of B questions, and the words that their pieces belong to."""
 
-    texts: tf.Tensor
-    """string [C]."""
-    starts: tf.RaggedTensor
-    """[C, (pieces)]: first byte of the piece's word, in the context's UTF-8."""
-    ends: tf.RaggedTensor
-    """[C, (pieces)]: one past its last byte."""
-    of: tf.Tensor
-    """int32 [B]: each question's context."""
+    texts: tf.Tensor  # string [C].
+    starts: tf.RaggedTensor  # [C, (pieces)]: first byte of the piece's word, in UTF-8.
+    ends: tf.RaggedTensor  # [C, (pieces)]: one past its last byte.
+    of: tf.Tensor  # int32 [B]: each question's context.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Questions:
+class Questions(NamedTuple):
     """Encoded questions: rows, and the way from rows back to contexts."""
 
     rows: list[Row]
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
     answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
     windows: Windows
-    """Windows of the rows, in arrays."""
     contexts: Contexts
 
 
 class Answers(NamedTuple):
     """The most likely answer to each question, [B] each."""
 
-    text: tf.Tensor
-    """string; empty where no span is allowed."""
-    start: tf.Tensor
-    """int32: first character in the context."""
-    end: tf.Tensor
-    """int32: one past the last."""
-    score: tf.Tensor
-    """float32: probability of start and end within their window."""
-    impossible: tf.Tensor
-    """float32: smallest logit of "no answer" over the windows."""
+    text: tf.Tensor  # string; empty where no span is allowed.
+    start: tf.Tensor  # int32: first character in the context.
+    end: tf.Tensor  # int32: one past the last.
+    score: tf.Tensor  # float32: probability of start and end within their window.
+    impossible: tf.Tensor  # float32: smallest logit of "no answer" over the windows.
 
 
-def score(examples: Sequence[QuestionExample], questions: Questions,
+def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
           results: Sequence[RowResults], config: TaskConfig, threshold: float | None) -> Scored:
     """Scores question answering; `results` hold the fields of `SpanBeams` of every row.
 
     Without a `threshold` the best one is searched, if answerability was learned and the truth is
     known.
     """
-    learned = "impossible" in results[0]
-    beams = {"impossible": np.zeros(len(results), np.float32)} | {
-        name: _stacked([result[name] for result in results]) for name in results[0]}
+    learned, of_rows = "impossible" in results[0], iter(results)
     with tf.device("CPU:0"):
-        found = best_answers(questions.contexts, Windows(*map(tf.constant, questions.windows)),
-                             SpanBeams(**beams), max_pieces=config.max_answer_length)
-    texts = [text.decode() for text in found.text.numpy()]
-    none = found.impossible.numpy().astype(np.float64).tolist()
+        answers = [best_answers(
+            part.contexts, part.windows, _beams(list(itertools.islice(of_rows, len(part.rows)))),
+            max_pieces=config.max_answer_length) for part in parts]
+    found = Answers(*map(np.concatenate, zip(*answers, strict=True)))
+    texts = [text.decode() for text in found.text]
+    none = found.impossible.astype(np.float64).tolist()
     known = all(example.gold or example.is_impossible for example in examples)
     gold = {example.key: example.gold for example in examples}
     extra = {}
@@ -98,7 +85,7 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
         | {"prediction": chosen[one.key]} | ({"no_answer_score": logit} if learned else {})
         | {"best_answer": text, "start": int(start), "score": float(share)}
         for one, text, logit, start, share in zip(
-            examples, texts, none, found.start.numpy(), found.score.numpy(), strict=True)]
+            examples, texts, none, found.start, found.score, strict=True)]
     return Scored(records=records, scores=answer_scores(gold, chosen) | extra if known else {})
 
 
@@ -135,20 +122,35 @@ def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
                    characters(end), tf.where(found, tf.exp(best), 0.0), impossible)
 
 
-def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the beams of all rows; those of short rows are padded with `_NOWHERE`."""
-    most = max(np.shape(value) for value in values)
-    return np.stack([value if np.shape(value) == most else np.pad(
-        value, [[0, most[0] - len(value)]] * value.ndim, constant_values=_NOWHERE)
-        for value in values])
+def _beams(results: Sequence[RowResults]) -> SpanBeams:
+    """Returns the beams of rows; -1, no position of a context, fills up those of short rows."""
+    fields = {"impossible": np.zeros(len(results), np.float32)}
+    for name in results[0]:
+        values = [result[name] for result in results]
+        most = max(np.shape(value) for value in values)
+        fields[name] = np.stack([value if np.shape(value) == most else np.pad(
+            value, [[0, most[0] - len(value)]] * value.ndim, constant_values=-1)
+            for value in values])
+    return SpanBeams(**fields)
 
 
 def _best_spans(parts: Windows, beams: SpanBeams,
                 max_pieces: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns log probability, first and last piece of every window's best span, [W] each."""
-    found = spans(parts, beams.start_index, beams.end_index, most_pieces=max_pieces)
+    """Returns log probability, first and last piece of every window's best span, [W] each.
+
+    A span lies within the context, is not too long, and begins where its window shows most.
+    """
+    wide = (slice(None), tf.newaxis, tf.newaxis)
+    first = beams.start_index[:, :, tf.newaxis] - parts.position[wide]
+    last = beams.end_index - parts.position[wide]
+    sizes = parts.sizes[wide]
+    offsets = tf.cumsum(parts.sizes, exclusive=True)[wide]
+    is_best = tf.concat([parts.is_best, [False]], axis=0)
+    place = offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0))
+    allowed = ((first >= 0) & (first < sizes) & tf.gather(is_best, place) & (last >= first)
+               & (last < sizes) & (last - first < max_pieces))
     scores = tf.where(
-        found.allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
+        allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
     width = tf.shape(scores)[1]
     flat = tf.reshape(scores, [-1, width * width])
     choice = tf.argmax(flat, axis=1, output_type=tf.int32)
@@ -157,7 +159,8 @@ def _best_spans(parts: Windows, beams: SpanBeams,
         wide = tf.broadcast_to(values, tf.shape(scores))
         return tf.gather(tf.reshape(wide, [-1, width * width]), choice, batch_dims=1)
 
-    return chosen(scores), chosen(found.first), chosen(found.last)
+    before = parts.first[wide]
+    return chosen(scores), chosen(before + first), chosen(before + last)
 
 
 def answer_scores(gold: Mapping[str, Sequence[str]],
@@ -217,15 +220,16 @@ def _exact(gold: Sequence[str], prediction: str) -> float:
 
 
 def _f1(gold: Sequence[str], prediction: str) -> float:
-    return max(_overlap(one, _tokens(prediction)) for one in _accepted(gold))
+    found = _tokens(prediction)
 
+    def overlap(words: Sequence[str]) -> float:
+        common = (collections.Counter(words) & collections.Counter(found)).total()
+        if not common:
+            return float(words == found)
+        precision, recall = common / len(found), common / len(words)
+        return 2 * precision * recall / (precision + recall)
 
-def _overlap(gold: Sequence[str], found: Sequence[str]) -> float:
-    if not gold or not found:
-        return float(gold == found)
-    common = (collections.Counter(gold) & collections.Counter(found)).total()
-    precision, recall = common / len(found), common / len(gold)
-    return 2 * precision * recall / (precision + recall) if common else 0.0
+    return max(map(overlap, _accepted(gold)))
 
 
 def _mean(values: Mapping[str, float], keys: Collection[str]) -> float:

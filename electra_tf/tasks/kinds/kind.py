@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -12,16 +12,16 @@ import tf_keras
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import ScoreHead
-from electra_tf.objectives.objective import Objective
+from electra_tf.modeling.task_heads import ScoreHead, TaskModel
+from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
-from electra_tf.tasks.files import Files, Paths
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -35,32 +35,26 @@ Outputs = Mapping[str, tf.Tensor]
 """Outputs of an exported model, by name."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Scored:
-    """Predictions and scores of one split."""
+class Scored(NamedTuple):
+    """Predictions of all examples in their order, and scores if the truth is known."""
 
     records: Sequence[Record]
-    """One per example, in their order."""
     scores: Mapping[str, float]
-    """Empty if the truth isn't known."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Split:
+class Split(NamedTuple):
     """Encoded examples."""
 
     rows: list[Row]
     score: Callable[[Sequence[RowResults], float | None], Scored]
-    """Maps the results of every row, and the threshold of "no answer" (None searches one), to
-    predictions and scores."""
+    """Takes the results of every row, and the threshold of "no answer" (None searches one)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HuggingFaceHead:
-    """Hugging Face's head of a kind; `export/hugging_face.py` converts weights by it."""
+    """Head of a class in transformers; `export/hugging_face.py` converts weights by it."""
 
     architecture: str
-    """Class in transformers."""
     layers: Mapping[str, tuple[str, ...]]
     """Dense layer of theirs -> layers of our head whose outputs it holds side by side. The last
     entry computes the outputs; one before it is followed by GELU."""
@@ -72,11 +66,10 @@ class HuggingFaceHead:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServedNetwork:
-    """A fine-tuned network inside an exported graph."""
+    """A fine-tuned network inside an exported graph; its head's variables are float32."""
 
     encoder: InferenceEncoder | Encoder
     head: tf_keras.layers.Layer
-    """Its variables are float32."""
     texts: RowEncoder
     spec: TaskSpec
     config: TaskConfig
@@ -92,12 +85,50 @@ class ServedNetwork:
         return tf.cast(self.encoder.first(*tokens), tf.float32)
 
 
+@dataclasses.dataclass(frozen=True)
+class TaskObjective(abc.ABC):
+    """The loss of an encoder below a head, of `RowBatch`es."""
+
+    spec: TaskSpec
+    config: TaskConfig = TaskConfig()
+    coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
+
+    def prepare(self, batch: RowBatch,
+                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+        """Returns the batch, and how many things its loss is averaged over."""
+        del randomness  # Nothing is drawn.
+        return batch, {"loss": count(self.counted(batch))}
+
+    def counted(self, batch: RowBatch) -> tf.Tensor:
+        """Marks what the loss is averaged over: rows, unless a subclass overrides this."""
+        return batch.present
+
+    def build_head(self, config: ModelConfig, *, seed: int,
+                   policy: str) -> tf_keras.layers.Layer:
+        """Creates the head, whose weights' names begin with `HEAD`: an output for every label."""
+        return ScoreHead(
+            HEAD, config.hidden_size, len(self.spec.labels) or 1, seed=seed, policy=policy,
+            dropout_rate=self.config.dropout,
+            hidden_layer=self.config.hidden_layer and self.spec.kind != Kind.TAGGING)
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> TaskModel:
+        """Creates encoder and head."""
+        head = self.build_head(config, seed=seed, policy=policy)
+        return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
+
+    @abc.abstractmethod
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Runs encoder and head."""
+
+
 class TaskKind(abc.ABC):
     """One kind of task."""
 
     kind: ClassVar[Kind]
     metrics: ClassVar[tuple[str, ...]]
-    """Metrics of tasks that name none; the first is the main one."""
+    objective_class: ClassVar[type[TaskObjective]]
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from the general recipe's."""
     suffix: ClassVar[str]
@@ -107,6 +138,8 @@ class TaskKind(abc.ABC):
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Mapping[str, Any]] = {}
     """Columns of benchmarks and converted models, if not those of `TaskSpec`."""
+    inputs: ClassVar[tuple[str, ...]] = ()
+    """Names of the texts that an exported model takes, if the task doesn't decide them."""
 
     @property
     def labelled(self) -> bool:
@@ -114,8 +147,14 @@ class TaskKind(abc.ABC):
         return self.kind in LABELLED
 
     @abc.abstractmethod
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
-        """Reads one file of examples or several, unless `labelled` to predict; or a `UserError`."""
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
+        """Reads a file of examples, to predict unless `labelled`, or refuses it (`UserError`)."""
+
+    def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool) -> list[Example]:
+        """Reads one file, or several with the file's name in every key."""
+        parts = {path: self.read_file(path, spec, labelled=labelled) for path in paths}
+        return [one if len(paths) == 1 else dataclasses.replace(one, key=f"{path}:{one.key}")
+                for path, examples in parts.items() for one in examples]
 
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
@@ -125,33 +164,34 @@ class TaskKind(abc.ABC):
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
         """Returns GLUE's task if name and label words are one's, otherwise a task of any texts."""
         task = glue.TASKS.get(name)
-        if task and task.labels and labels == glue.label_words(name, task.labels):
-            return TaskSpec.of_glue(task)
+        if task and task.labels and labels == task.spec.label_words:
+            return task.spec
         return self.spec(str(self.kind), labels)
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` if one teaches nothing or is bad."""
         spec = dataclasses.replace(
             self.spec(name), texts=own.texts, label=own.label, key=own.key)
-        train, notes = self.own_split("train", own.train, spec)
-        if own.dev is None:
+        notes: list[str] = []
+        train = self.learnable(self.read(own.train, spec, labelled=True), notes)
+        if own.dev:
+            dev = self.read(own.dev, spec, labelled=True)
+        else:
             train, dev, note = files.hold_out(train)
             notes.append(note)
-        else:
-            dev, more = self.own_split("dev", own.dev, spec)
-            notes += more
         spec = self.fitted(spec, own, train, dev)
-        test = {} if own.test is None else {"test": self.read(own.test, spec, labelled=False)}
+        test = {"test": self.read(own.test, spec, labelled=False)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=notes)
 
-    def own_split(self, split: str, given: Paths,
-                  spec: TaskSpec) -> tuple[Sequence[Example], list[str]]:
-        """Returns the examples of "train" or "dev" and notes on them."""
-        return self.read(given, spec, labelled=True), []
+    def learnable(self, examples: list[Example], notes: list[str]) -> list[Example]:
+        """Returns the examples to train on, and adds a note on the others, if there are any."""
+        return examples
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
         """Returns a task with the labels or scale of its training examples, or a `UserError`."""
+        if not self.labelled:
+            return spec
         labels = files.label_set(train if own.dev else [*train, *dev])
         files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)
@@ -174,17 +214,17 @@ class TaskKind(abc.ABC):
                config: TaskConfig) -> Split:
         """Returns examples as rows, and the function that scores them."""
 
-    @abc.abstractmethod
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> Objective:
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective, which builds encoder and head; `UserError` for other settings."""
+        return self.objective_class(spec, config)
 
     @abc.abstractmethod
     def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns predictions in this kind's own file format."""
 
-    @abc.abstractmethod
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the names of the texts that an exported model takes."""
+        return self.inputs
 
     @abc.abstractmethod
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
@@ -195,63 +235,14 @@ class TaskKind(abc.ABC):
         """Maps token ids to the network's outputs, undecoded."""
 
 
-class TaskObjective(abc.ABC):
-    """An objective of one loss, named "loss", of an encoder below a head; it takes `RowBatch`es."""
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """Returns 1 for the only loss."""
-        return {"loss": 1.0}
-
-    def prepare(self, batch: RowBatch,
-                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
-        """Returns the batch, and how many things its loss is averaged over."""
-        del randomness  # Nothing is drawn.
-        return batch, {"loss": count(self.counted(batch))}
-
-    def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Marks what the loss is averaged over: rows, unless a subclass overrides this."""
-        return batch.present
-
-    @abc.abstractmethod
-    def build_head(self, config: ModelConfig, *, seed: int,
-                   policy: str) -> tf_keras.layers.Layer:
-        """Creates the head, whose weights' names begin with `HEAD`."""
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> TaskModel:
-        """Creates encoder and head."""
-        head = self.build_head(config, seed=seed, policy=policy)
-        return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScoreObjective(TaskObjective):
-    """An objective whose head is dropout and a dense layer."""
-
-    outputs: int
-    """Classes, tags, or 1 for a number."""
-    dropout_rate: float = 0.1
-    hidden_layer: bool = False
-    """Whether another dense layer, with GELU, precedes it."""
-
-    def build_head(self, config: ModelConfig, *, seed: int,
-                   policy: str) -> tf_keras.layers.Layer:
-        """Creates a `ScoreHead`."""
-        return ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
-                         seed=seed, policy=policy, hidden_layer=self.hidden_layer)
-
-    def score_first(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
-                    training: bool) -> tf.Tensor:
-        """Returns the head's outputs for [CLS], float32 [B, outputs]; drops out in training."""
-        dropout = randomness if training else None
-        return model.head(model.encoder.first(
-            batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
-
-
 def count(marked: tf.Tensor) -> tf.Tensor:
     """Returns how many of bool [...] are true, float32 []."""
     return tf.reduce_sum(tf.cast(marked, tf.float32))
+
+
+def share(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
+    """Returns how many of the marked are right, bool [...] both."""
+    return Ratio(count(right & marked), count(marked))
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:

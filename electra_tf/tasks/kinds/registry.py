@@ -8,9 +8,5 @@ from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.tagging import Tagging
 from electra_tf.tasks.kinds.texts import Classification, Regression
 
-KINDS: Mapping[Kind, TaskKind] = {
-    Kind.CLASSIFICATION: Classification(),
-    Kind.REGRESSION: Regression(),
-    Kind.TAGGING: Tagging(),
-    Kind.QUESTION_ANSWERING: QuestionAnswering(),
-}
+KINDS: Mapping[Kind, TaskKind] = {task.kind: task for task in (
+    Classification(), Regression(), Tagging(), QuestionAnswering())}

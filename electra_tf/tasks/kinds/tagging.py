@@ -1,7 +1,6 @@
 """Tagging: one label for every word of a sentence."""
 
 import collections
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 
@@ -12,47 +11,55 @@ from seqeval import metrics
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import vectors_at
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.modeling.task_heads import TaskModel, vectors_at
+from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.tasks import files
-from electra_tf.tasks.encoding import CHUNK, token_rows
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.files import Paths
-from electra_tf.tasks.kinds.kind import (
-    HuggingFaceHead,
-    Outputs,
-    Record,
-    RowResults,
-    Scored,
-    ScoreObjective,
-    ServedNetwork,
-    Split,
-    TaskKind,
-    count,
-    sum_where,
-)
+from electra_tf.tasks.files import read_tagged
+from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
 
 
-class Tagging(TaskKind):
+class TaggingObjective(base.TaskObjective):
+    """The cross entropy of every word's tag, averaged over words by default."""
+
+    def counted(self, batch: RowBatch) -> tf.Tensor:
+        """Marks the words, or rows, whose loss is a sum over words, as in Google's code."""
+        return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
+        dropout = randomness if training else None
+        is_word, places = _is_word(inputs), inputs.targets["first_piece"]
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
+        logits = model.head(vectors_at(hidden, places), dropout)
+        tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
+        right = tags == inputs.targets["tag"]
+        return Outcome({"loss": base.sum_where(losses, is_word)},
+                       {"accuracy": base.share(right, is_word)}, {"tags": tags})
+
+
+class Tagging(base.TaskKind):
     """The kind of task that labels every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
+    objective_class = TaggingObjective
     suffix = piped = ".txt"
-    hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
+    hugging_face = base.HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
     columns = {"texts": ("words",), "label": "tags"}
+    inputs = ("text",)
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
-        """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.read_all(
-            given, lambda path: files.read_tagged(path, spec, labelled=labelled))
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TaggedExample]:
+        """Reads JSON lines or CoNLL columns; see `read_tagged`."""
+        return read_tagged(path, spec, labelled=labelled)
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
@@ -70,7 +77,7 @@ class Tagging(TaskKind):
                                             [[tag] * len(one.tags) for one in examples])
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
-               config: TaskConfig) -> Split:
+               config: TaskConfig) -> base.Split:
         """Returns rows that hold all words in order; a sentence that is too long becomes several.
 
         Targets are "first_piece", int32 position of every word, and "tag", int32 index (0 where
@@ -93,24 +100,15 @@ class Tagging(TaskKind):
                      for tokens, places, own in zip(
                          token_rows(found.tokens), np.split(column, ends), np.split(known, ends),
                          strict=True)]
-        return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
+        return base.Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
-        """Returns the cross entropy."""
-        return TaggingObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
-                                by_sentence=config.tagging_loss_by_sentence)
-
-    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
         """Returns a line for each word and its tag, and an empty line after each sentence."""
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(
                 record["words"], record["prediction"], strict=True)) + "\n" for record in records)
 
-    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
-        """Returns the name of the sentence, which is one string."""
-        return ("text",)
-
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
         split = words.split_at_spaces(network.texts, *columns)
         rows = words.in_rows(network.texts, split)
@@ -123,42 +121,14 @@ class Tagging(TaskKind):
         return {"words": split.texts.to_tensor(""), "tags": words.per_text(split, tags, ""),
                 "scores": words.per_text(split, tf.reduce_max(shares, axis=-1), 0.0)}
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, L, tags]; first pieces count."""
         logits = network.head(network.hidden(tokens))
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TaggingObjective(ScoreObjective):
-    """The cross entropy of every word's tag, averaged over words by default."""
-
-    by_sentence: bool = False
-    """Whether to average over rows, whose loss is a sum over words, as in Google's code."""
-
-    def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Marks the words, or the rows for `by_sentence`."""
-        return batch.present if self.by_sentence else self._words(batch)
-
-    def _words(self, batch: RowBatch) -> tf.Tensor:
-        return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
-        dropout = randomness if training else None
-        counted, places = self._words(inputs), inputs.targets["first_piece"]
-        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
-        logits = model.head(vectors_at(hidden, places), dropout)
-        tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
-        right = (tags == inputs.targets["tag"]) & counted
-        return Outcome({"loss": sum_where(losses, counted)},
-                       {"accuracy": Ratio(count(right), count(counted))}, {"tags": tags})
-
-
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
-          results: Sequence[RowResults]) -> Scored:
+          results: Sequence[base.RowResults]) -> base.Scored:
     """Scores sentences; results hold "tags", int32 [W], for each of the rows."""
     tags = [spec.labels[index] for row, result in zip(rows, results, strict=True)
             for index in result["tags"][:len(row.targets["tag"])]]
@@ -168,8 +138,8 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
                | {"prediction": tags[end - len(example.words):end]}
                for example, end in zip(examples, ends, strict=True)]
     if any(example.tags is None for example in examples):
-        return Scored(records=records, scores={})
-    return Scored(records=records, scores=span_scores(
+        return base.Scored(records=records, scores={})
+    return base.Scored(records=records, scores=span_scores(
         [example.tags for example in examples], [record["prediction"] for record in records]))
 
 
@@ -187,3 +157,7 @@ def span_scores(tags: Sequence[Sequence[str]],
         "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
         "accuracy": float(metrics.accuracy_score(true, predicted)),
     }
+
+
+def _is_word(batch: RowBatch) -> tf.Tensor:
+    return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.

@@ -6,7 +6,7 @@ import functools
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,42 +15,65 @@ from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.examples import Kind, TextExample
-from electra_tf.tasks.files import Files, Paths
-from electra_tf.tasks.kinds.kind import (
-    HuggingFaceHead,
-    Outputs,
-    Record,
-    RowResults,
-    Scored,
-    ScoreObjective,
-    ServedNetwork,
-    Split,
-    TaskKind,
-    count,
-    sum_where,
-)
+from electra_tf.tasks.files import Files
+from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import RowEncoder, Tokens, encode_texts
 
 
-class TextKind(TaskKind):
+class TextObjective(base.TaskObjective):
+    """An objective whose head reads [CLS]."""
+
+    def outputs(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
+                training: bool) -> tf.Tensor:
+        """Returns the head's outputs, float32 [B, labels or 1]; drops out in training."""
+        dropout = randomness if training else None
+        return model.head(model.encoder.first(
+            batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
+
+
+class ClassificationObjective(TextObjective):
+    """The cross entropy of one of several classes."""
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
+        logits = self.outputs(model, inputs, randomness, training=training)
+        labels = inputs.targets["label"]
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return Outcome({"loss": base.sum_where(losses, inputs.present)},
+                       {"accuracy": base.share(right, inputs.present)}, {"logits": logits})
+
+
+class RegressionObjective(TextObjective):
+    """The squared error of a number, in units of its scale: 5 for STS-B, as in Google's code."""
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
+        scores = tf.squeeze(self.outputs(model, inputs, randomness, training=training), axis=-1)
+        scale, offset = self.spec.scale, self.spec.offset
+        losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
+        return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
+                       {"predictions": scores * scale + offset})
+
+
+class TextKind(base.TaskKind):
     """A kind whose examples are one or two texts with a label."""
 
     suffix, piped = ".tsv", ".txt"
-    target: ClassVar[type[np.number]]
-    """Type of the training target."""
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
-        """Reads tables, see `files.read_texts`; labels may be given as words."""
-        examples = files.read_all(
-            given, lambda path: files.read_texts(path, spec, labelled=labelled))
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TextExample]:
+        """Reads a table, see `files.read_texts`; labels may be given as words."""
+        examples = files.read_texts(path, spec, labelled=labelled)
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
             one.label, one.label if labelled or not known else None)) for one in examples]
@@ -74,15 +97,16 @@ class TextKind(TaskKind):
             spec.metrics, truth, np.full(len(truth), constant))
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
-               config: TaskConfig) -> Split:
+               config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
         tokens = encode_texts([example.texts for example in examples], encoder)
-        rows = [Row(*row, {"label": self.target(_number(spec, example) or 0)})
+        target = np.int32 if spec.labels else np.float32
+        rows = [Row(*row, {"label": target(_number(spec, example) or 0)})
                 for row, example in zip(tokens, examples, strict=True)]
-        return Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
+        return base.Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
-              results: Sequence[RowResults]) -> Scored:
+              results: Sequence[base.RowResults]) -> base.Scored:
         """Scores examples by the objective's details of each."""
         words = dict(zip(spec.labels, spec.label_words, strict=True))
         found, predictions = self.predictions(spec, results)
@@ -90,16 +114,16 @@ class TextKind(TaskKind):
                    | ({} if one.label is None else {"gold": words.get(one.label, one.label)})
                    | record for one, record in zip(examples, found, strict=True)]
         if any(example.label is None for example in examples):
-            return Scored(records=records, scores={})
+            return base.Scored(records=records, scores={})
         truth = np.array([_number(spec, example) for example in examples])
-        return Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
+        return base.Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
 
     @abc.abstractmethod
     def predictions(self, spec: TaskSpec,
-                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns the predictions for people, and as classes or numbers, [N]."""
 
-    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
         """Returns a table of keys, predictions, probabilities, true labels and texts."""
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]
@@ -128,19 +152,14 @@ class Classification(TextKind):
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
-    target = np.int32
-    hugging_face = HuggingFaceHead(
+    objective_class = ClassificationObjective
+    hugging_face = base.HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
         settings={"task.hidden_layer": True}, problem_type="single_label_classification")
 
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "ClassificationObjective":
-        """Returns the cross entropy."""
-        return ClassificationObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
-                                       hidden_layer=config.hidden_layer)
-
     def predictions(self, spec: TaskSpec,
-                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns label words with their probabilities, and classes; results hold "logits"."""
         logits = np.stack([result["logits"] for result in results]).astype(np.float64)
         shares = special.softmax(logits, axis=1)
@@ -150,7 +169,7 @@ class Classification(TextKind):
                  "probabilities": dict(zip(words, share.tolist(), strict=True))}
                 for choice, share in zip(chosen, shares, strict=True)], chosen
 
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
         shares = self.served_scores(network, network.texts.encode(*columns))["probabilities"]
         labels = tf.constant(network.spec.label_words)
@@ -159,7 +178,7 @@ class Classification(TextKind):
                 "score": tf.reduce_max(shares, axis=-1), "labels": repeated,
                 "probabilities": shares}
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
         logits = network.head(network.first(tokens))
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
@@ -170,7 +189,7 @@ class Regression(TextKind):
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")
-    target = np.float32
+    objective_class = RegressionObjective
     hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
@@ -183,60 +202,20 @@ class Regression(TextKind):
                             "there is nothing to learn.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "RegressionObjective":
-        """Returns the squared error."""
-        return RegressionObjective(scale=spec.scale, offset=spec.offset,
-                                   dropout_rate=config.dropout, hidden_layer=config.hidden_layer)
-
     def predictions(self, spec: TaskSpec,
-                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns numbers on the task's scale; results hold "predictions"."""
         numbers = [float(result["predictions"]) for result in results]
         return [{"prediction": number} for number in numbers], np.array(numbers)
 
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers a `score` on the task's scale."""
         return self.served_scores(network, network.texts.encode(*columns))
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `score`, float32 [B]."""
         numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
         return {"score": numbers * network.spec.scale + network.spec.offset}
-
-
-class ClassificationObjective(ScoreObjective):
-    """The cross entropy of one of several classes."""
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
-        logits = self.score_first(model, inputs, randomness, training=training)
-        labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return Outcome({"loss": sum_where(losses, inputs.present)},
-                       {"accuracy": Ratio(count(right & inputs.present), count(inputs.present))},
-                       {"logits": logits})
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RegressionObjective(ScoreObjective):
-    """The squared error of a number, in units of its scale."""
-
-    outputs: int = 1
-    scale: float = 1.0
-    """Divisor of the labels: 5 for STS-B, as in Google's code."""
-    offset: float = 0.0
-    """Subtracted from the labels before the division."""
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
-        scores = tf.squeeze(
-            self.score_first(model, inputs, randomness, training=training), axis=-1)
-        losses = tf.square(scores - (inputs.targets["label"] - self.offset) / self.scale)
-        return Outcome({"loss": sum_where(losses, inputs.present)}, {},
-                       {"predictions": scores * self.scale + self.offset})
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,

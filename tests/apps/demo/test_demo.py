@@ -100,19 +100,16 @@ def test_sentences_are_computed_one_after_the_other_and_few_wait(serving):
     assert sorted(statuses) == [200, 200, 503, 503] and most == [1, 1]
 
 
-@pytest.mark.parametrize(("auc", "verdict"), [
-    (0.75, "as expected"), (0.95, "better than expected"), (0.5, "worse than expected")])
-def test_a_run_is_compared_with_measured_ones(tmp_path, auc, verdict):
+def test_a_run_is_compared_with_measured_ones(tmp_path):
     model = SIZES["tiny"].model
     assert demo.level(tmp_path, model) == ""
     (tmp_path / "settings.json").write_text(json.dumps(
         run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
             "data.max_seq_length": 128, "initial": None, "dataset": "", "vocabulary": ""}))
     (tmp_path / "metrics.jsonl").write_text(json.dumps(
-        {"kind": "eval", "step": 1000, "unigram_auc": auc}) + "\n")
-    line = demo.level(tmp_path, model)
-    assert f"AUC {auc:.2f} " in line and f" 2.0 million tokens: {verdict}" in line
-    assert "2 x 128 on Wikipedia and books reach 0.75" in line
+        {"kind": "eval", "step": 1000, "unigram_auc": 0.7}) + "\n")
+    assert "AUC is 0.70; healthy range for this budget, 2.0 million tokens: 0.72 to 0.78 (runs " \
+        "of 2 x 128 on" in demo.level(tmp_path, model)
 
 
 def saved(networks, directory, form):

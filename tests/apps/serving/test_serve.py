@@ -12,7 +12,7 @@ import pytest
 
 from electra_tf.apps.serving import serve, settings
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import define_flags
+from electra_tf.platform.setting_text import define_flags
 from tests import command_flags
 from tests.apps.serving import running, string_models
 

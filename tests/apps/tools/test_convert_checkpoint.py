@@ -56,7 +56,7 @@ def test_a_damaged_pair_is_one_line_and_writes_nothing(pair, tmp_path):
     del weights["electra.embeddings_project.bias"]
     save_file(weights, path)
     message = message_of(f"--from={pair}", f"--to={tmp_path / 'new' / 'run'}", "--to_format=run")
-    assert "lacks 1 weights: electra.embeddings_project.bias." in message
+    assert "lacks 1 weights: electra.embeddings_project.bias;" in message
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

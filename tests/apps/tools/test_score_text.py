@@ -1,10 +1,15 @@
+"""Sentences come in the order of their scores, and pairs are counted per paradigm."""
+
+import json
 import os
 
+import numpy as np
 import pytest
+from absl import flags
 
 from electra_tf.apps.tools import score_text
+from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.checkpoints import formats
-from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 
@@ -62,3 +67,36 @@ def test_mistakes_are_named(run, tmp_path, capsys):
         (tmp_path / "in.txt").write_bytes(content)
         with pytest.raises(UserError, match=words):
             lines_of(capsys, **{"model_dir": str(run), "input": str(tmp_path / "in.txt")} | given)
+
+
+def pairs_file(path, *pairs):
+    path.write_text("".join(json.dumps(
+        {"sentence_good": good, "sentence_bad": bad, "pairID": "0"}) + "\n" for good, bad in pairs))
+
+
+def test_pairs_are_counted_for_every_paradigm(run, tmp_path, capsys):
+    scores = PseudoLikelihood(formats.read(run)).score(SENTENCES)["generator"]
+    low, high = (SENTENCES[index] for index in np.argsort(scores)[[0, -1]])
+    pairs_file(tmp_path / "b.jsonl", (high, low), (low, high), (low, high), (low, low))
+    pairs_file(tmp_path / "a.jsonl", (high, low))
+    head, *_ = lines_of(capsys, model_dir=run, blimp=tmp_path, output_dir=tmp_path / "new" / "out")
+    assert head[0].startswith(f"BLiMP, zero-shot: {run}, step 0")
+    saved = json.loads((tmp_path / "new" / "out" / score_text.BLIMP_RESULTS).read_text())
+    assert {name: one["generator"] for name, one in saved["paradigms"].items()} == {
+        "a": 1.0, "b": 0.25}
+    assert saved["mean"]["generator"] == 0.625 and "discriminator" in saved["mean"]
+
+
+def test_pairs_are_read_by_name_and_bad_files_refused(run, tmp_path):
+    for name, good in (("b", "He runs."), ("a", "She runs.")):
+        pairs_file(tmp_path / f"{name}.jsonl", (good, "He run."))
+    found = score_text.read_pairs(tmp_path)
+    assert list(found) == ["a", "b"] and found["a"] == [("She runs.", "He run.")]
+    (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
+    with pytest.raises(UserError, match=r"c.jsonl:1: .*sentence_bad"):
+        score_text.read_pairs(tmp_path)
+    for empty in (tmp_path / "none", tmp_path / "c.jsonl"):
+        with pytest.raises(UserError, match="holds no .jsonl files"):
+            score_text.read_pairs(empty)
+    with pytest.raises(flags.Error, match="input, blimp"):
+        command_flags.call(score_text.main, f"--model_dir={run}")

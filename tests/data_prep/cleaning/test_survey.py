@@ -63,16 +63,6 @@ def test_a_line_that_stands_first_in_a_dropped_document_stays_where_it_stands_ne
     assert (tally["lines_of_dropped_documents"], tally["duplicate_lines"]) == (2, 1)
 
 
-def test_an_interrupted_build_does_not_survey_again(tmp_path):
-    runner = ShuffledRunner()
-    for _ in range(2):
-        found, tally = cleaned(tmp_path, [["a"], ["a"]], unit_bytes=1, drop_duplicate_lines=True,
-                               runner=runner)
-        assert found["train"] == [["a"], []]
-        assert tally == {"duplicate_lines": 1, "dropped_text_bytes": 1}
-    assert runner.items == 2
-
-
 @pytest.mark.parametrize(("languages", "left"), [
     (("en",), [[ENGLISH], [], []]), (("de", "fr"), [[], [GERMAN], [FRENCH]])])
 def test_documents_in_the_languages_asked_for_stay(clean, languages, left):

@@ -6,8 +6,7 @@ import pytest
 
 from data_prep import documents
 from data_prep.sources.registry import open_source
-from electra_tf.platform.errors import UserError
-from tests.data_prep.reading import read, read_skipping
+from tests.data_prep.reading import read
 
 BODY = """CHAPTER I.
 
@@ -83,13 +82,3 @@ def test_a_long_book_comes_in_parts_of_one_document(tmp_path):
     assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
     assert len({part.key for part in parts}) == 1
     assert read(f"books:{tmp_path}/a.txt") == [LINES * 16000]
-
-
-def test_bytes_that_are_not_utf8_are_told(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"Caf\xe9.")
-    (tmp_path / "b.txt").write_text("Two.")
-    with pytest.raises(UserError, match="a.txt is not UTF-8: bad byte 0xe9 at offset 3; convert"):
-        read(f"books:{tmp_path}")
-    found, (message,) = read_skipping(f"books:{tmp_path}")
-    assert found == [["Two."]]
-    assert "bad byte 0xe9 at offset 3" in message

@@ -46,7 +46,7 @@ def test_an_input_means(text, meaning):
     ("books:", "'books:' must be books:PATTERN;"),
     ("embedded:ruby", "the embedded texts are python, docstrings"),
     ("embedded:python,embedded:python", "names 'embedded:python' twice"),
-    ("text:\0", "no file matches"),
+    ("text:\0", "is no name of a file"),
     ("nosuch://a", "TensorFlow has no file system for nosuch://"),
 ])
 def test_a_mistake_is_one_line(text, message):

@@ -51,11 +51,6 @@ def test_titles_and_headings_are_an_option(tmp_path):
     assert open_source(pattern).sha256() != open_source(pattern, with_headings).sha256()
 
 
-def test_the_wiki_says_what_it_calls_files(tmp_path):
-    (tmp_path / "a.xml").write_bytes(dump(page("A", "[[Datei:x.jpg|mini|Bild]]Text.")))
-    assert read(f"wikipedia:{tmp_path}/a.xml") == [["Text."]]
-
-
 def test_a_dump_of_many_streams_is_read_to_its_end(tmp_path):
     path, _ = write_multistream(tmp_path, [PAGES[:3], PAGES[3:7], PAGES[7:]])
     (tmp_path / "enwiki-1-pages-articles-multistream-index.txt.bz2").write_bytes(b"x")

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks.examples import Answer, QuestionExample
+from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers, questions
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.text.windows import Windows
 
 WORDS = ("who", "?", "the", "cafe", "##s", "won", "in", "(", "1999", ")", ".")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
@@ -19,15 +18,23 @@ CONTEXT = "The Cafés\nwon, in (1999)."
 LOW = -50.0
 
 
-def question(text="1999", **changes):
+SHORT = {"max_length": 10, "doc_stride": 3, "max_query_length": 2}
+WINDOWS = [["the", "cafe", "##s", "won", "[UNK]"], ["won", "[UNK]", "in", "(", "1999"],
+           ["(", "1999", ")", "."]]
+"""Settings that make three windows of the context, and their words."""
+
+
+def question(text="1999", context=CONTEXT, **changes):
+    start = context.index(text) if text else 0
     return QuestionExample(**{
-        "key": "q", "question": "Who?", "context": CONTEXT,
-        "answers": (Answer(text=text, start=CONTEXT.index(text)),) if text else (), **changes})
+        "key": "q", "question": "Who?", "context": context,
+        "span": (start, start + len(text)) if text else None, **changes})
 
 
-def encode(*examples, max_length=32, stride=4, max_query=8, **options):
-    return questions.encode(examples, RowEncoder(TextSettings(vocabulary=VOCABULARY), max_length),
-                            stride=stride, max_query=max_query, **options)
+def encode(*examples, max_length=32, doc_stride=4, max_query_length=8, **options):
+    return questions.encode(
+        examples, RowEncoder(TextSettings(vocabulary=VOCABULARY), max_length), TaskConfig(
+            doc_stride=doc_stride, max_query_length=max_query_length, **options))
 
 
 def words(row):
@@ -51,21 +58,19 @@ def test_an_answer_is_the_words_that_it_touches(text, first, last):
 
 
 def test_a_long_context_is_read_through_windows_and_a_question_is_cut():
-    encoded = encode(question(question="who who who"), max_length=10, stride=3, max_query=2)
-    assert [words(row)[4:-1] for row in encoded.rows] == [
-        ["the", "cafe", "##s", "won", "[UNK]"], ["won", "[UNK]", "in", "(", "1999"],
-        ["(", "1999", ")", "."]]
+    encoded = encode(question(question="who who who"), **SHORT)
+    assert [words(row)[4:-1] for row in encoded.rows] == WINDOWS
     assert [row.targets["impossible"] for row in encoded.rows] == [1.0, 0.0, 0.0]
     assert [int(row.targets["start"]) for row in encoded.rows] == [0, 8, 5]
-    assert encoded.windows.first.tolist() == [0, 3, 6]
+    assert encoded.windows.first.numpy().tolist() == [0, 3, 6]
 
 
 def test_a_window_without_the_answer_may_count_as_its_question_does():
-    short = {"max_length": 10, "stride": 3, "max_query": 2, "by_window": False}
-    answered = encode(question(question="who who who"), **short)
+    by_question = SHORT | {"answerable_by_window": False}
+    answered = encode(question(question="who who who"), **by_question)
     assert [row.targets["impossible"] for row in answered.rows] == [0.0, 0.0, 0.0]
     assert [int(row.targets["start"]) for row in answered.rows] == [0, 8, 5]
-    unanswerable = encode(question(None, is_impossible=True), **short)
+    unanswerable = encode(question(None, is_impossible=True), **by_question)
     assert {float(row.targets["impossible"]) for row in unanswerable.rows} == {1.0}
 
 
@@ -78,19 +83,20 @@ def test_questions_without_a_context_have_a_row():
     assert len(encode(question(None, context="")).rows) == 1
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
+@pytest.mark.parametrize("chunk", [1, 2, 3])
 def test_more_questions_than_one_call_takes_are_all_there(monkeypatch, chunk):
-    examples = [question(), question("Cafés", context="The Cafés"), question()]
-    whole = encode(*examples, max_length=10, stride=3, max_query=2)
+    examples = [question(key="a"), question("Cafés", "The Cafés", key="b"), question(key="c")]
     monkeypatch.setattr(questions, "CHUNK", chunk)
-    parts = encode(*examples, max_length=10, stride=3, max_query=2)
-    assert [words(row) for row in whole.rows] == [words(row) for row in parts.rows]
-    assert [dict(row.targets) for row in whole.rows] == [dict(row.targets) for row in parts.rows]
-    for value, same in zip(whole.windows, parts.windows, strict=True):
-        np.testing.assert_array_equal(value, same)
-    for contexts in (whole.contexts, parts.contexts):
-        texts = tf.gather(contexts.texts, contexts.of).numpy()
-        assert [text.decode() for text in texts] == [one.context for one in examples]
+    encoder = RowEncoder(TextSettings(vocabulary=VOCABULARY), 10)
+    split = questions.QuestionAnswering().encode(
+        None, examples, encoder, TaskConfig(doc_stride=3, max_query_length=2))
+    assert [words(row)[4:-1] for row in split.rows] == [
+        *WINDOWS, ["the", "cafe", "##s"], *WINDOWS]
+    # Every window answers its second piece; the second window is the likeliest for "a".
+    results = [{name: part[0] for name, part in beams([(5, 5, score)])._asdict().items()}
+               for score in (-3.0, -1.0, -2.0, -1.0, -3.0, -2.0, -1.0)]
+    assert [(one["key"], one["best_answer"]) for one in split.score(results, 0.0).records] == [
+        ("a", ","), ("b", "Cafés"), ("c", "1999")]
 
 
 def beams(*rows, size=3):
@@ -108,14 +114,13 @@ def beams(*rows, size=3):
 
 def best(encoded, *rows):
     """Text, start and probability of each question's answer."""
-    found = answers.best_answers(encoded.contexts, Windows(*map(tf.constant, encoded.windows)),
-                                 beams(*rows), max_pieces=5)
+    found = answers.best_answers(encoded.contexts, encoded.windows, beams(*rows), max_pieces=5)
     return [(text.decode(), start, score) for text, start, score in zip(
         *(part.numpy() for part in (found.text, found.start, found.score)), strict=True)]
 
 
 def test_offsets_count_characters_where_bytes_are_more():
-    encoded = encode(question(context="Ünïcödé, 世界 won", answers=(Answer(text="世界", start=9),)))
+    encoded = encode(question("世界", "Ünïcödé, 世界 won"))
     first, last = (int(encoded.rows[0].targets[name]) for name in ("start", "end"))
     assert best(encoded, [(first, last, -1.0)]) == [("世界", 9, pytest.approx(np.exp(-1.0)))]
 
@@ -129,17 +134,3 @@ def test_the_likeliest_span_is_the_answer_as_it_was_written():
 def test_spans_that_run_backwards_leave_the_context_or_are_too_long_dont_count(span):
     assert best(encode(question()), [(*span, -1.0), (11, 11, -3.0)])[0][0] == "1999"
     assert best(encode(question()), [(*span, -1.0)])[0][:2] == ("", 0)
-
-
-def test_of_several_windows_the_one_with_most_context_speaks():
-    encoded = encode(question(), max_length=10, stride=3, max_query=2)
-    # "[UNK]" ends the first window and stands inside the second; both claim it.
-    found = best(encoded, [(8, 8, -1.0)], [(5, 5, -2.0)], [])
-    assert found == [(",", 13, pytest.approx(np.exp(-2.0)))]
-
-
-def test_one_window_that_sees_an_answer_is_enough():
-    encoded = encode(question(), question(), max_length=10, stride=3, max_query=2)
-    found = answers.best_answers(encoded.contexts, Windows(*map(tf.constant, encoded.windows)),
-                                 beams(*[[]] * 6), max_pieces=5)
-    assert found.impossible.numpy().tolist() == [4.0, 1.0]  # Of 6, 5, 4 and of 3, 2, 1.

@@ -5,8 +5,7 @@ ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Mask
 scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
 sentence as it stands, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section
 3.3) gives energies: there it is the sum of -E, which differs from the pseudo-log-likelihood by what
-normalizes every token. BLiMP (Warstadt et al., 2020) counts how often the grammatical sentence of a
-pair is likelier.
+normalizes every token.
 """
 
 import dataclasses
@@ -18,21 +17,13 @@ import tensorflow as tf
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
+from electra_tf.config.objectives import objective_class
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.registry import objective_class
-from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
-from electra_tf.reporting.json_file import write_json
-from electra_tf.tasks.encoding import encode_texts
-from electra_tf.tasks.tables import read_rows
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, encode_texts
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
-RESULTS_FILE = "blimp_results.json"
-Pairs = Mapping[str, Sequence[tuple[str, str]]]
-"""Paradigm of BLiMP -> pairs of sentences, the grammatical one first."""
 _ROWS = 64
 """Rows of a batch."""
 _LENGTH_STEP = 8
@@ -44,7 +35,7 @@ class PseudoLikelihood:
 
     def __init__(self, networks: Pretrained):
         """Takes the weights; `UserError` if neither network has its output layer."""
-        self._text = networks.text
+        self.source, self._text = networks.source, networks.text
         self._longest = networks.model.max_position_embeddings
         config = networks.model
         if not any(name.startswith("generator/") for name in networks.weights):
@@ -144,43 +135,3 @@ class PseudoLikelihood:
 
     def _valid(self, ids: tf.Tensor) -> tf.Tensor:
         return ids != self._text.vocabulary.pad_id
-
-
-def read_blimp(data_dir: Path) -> Pairs:
-    """Returns the paradigms of BLiMP's `.jsonl` files by name; `UserError` if one is bad."""
-    paths = sorted(path for path in data_dir.iterdir() if path.suffix == ".jsonl"
-                   ) if data_dir.is_dir() else []
-    if not paths:
-        raise UserError(f"--data_dir={data_dir} holds no .jsonl files; BLiMP has them in its "
-                        "folder data/.")
-    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
-                        for row in read_rows(path)] for path in paths}
-
-
-def score_pairs(networks: Pretrained, paradigms: Pairs, model_dir: Path) -> None:
-    """Scores a model on BLiMP, prints a table and saves it; 0.5 is chance.
-
-    Of each paradigm it counts the pairs whose grammatical sentence is likelier. `UserError` for a
-    model without output layers, a sentence that is too long, or an unwritable directory.
-    """
-    make_directory(model_dir)
-    judge = PseudoLikelihood(networks)
-    print(f"BLiMP, zero-shot: {networks.source}\n\n  {'':<44}{'pairs':>6}"
-          + "".join(f"{network:>15}" for network in judge.networks), flush=True)
-    fractions = {}
-    for name, pairs in paradigms.items():
-        scores = judge.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
-        fractions[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
-                           for network, values in scores.items()}
-        _print_line(name, len(pairs), fractions[name])
-    mean = {network: float(np.mean([one[network] for one in fractions.values()]))
-            for network in judge.networks}
-    _print_line(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
-    write_json(model_dir / RESULTS_FILE, {
-        "source": networks.source, "mean": mean, "paradigms": fractions})
-    print(f"\nresults  {model_dir / RESULTS_FILE}")
-
-
-def _print_line(name: str, pairs: int, fractions: Mapping[str, float]) -> None:
-    columns = "".join(f"{100 * one:>13.1f} %" for one in fractions.values())
-    print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)

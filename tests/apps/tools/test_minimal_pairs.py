@@ -1,26 +1,19 @@
 """Pseudo-likelihoods against sums computed one sentence and one token at a time."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.finetuning import pseudo_likelihood
-from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood, read_blimp
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
 
 SENTENCES = ["word1 word2 word3", "word4", "word5 word6 word7 word8 word9 word10 word11 word12",
              "word3 word3", *(f"word{index} word{index + 1}" for index in range(20))]
-
-
-@pytest.fixture(scope="module")
-def networks():
-    return tiny_networks.pretrained()
 
 
 @pytest.fixture(scope="module")
@@ -86,28 +79,3 @@ def test_networks_that_are_missing_arent_asked(networks):
         with_parts("electra")
     with pytest.raises(UserError, match="33 tokens; the model reads 32 at most"):
         PseudoLikelihood(networks).score(["word1 " * 31])
-
-
-def test_the_share_of_pairs_is_counted_per_file(networks, tmp_path, capsys):
-    scores = PseudoLikelihood(networks).score(SENTENCES)["generator"]
-    order = np.argsort(scores)
-    low, high = (SENTENCES[index] for index in order[[0, -1]])
-    pairs = [(high, low), (low, high), (low, high), (low, low)]
-    pseudo_likelihood.score_pairs(networks, {"made_up": pairs}, tmp_path / "new")
-    saved = json.loads((tmp_path / "new" / pseudo_likelihood.RESULTS_FILE).read_text())
-    assert saved["mean"]["generator"] == saved["paradigms"]["made_up"]["generator"] == 0.25
-    assert "25.0 %" in capsys.readouterr().out
-
-
-def test_files_are_read_by_name_and_bad_ones_refused(tmp_path):
-    for name, good in (("b", "He runs."), ("a", "She runs.")):
-        (tmp_path / f"{name}.jsonl").write_text(
-            json.dumps({"sentence_good": good, "sentence_bad": "He run.", "pairID": "0"}) + "\n")
-    found = read_blimp(tmp_path)
-    assert list(found) == ["a", "b"] and found["a"] == [("She runs.", "He run.")]
-    (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
-    with pytest.raises(UserError, match=r"c.jsonl:1: .*sentence_bad"):
-        read_blimp(tmp_path)
-    for empty in (tmp_path / "none", tmp_path / "c.jsonl"):
-        with pytest.raises(UserError, match="holds no .jsonl files"):
-            read_blimp(empty)

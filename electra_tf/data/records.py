@@ -1,0 +1,147 @@
+"""A directory of records, and the bytes of one example, a `tf.train.Example`; needs no TensorFlow.
+
+`manifest` reads and writes the file that describes the directory.
+"""
+
+import dataclasses
+import functools
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Ge
+
+from electra_tf.platform.errors import UserError
+
+SPLITS = ("train", "eval")
+Count = Annotated[int, Ge(0)]
+_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
+_BYTES = 2
+"""Wire type of a protocol buffer's field that begins with its length."""
+_BEFORE_IDS = re.compile(
+    rb"\nN\nN\n\x14first_segment_length\x12N\x1aN\nN(?P<boundary>N)\nN\n\x03ids\x12N\nN\nN"
+    .replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL)
+"""What `_before_ids` returns; N stands for a number of 7 bits a byte."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One TFRecord file."""
+
+    name: str
+    """File name within the directory."""
+    split: Literal["train", "eval"]
+    examples: Count
+    tokens: Count
+    """Tokens of all examples, with special tokens and without padding."""
+    bytes: Count
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Records:
+    """A directory of records, as its manifest describes it."""
+
+    data_dir: pathlib.PurePath
+    """A `platform.storage.Path`."""
+    max_seq_length: int
+    """Most tokens of an example."""
+    packing: str
+    """"full" or "reference"; with "full" only a shard's last example is shorter."""
+    token_bytes: int
+    """Bytes of one stored id: 2 or 4."""
+    vocab_size: int
+    """V; ids are below it."""
+    shards: Mapping[str, tuple[Shard, ...]]
+    """The shards of "train" and of "eval", in order."""
+    fingerprint: str
+    """Hexadecimal sha256 over the examples, independent of the directory's location."""
+
+    def paths(self, split: str) -> list[str]:
+        """Returns the path of every shard of "train" or "eval", in order."""
+        return [str(self.data_dir / shard.name) for shard in self.shards[split]]
+
+    def __str__(self) -> str:
+        return str(self.data_dir)
+
+
+def misfit(path: pathlib.PurePath, problem: str) -> UserError:
+    """Returns the error for a shard whose content contradicts its manifest."""
+    return UserError(f"{path} isn't what manifest.json says: {problem}; restore the file, or build "
+                     "the records again with --overwrite.")
+
+
+def id_dtype(token_bytes: int) -> np.dtype:
+    """Returns the type of stored ids of 2 or 4 bytes, see `manifest.token_bytes_for`."""
+    return _DTYPES[token_bytes]
+
+
+def serialize_example(ids: bytes, first_segment_length: int, token_bytes: int) -> bytes:
+    """Returns one example as a serialized `tf.train.Example`.
+
+    `ids` are the tokens with [CLS] and [SEP], as `id_dtype` stores them; `first_segment_length` of
+    them are the first segment's, `ValueError` unless it is 1 or more.
+    """
+    _check_boundary(first_segment_length, len(ids) // token_bytes)
+    return _before_ids(first_segment_length, len(ids)) + ids
+
+
+def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
+    """Returns the ids of one serialized example and the length of its first segment.
+
+    Raises `ValueError` for other bytes than those of `serialize_example`.
+    """
+    found = _BEFORE_IDS.match(serialized)
+    if found:
+        boundary = sum((byte & 127) << 7 * place for place, byte in enumerate(found["boundary"]))
+        size = len(serialized) - found.end()
+        if serialized[:found.end()] == _before_ids(boundary, size) and size % token_bytes == 0:
+            _check_boundary(boundary, size // token_bytes)
+            return np.frombuffer(serialized, id_dtype(token_bytes), offset=found.end()), boundary
+    raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
+
+
+def checked_ids(serialized: bytes, records: Records) -> tuple[np.ndarray, int]:
+    """Returns what `stored_ids` does; `ValueError` also for too many or unknown ids."""
+    ids, boundary = stored_ids(serialized, records.token_bytes)
+    if len(ids) > records.max_seq_length:
+        raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {records.max_seq_length}")
+    unknown = ids[(ids < 0) | (ids >= records.vocab_size)]
+    if unknown.size:
+        raise ValueError(f"ids has {unknown[0]}, which isn't among the {records.vocab_size:,} of "
+                         "the vocabulary")
+    return ids, boundary
+
+
+def _check_boundary(first_segment_length: int, length: int) -> None:
+    if not 1 <= first_segment_length <= length:
+        raise ValueError(f"first_segment_length must be in [1, {length}]. "
+                         f"Received: {first_segment_length}")
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _before_ids(first_segment_length: int, size: int) -> bytes:
+    """Returns all bytes of a `tf.train.Example` before the ids, its last `size` bytes.
+
+    Deterministic serialization sorts keys. Protobuf takes 10 times as long.
+    """
+    boundary = (_field(1, b"first_segment_length")
+                + _field(2, _field(3, _field(1, _number(first_segment_length)))))
+    ids = _field(1, b"ids") + _field(2, _field(1, _field(1, b"", size), size), size)
+    return _field(1, _field(1, boundary) + _field(1, ids, size), size)
+
+
+def _field(number: int, content: bytes, following: int = 0) -> bytes:
+    """Returns a field of a message, without the last `following` bytes of its content."""
+    return bytes([number << 3 | _BYTES]) + _number(len(content) + following) + content
+
+
+def _number(value: int) -> bytes:
+    """Returns a number in bytes of 7 bits, the lowest first; all but the last have the top bit."""
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])

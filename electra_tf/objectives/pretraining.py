@@ -1,0 +1,198 @@
+"""The base of the pre-training objectives, and the part that those with a generator share."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import ModelConfig
+from electra_tf.data.example import Batch
+from electra_tf.modeling.corruption import (
+    Distribution,
+    TokenReplacement,
+    cross_entropy,
+    distribution,
+)
+from electra_tf.modeling.electra import Generator
+from electra_tf.modeling.flops import products_per_token
+from electra_tf.modeling.masking import Masked, Predictions, TokenKinds
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.weight_table import Network
+from electra_tf.objectives.objective import Objective, Ratio
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class Written(NamedTuple):
+    """The text that evaluation shows beside the original."""
+
+    ids: np.ndarray
+    """int32 [M, L]."""
+    replaced_probability: np.ndarray | None = None
+    """[M, L], of every token to be replaced; None where no network judges tokens."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GivenGenerator:
+    """A generator that another run trained."""
+
+    source: str
+    """Human-readable name."""
+    model: ModelConfig
+    weights: Mapping[str, np.ndarray]
+    """Those of all networks of the run, by full name."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Given:
+    """What an objective is given besides its settings and batches."""
+
+    kinds: TokenKinds
+    """Of the vocabulary."""
+    token_counts: Callable[[], np.ndarray]
+    """Reads the training records; returns the count of every entry, int64 [V]."""
+    generator: GivenGenerator | None = None
+    """The one that the objective's settings name."""
+
+
+class PretrainingObjective(Objective):
+    """An `Objective` of pre-training, with all that the rest of the program asks of one.
+
+    A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
+    where its settings and the names of its measures are. It creates the encoder that fine-tuning
+    takes by `modeling.encoder.own_encoder`, whose weights are named "electra/...".
+    """
+
+    networks_class: ClassVar[type[tf_keras.Model]]
+    """The `modeling.electra.Networks` that `build_model` creates."""
+    judge: ClassVar[Callable[..., tf.Tensor] | None] = None
+    """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
+    float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
+    fixed corruptions, the same for every run."""
+    energies: ClassVar[bool] = False
+    """Whether the discriminator's outputs are energies of the tokens: the negative of their sum
+    scores a text. Otherwise they are the log odds of a replaced token."""
+    generator_objective: ClassVar[str] = ""
+    """Name of the objective that trains the generator in a stage before; "" without such a stage.
+    """
+
+    def __init__(self, config: Any, given: Given):
+        """Takes sections model, masking, sampling, objective, training of `PretrainingConfig`."""
+        self.config = config
+        self.given = given
+        self.replacement = TokenReplacement(config.masking, config.sampling, given.kinds,
+                                            config.training.num_train_steps)
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> tf_keras.Model:
+        """Creates the networks that the objective trains; arguments as for `Networks`."""
+        return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns the scores of an evaluation, besides the losses.
+
+        `details` are those of `Outcome`, end to end over all held-out examples, with "valid", bool
+        [M, L]; `means` are of the `Outcome`'s measures over them.
+        """
+        return {}
+
+    def written(self, details: Arrays) -> Written | None:
+        """Returns the text after the generator, to be shown; None if there is no such text.
+
+        `details` are those of `scores`, of some examples, with "ids" int32 [M, L].
+        """
+        return None
+
+    def networks(self) -> Sequence[Network]:
+        """Returns the networks that parameters and FLOPs are counted of; none if unknown."""
+        return ()
+
+    def flops_per_token(self, length: int) -> float | None:
+        """Returns the matrix-product FLOPs of a training step; None for unknown networks."""
+        selected = self.config.masking.max_predictions(length) / length
+        return products_per_token(self.networks(), length, selected) or None
+
+    def describe(self, model: tf_keras.Model) -> str:
+        """Returns which networks the parameters belong to; "" for a single one."""
+        return ""
+
+
+def count_parameters(network: tf_keras.layers.Layer) -> int:
+    """Returns the number of values that training changes."""
+    return sum(variable.shape.num_elements() for variable in network.trainable_variables)
+
+
+class MaskedBatch(NamedTuple):
+    """A batch, and the same batch as the generator reads it."""
+
+    original: Batch
+    masked: Masked
+
+
+class GeneratorOutcome(NamedTuple):
+    """The generator's losses over a batch, and what its samples are drawn from."""
+
+    losses: tf.Tensor
+    """float32 [B, N], of every slot; 0 where it isn't valid."""
+    softmax: Distribution
+    """One distribution per slot, B * N of them."""
+    best_ids: tf.Tensor
+    """int32 [B, N], most likely token of every slot; zeros in training, where it's not needed."""
+
+
+def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness | None,
+                  *, training: bool) -> GeneratorOutcome:
+    """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM).
+
+    `randomness` is for dropout in training; an evaluation also wants the most likely tokens.
+    """
+    predictions = inputs.masked.predictions
+    logits = generator(
+        inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,
+        predictions.positions, randomness if training else None)
+    return score_predictions(logits, predictions, training=training)
+
+
+def score_predictions(logits: tf.Tensor, predictions: Predictions,
+                      *, training: bool) -> GeneratorOutcome:
+    """Computes the loss of logits [B * N, V] at the positions of `predictions`, [B, N]."""
+    softmax = distribution(logits)
+    shape = predictions.positions.shape
+    losses = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]), softmax)
+    weights = tf.cast(predictions.valid, tf.float32)
+    best = (tf.zeros_like(predictions.original_ids) if training else tf.reshape(
+        tf.argmax(logits, axis=-1, output_type=tf.int32), shape))
+    return GeneratorOutcome(tf.reshape(losses, shape) * weights, softmax, best)
+
+
+def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
+    """Returns the details, each [B, N], that the functions below read."""
+    return {"best_ids": best_ids, "predicted": predictions.valid,
+            "original_ids": predictions.original_ids, "positions": predictions.positions}
+
+
+def generator_accuracy(details: Arrays) -> float:
+    """Returns how often the most likely token is the right one; NaN without predictions."""
+    right = details["best_ids"] == details["original_ids"]
+    return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
+
+
+def best_written(details: Arrays) -> np.ndarray:
+    """Returns "ids" int32 [M, L] with the most likely token at every selected position."""
+    rows, slots = np.nonzero(details["predicted"])
+    written = details["ids"].copy()
+    written[rows, details["positions"][rows, slots]] = details["best_ids"][rows, slots]
+    return written
+
+
+def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
+    """Returns how many of `among` are marked; both bool and of one shape."""
+    return Ratio(count(marked & among), count(among))
+
+
+def count(marked: tf.Tensor) -> tf.Tensor:
+    """Returns how many of bool [...] are true, float32 []."""
+    return tf.reduce_sum(tf.cast(marked, tf.float32))
