@@ -33,6 +33,7 @@ def main() -> None:
         axes.bar_label(bars, labels=[f"{value:,}" for value in systems.values()], padding=4,
                        fontsize=plot_style.LABEL_SIZE, color=plot_style.INK)
         axes.set_xlim(0, 9000)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.invert_yaxis()
         plot_style.style_axes(axes, x="tokens/s" if axes is panels[-1] else "")
         axes.set_title(conditions, fontsize=plot_style.LABEL_SIZE, color=plot_style.INK, loc="left")

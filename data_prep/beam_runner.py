@@ -1,7 +1,7 @@
 """Runs work on Apache Beam: this machine, Prism, Flink, Spark or Dataflow.
 
-The process that starts a job sends pieces of the corpus and reads small results from files. Text
-is exchanged between workers only.
+The process that starts a job sends pieces of the corpus and reads small results from files. Only
+workers exchange text.
 """
 
 import collections
@@ -28,7 +28,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 
 PARTS = 64
-"""Number of result files of a job, and of groups of words that are added up separately."""
+"""Number of result files of a job, and of groups of words that are counted separately."""
 _MOST_BYTES = 1024 * MIB
 """Largest file of results; 64 such files hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
@@ -64,7 +64,7 @@ class BeamRunner:
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
                count: Callable[[Item], Words]) -> Iterator[Words]:
-        """Yields sums of all counts; a word is in one of them only."""
+        """Yields sums of all counts; each word is in one of them."""
         with self._place() as place:
             self._finish(place, lambda units: (
                 units
@@ -87,7 +87,7 @@ class BeamRunner:
 
     def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
                 cut: Callable[[Piece], Iterable]) -> None:
-        """Runs a job to its end: it writes what `rest` makes of the items, by part."""
+        """Runs a job to its end: it writes the results of `rest` for all items, by part."""
         options = _checked_options(self.name, self.arguments)
         with _quiet(), contextlib.ExitStack() as exits:
             exits.push(functools.partial(_raise_refusal, place))
@@ -161,7 +161,7 @@ def _require_job_server(options: PipelineOptions) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps Beam's output off stderr; the exception that ends a job has the cause."""
+    """Hides Beam's output on stderr; the exception that ends a job has the cause."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -197,7 +197,7 @@ def _cut(place: Path, cut: Callable[[Piece], Iterable[Item]], piece: Piece) -> I
 
 def _worked(place: Path, work: Callable[[Item], Result], kind: type[Result], item: Item
             ) -> tuple[int, bytes]:
-    """Returns the part that an item's result belongs to, and the result as JSON."""
+    """Returns the part of an item's result, and the result as JSON."""
     with _refusing(place):
         content = strict_json.dumps(work(item), kind)
     return zlib.crc32(content) % PARTS, content
@@ -211,7 +211,7 @@ def _write_results(place: Path, part: int, contents: Iterable[bytes]) -> None:
 
 def _counted(place: Path, count: Callable[[Item], Words], item: Item
              ) -> Iterator[tuple[int, Words]]:
-    """Yields the counts of an item's words by the part that a word belongs to."""
+    """Yields the counts of an item's words by part."""
     with _refusing(place):
         groups: dict[int, Words] = collections.defaultdict(collections.Counter)
         for word, number in count(item).items():

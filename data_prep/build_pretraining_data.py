@@ -39,12 +39,12 @@ GROUPS = {
 
 
 def main() -> None:
-    """Builds the records that the flags ask for and prints a summary."""
+    """Builds records and prints a summary."""
     try:
         _build(flags.FLAGS)
     except signals.Interrupted as interrupted:
         raise signals.Interrupted(interrupted.number, (
-            "interrupted; the shards that are finished are kept, and the same command makes the "
+            "interrupted; the shards that are finished are kept, and the same command builds the "
             f"others: {command_line.same_command()}")) from None
 
 

@@ -24,7 +24,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import NFC, TextSettings, asked_for
 
 _LEARNED = 50
-"""Tokens that are learned at least."""
+"""Fewest learned tokens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class VocabularySettings(Section, prefix="--"):
     overwrite: bool = False
     """Replace --output if it exists."""
     vocab_size: Annotated[int, Interval(ge=100, le=1_000_000)] = 30522
-    """Tokens, with the special and the reserved ones."""
+    """Tokens, with special and reserved ones."""
     reserved_tokens: Annotated[int, Interval(ge=0, le=1_000_000)] = 0
     """Entries [unused0], [unused1] and so on, as BERT's, for tokens that are added later."""
 
@@ -59,7 +59,7 @@ GROUPS = {
 
 
 def main() -> None:
-    """Learns the vocabulary that the flags ask for and says what came out."""
+    """Learns a vocabulary and prints a summary."""
     values = from_flags(VocabularySettings)
     output = _free_output(values.output, values.overwrite)
     local_runner.quiet_tensorflow()

@@ -44,7 +44,7 @@ def _sentences(texts: list[Docstring]) -> Iterator[str]:
 
 
 def _places(words: list[str]) -> list[int]:
-    """Returns the words that can be swapped with the next one: neither the first nor the last."""
+    """Returns the words that can be swapped with the next one, not the first or the last."""
     return [place for place in range(1, len(words) - 2) if words[place].isalpha()
             and words[place + 1].isalpha() and words[place] != words[place + 1]]
 

@@ -1,4 +1,4 @@
-"""Documents as they are stored, and the parser that reads text out of them.
+"""Stored documents, and parsers of their text.
 
 A source yields raw documents, and workers parse them. A document that is too long for the memory
 comes in parts. An unreadable stretch of a file is a part with a description of the damage.
@@ -49,13 +49,13 @@ Parser = Callable[[DocumentPart], Iterable[str]]
 
 @dataclasses.dataclass(frozen=True)
 class SkippingParser:
-    """The parser of text whose damaged parts `lines_of` leaves out, for --on_error=skip."""
+    """A parser whose damaged parts `lines_of` skips, for --on_error=skip."""
 
     parse: Parser
 
 
 def parse_by_source(parsers: tuple[Parser, ...], part: DocumentPart) -> Iterable[str]:
-    """Returns what the parser of a part's source returns for it."""
+    """Parses a part with its source's parser."""
     return parsers[part.source](part)
 
 
@@ -94,11 +94,11 @@ class ReadingNotes:
     __pydantic_config__ = strict_json.STRICT
 
     skipped: int = 0
-    """Damaged documents that were left out; of one in parts, the damaged parts."""
+    """Damaged documents, or damaged parts of a document in parts, that were skipped."""
     messages: list[str] = dataclasses.field(default_factory=list)
-    """Errors of the first `MOST_LISTED` of them."""
+    """Errors of the first `MOST_LISTED`."""
     documents: dict[str, int] = dataclasses.field(default_factory=dict)
-    """Number of a source -> its documents that began."""
+    """Number of a source -> its documents."""
     text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> bytes of its text, UTF-8, without line ends."""
 
@@ -142,7 +142,7 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
 
 
 def batches(lines: Iterable[str], characters: int) -> Iterator[list[str]]:
-    """Groups lines into batches of about so many characters, line ends included."""
+    """Groups lines into batches of at least `characters`, line ends included."""
     batch: list[str] = []
     size = 0
     for line in lines:

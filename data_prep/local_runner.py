@@ -21,7 +21,7 @@ from electra_tf.platform.signals import STOPPING
 
 @dataclasses.dataclass(frozen=True)
 class LocalRunner:
-    """Processes of this machine; one works in this process. After a signal no worker is left."""
+    """Processes of this machine. One worker is this process; a signal ends all workers."""
 
     num_workers: int = 1
 
@@ -55,11 +55,11 @@ class LocalRunner:
                 yield pending.popleft().result()
         except KeyboardInterrupt:
             for worker in multiprocessing.active_children():
-                worker.kill()  # What it works on isn't finished, and won't be.
+                worker.kill()
             raise
         except concurrent.futures.process.BrokenProcessPool as error:
-            raise UserError("a worker process was killed, most likely for want of memory; run the "
-                            "same command again with a smaller --num_workers.") from error
+            raise UserError("a worker process was killed, probably because memory ran out; run "
+                            "the same command again with a smaller --num_workers.") from error
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -67,7 +67,7 @@ class LocalRunner:
 def quiet_tensorflow() -> None:
     """Silences TensorFlow, imported later in this process, and hides the GPUs.
 
-    TensorFlow imports a Keras in any case; Keras 3 would take 25 % of the start and 90 MB.
+    TensorFlow imports Keras; Keras 3 would take 25 % of the start and 90 MB.
     """
     native_logging.quiet()
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
@@ -75,7 +75,7 @@ def quiet_tensorflow() -> None:
 
 
 def quiet_worker() -> None:
-    """Makes this process one of several that compute side by side, each with one thread."""
+    """Limits this process, one of several workers, to one thread."""
     quiet_tensorflow()
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")

@@ -3,8 +3,8 @@
 A packing takes lines with `add` and returns examples as soon as their tokens are there; `finish`
 returns the rest. Every token goes into exactly one example, in the order of the text.
 
-Python works per example, not per token: segments are slices of one array, and places to cut at are
-marks, a byte for each token, that `bytes.find` looks for.
+Python code runs once per example, not per token: segments are slices of one array, and
+`bytes.find` finds places to cut in marks, one byte per token.
 """
 
 import bisect
@@ -49,9 +49,9 @@ class Layout:
     """bool [V], `Vocabulary.continues`: a segment avoids beginning with such a piece."""
     dtype: np.dtype
     single_segment_rate: float = 0.1
-    """Fraction of examples that get one segment only."""
+    """Fraction of examples with one segment."""
     short_example_rate: float = 0.05
-    """Fraction of examples that get a random shorter length; `ReferencePacking` only."""
+    """Fraction of examples with a random shorter length; `ReferencePacking` only."""
 
     @functools.cached_property
     def _special(self) -> tuple[bytes, bytes]:
@@ -106,7 +106,7 @@ class FullPacking:
         return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
     def _whole_examples(self, at_least: int) -> list[Example]:
-        """Cuts examples while `at_least` tokens are left; L - 1 lets a following [SEP] be seen."""
+        """Cuts examples while `at_least` tokens are left; L - 1 include a following [SEP]."""
         examples = []
         tokens, marks = memoryview(self._stream), self._marks()
         start = 0
@@ -131,7 +131,7 @@ class FullPacking:
                       (~self._layout.continues[self._stream] & free).tobytes())
 
     def _segments(self, start: int, limit: int, marks: "_Marks") -> tuple[slice, slice]:
-        """Returns where the two segments of the example that begins at `start` are."""
+        """Returns the places of the two segments of the example that begins at `start`."""
         layout = self._layout
         end = min(limit, start + layout.max_seq_length - 2)
         single = self._generator.random() < layout.single_segment_rate or end - start < 2
@@ -146,7 +146,7 @@ class FullPacking:
         return slice(start, at), slice(at, end)
 
     def _boundary(self, start: int, end: int, marks: "_Marks") -> int:
-        """Returns where to put a [SEP] where there is no usable one: rules 2 and 3."""
+        """Returns the place of a new [SEP] by rules 2 and 3."""
         middle, reach = start + (end - start) // 2, (end - start) // 4
         for places, low, high in (
                 (marks.line_ends, max(start + 1, middle - reach), min(end, middle + reach + 1)),
@@ -158,7 +158,7 @@ class FullPacking:
 
 
 class _Marks(typing.NamedTuple):
-    """A stream's places of some kind: a byte for each token, 1 or 0."""
+    """Places in a stream: one byte per token, 1 or 0."""
 
     separators: bytes
     """[SEP] between documents."""
@@ -194,8 +194,8 @@ class ReferencePacking:
         self._target = layout.max_seq_length
         self._ids = np.empty(0, layout.dtype)
         self._line_ends: list[int] = []  # Positions in the ids, as are the next two.
-        self._at = 0  # Everything before it is in examples.
-        self._known = 0  # Where the last line ends that may be used.
+        self._at = 0  # Examples hold everything before it.
+        self._known = 0  # End of the last usable line.
 
     def add(self, lines: TokenizedLines) -> list[Example]:
         """Takes the next lines of the text; returns the examples that are whole."""
@@ -248,7 +248,7 @@ class ReferencePacking:
             self._at = end
 
     def _take(self, limit: int) -> None:
-        """Moves on to `limit`, or to the last place before it where a line or a word begins."""
+        """Moves to `limit`, or to the last start of a line or a word before it."""
         start = self._at
         whole_lines = bisect.bisect_right(self._line_ends, min(limit, self._known))
         if whole_lines:
@@ -259,7 +259,7 @@ class ReferencePacking:
                 self._at = cut
 
     def _end_within_line(self, limit: int) -> int:
-        """Returns where the current line ends, or if that is past `limit`, where to split it."""
+        """Returns the end of the current line, or the place to split it if it ends past `limit`."""
         end = self._line_end()
         if end <= limit:
             return end

@@ -1,8 +1,8 @@
-"""Learns WordPieces from word counts: byte-pair merges of characters, exact in number.
+"""Learns WordPieces from word counts by merging the most frequent adjacent pieces.
 
-Words start as characters, "a ##b ##c"; again and again the commonest pair of neighbours becomes one
-piece (Sennrich et al. 2016, "Neural machine translation of rare words with subword units"). Only
-the counts that a merge changes are counted anew, so 30,000 pieces of 20 million words take seconds.
+Words start as characters, "a ##b ##c"; each merge makes the most frequent adjacent pair one piece
+(Sennrich et al. 2016, "Neural machine translation of rare words with subword units"). A merge
+updates only the counts that it changes: 30,000 pieces of 20 million words take seconds.
 """
 
 import collections
@@ -13,36 +13,36 @@ from typing import NamedTuple
 from electra_tf.text.vocabulary import CONTINUATION, MAX_WORD_CHARACTERS
 
 UNKNOWN_COST = 50
-"""A word with a character that has no piece is [UNK], as bad as so many pieces too many. 8,192
-pieces of Wikipedia and books leave 0.012 % of the words of held-out text unknown, at 1.220 pieces
-per word; with 10 it is 0.016 % at 1.216, with 100 0.010 % at 1.223."""
+"""Cost of an unknown word in pieces. With 8,192 pieces of Wikipedia and books, 0.012 % of the words
+of held-out text are unknown at 1.220 pieces per word; a cost of 10 gives 0.016 % at 1.216, and 100
+gives 0.010 % at 1.223."""
 MOST_CHARACTERS = 4_000_000
-"""Characters of the commonest words, which are learned from; 20 million words of English have 1.6
-million in their 219,000 different ones."""
+"""Characters of the most frequent words, from which pieces are learned; 20 million words of English
+have 219,000 different ones with 1.6 million characters."""
 LONGEST_PIECE = 50
 """Characters, as tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
 _RAREST = 2
 """Least count of a pair that becomes a piece."""
 _FIRST = 1 << 32
-"""A pair is a number: so many times its first piece, and its second."""
+"""A pair is the number `first * _FIRST + second`."""
 
 
 class Pieces(NamedTuple):
     """The entries of a vocabulary other than special tokens."""
 
     characters: list[str]
-    """Alone and as "##" pieces, each form by its own count; the commonest first."""
+    """Alone and as "##" pieces, by falling count."""
     merged: list[str]
-    """Longer ones, in the order of the merges: by about falling count."""
+    """Longer pieces in the order of merges: by about falling count."""
 
 
 def learn_pieces(counts: Mapping[bytes, int], most: int) -> Pieces:
     """Returns `most` pieces; fewer, if no other pair occurs twice.
 
-    Words of up to `MAX_WORD_CHARACTERS` characters are looked at, the commonest first, up to
-    `MOST_CHARACTERS`. A character competes with the pairs for a place, with `UNKNOWN_COST` times
-    its count, for half of the places at most. Ties go to the piece whose characters are commoner,
-    then to the one that comes first in Unicode, so the order of the counts changes nothing.
+    The most frequent words of up to `MAX_WORD_CHARACTERS` count, up to `MOST_CHARACTERS` in all.
+    Characters compete with pairs by `UNKNOWN_COST` times their count, for half of the places at
+    most. Ties go to the piece of more frequent characters, then to the first in Unicode order, so
+    the order of `counts` has no effect.
     """
     words = list(_commonest(counts))
     ranked = _ranked_characters(words)
@@ -85,7 +85,7 @@ def _ranked_characters(words: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 class _Merges:
-    """Words as pieces, and the count of every pair of neighbours; merges add to `tokens`."""
+    """Words as pieces, and the count of every adjacent pair; merges add to `tokens`."""
 
     def __init__(self, words: list[tuple[list[str], int]], tokens: list[str]):
         self._tokens = tokens
@@ -101,7 +101,7 @@ class _Merges:
         heapq.heapify(self._heap)
 
     def commonest(self) -> tuple[int, int]:
-        """Returns the commonest pair and its count; a count of 0 if there is none."""
+        """Returns the most frequent pair and its count, 0 without a pair."""
         while self._heap:
             noted, pair = self._heap[0]
             count = self._counts.get(pair, 0)
@@ -109,15 +109,15 @@ class _Merges:
             if is_current and self._length(pair) <= LONGEST_PIECE:
                 return pair, count
             heapq.heappop(self._heap)
-            if count and not is_current:  # Merges took some away; what gains is noted anew.
+            if count and not is_current:  # Merges reduced it; a larger count has an entry.
                 heapq.heappush(self._heap, (-count, pair))
         return 0, 0
 
     def merge(self, pair: int) -> bool:
-        """Makes one piece of a pair wherever it stands; returns whether the piece is a new one."""
+        """Replaces a pair by one piece in all words; returns True if the piece is new."""
         first, second = divmod(pair, _FIRST)
         token = self._tokens[first] + self._tokens[second].removeprefix(CONTINUATION)
-        is_new = token not in self._numbers  # "a ##bc" and "ab ##c" are one.
+        is_new = token not in self._numbers  # "a ##bc" and "ab ##c" give one piece.
         if is_new:
             self._numbers[token] = len(self._tokens)
             self._tokens.append(token)
@@ -136,7 +136,7 @@ class _Merges:
                    for number in (first, second))
 
     def _merge_in_word(self, index: int, first: int, second: int, merged: int) -> set[int]:
-        """Returns the pairs that the word has now and had not."""
+        """Merges a pair in one word; returns its new pairs."""
         word, count = self._words[index], self._word_counts[index]
         gained = set()
         place = 0

@@ -31,7 +31,7 @@ def build_shard(
 ) -> tuple[manifest.Shard, manifest.Counts, ReadingNotes]:
     """Writes `<unit.name>.tfrecord` atomically; its bytes depend on these arguments only.
 
-    Returns the shard's entry for the manifest, what went in and came out, and what was skipped.
+    Returns the shard's entry for the manifest, its counts, and notes of skipped documents.
     """
     token_bytes = manifest.token_bytes_for(text.vocabulary.size)
     chain = Chain(text, settings, unit.name)
@@ -46,7 +46,7 @@ def build_shard(
 
 
 class Chain:
-    """The chain from the text of a unit to examples; seed and unit name decide the draws."""
+    """The chain from the text of a unit to examples; seed and unit name seed the draws."""
 
     def __init__(self, text: TextSettings, settings: BuildSettings, name: str):
         self._vocabulary = vocabulary = text.vocabulary
@@ -64,7 +64,7 @@ class Chain:
 
     @property
     def counts(self) -> manifest.Counts:
-        """Returns the counts of what `examples` has yielded so far, without documents."""
+        """Returns the counts of the examples yielded so far, without documents."""
         return manifest.Counts(
             **self._tally, unknown_by_script=dict(self._unknown_scripts.counts))
 
@@ -106,7 +106,7 @@ class Chain:
 
 @functools.lru_cache(maxsize=2)
 def _tokenize_function(text: TextSettings) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-    """Returns string [N] -> the ids of all texts, int32 [T], and where each begins, [N + 1]."""
+    """Returns string [N] -> the ids of all texts, int32 [T], and their row splits, [N + 1]."""
     tokenizer = Tokenizer(text)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])

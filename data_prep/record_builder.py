@@ -35,14 +35,10 @@ def build_records(
     source: Source, text: TextSettings, settings: BuildSettings, output_dir: Path, runner: Runner,
     *, overwrite: bool = False,
 ) -> manifest.Manifest | None:
-    """Builds all records, or what an interrupted call with equal arguments left undone.
+    """Builds all records, or those that an interrupted call with equal arguments lacks.
 
-    Returns:
-        The manifest, or None if `output_dir` already holds this build, finished.
-
-    Raises:
-        UserError: the text cannot be read, or there is none; the directory holds another build, is
-            full, or another process builds there; --decontaminate names no directory.
+    Returns the manifest, or None if `output_dir` already holds this build, finished. Refuses an
+    unreadable or empty text, and a directory that is full, in use or holds another build.
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
@@ -114,7 +110,7 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
 
 @dataclasses.dataclass(frozen=True)
 class _Receipt:
-    """A file that says that a shard is finished."""
+    """The file of a finished shard."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -129,8 +125,8 @@ class _Receipt:
 class RecordDirectory:
     """A directory that holds one build.
 
-    Until the manifest is written, `unfinished_build.json` has the build's identity, and a receipt
-    per shard says that this one is finished.
+    Until the manifest is written, `unfinished_build.json` holds the build's identity, and each
+    finished shard has a receipt.
     """
 
     path: Path
@@ -138,8 +134,7 @@ class RecordDirectory:
     def claim(self, identity: Identity, overwrite: bool) -> bool:
         """Prepares the directory for a build; returns True if it holds this build, finished.
 
-        Raises:
-            UserError: it holds a build of other settings or another text, or cannot be written to.
+        Refuses a directory that holds another build.
         """
         atomic_file.make_directory(self.path)
         if overwrite:
@@ -156,17 +151,17 @@ class RecordDirectory:
             raise UserError(f"{self.path} holds shards of an unknown build; use another "
                             "--output_dir, or --overwrite to remove them.")
         else:
-            self._remove(plan.FILES)  # What they are of is unknown.
+            self._remove(plan.FILES)  # Of an unknown build.
         atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
         atomic_file.remove_unfinished(self.path)
         return False
 
     def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome],
                        identity: Identity) -> Outcome:
-        """Returns what `build` returns for the unit, or its stored result if the shard is there.
+        """Returns the result of `build` for the unit, stored if the shard is finished.
 
-        Raises:
-            UserError: another build has the directory; a cluster's worker can outlive its build.
+        Raises `UserError` if another build has the directory: a cluster's worker can outlive its
+        build.
         """
         if self._claimed_for() != identity:
             raise UserError(f"{self.path} was taken over by another build, or finished by another "
@@ -186,7 +181,7 @@ class RecordDirectory:
         return outcome
 
     def finish(self, result: manifest.Manifest) -> None:
-        """Writes the manifest, then removes what only an unfinished build needs."""
+        """Writes the manifest, then removes the files of an unfinished build."""
         result.save(self.path)
         self._remove(_STATE_NAME, _RECEIPTS, plan.FILES)
 

@@ -27,15 +27,15 @@ class BuildSettings(Section, prefix="--"):
     """full: examples without padding; documents follow each other with a [SEP] between them.
     reference: as ELECTRA's own builder; documents are not mixed, with some padding."""
     held_out_fraction: Annotated[float, Interval(ge=0, le=0.5)] = 0.01
-    """Fraction of the documents kept from training, for --mode=eval: at least one document, if
-    there are two or more, unless 0."""
+    """Fraction of the documents held out for --mode=eval: at least one document if there are two
+    or more, unless 0."""
     shard_text_bytes: Annotated[int, Interval(ge=1000, le=1 << 30)] = 16 << 20
-    """Bytes of text that make one shard, at most; a worker holds them in memory."""
+    """Most bytes of text in one shard; a worker holds them in memory."""
     single_segment_rate: Fraction = 0.1
-    """Fraction of the examples that get one segment instead of two."""
+    """Fraction of the examples with one segment instead of two."""
     short_example_rate: Fraction = 0.0
-    """Fraction of the examples that get a random shorter length; --packing=reference only, with
-    0.05 if the flag is not given."""
+    """Fraction of the examples with a random shorter length; --packing=reference only, where the
+    default is 0.05."""
     seed: Annotated[int, Interval(ge=-2**63, lt=2**63)] = 0
     """Seed of the random choices, 64 bits."""
     cleaning: CleaningSettings = CleaningSettings()

@@ -1,4 +1,4 @@
-"""The flags that both commands share: the text, its sources' options, and what does the work."""
+"""The flags that both commands share: the text, its sources' options, and the runner."""
 
 import dataclasses
 import logging
@@ -28,8 +28,7 @@ class TextFlags(Section, prefix="--"):
     separated by commas, with a blank line between documents. Other sources have names:
     wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN,
     hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN of the Hugging Face Hub, tfds:NAME#FEATURE, and
-    embedded:docstrings or embedded:python, text that is installed anyway. See
-    docs/how_to/data.md."""
+    embedded:docstrings or embedded:python, text of installed packages. See docs/how_to/data.md."""
     normalization: str = AUTO
     """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, lower_case
     (accents kept), nfc (letters unchanged) or auto. auto chooses by the scripts of the text for a
@@ -63,9 +62,9 @@ def source() -> Source:
 
 
 def runner(scratch: Path) -> Runner:
-    """Returns what does the work, or refuses flags that don't fit it with a `UserError`.
+    """Returns the runner, or refuses contradictory flags with a `UserError`.
 
-    `scratch` is a path for files of its own that all workers can write below.
+    `scratch` is a path of its own that all workers can write to.
     """
     values = from_flags(RunnerSettings)
     if values.runner == "local":
@@ -80,9 +79,9 @@ def runner(scratch: Path) -> Runner:
         arguments = tuple(shlex.split(values.beam_options))
     except ValueError as error:
         raise UserError(f"--beam_options can't be read: {error}.") from error
-    logging.disable(logging.WARNING)  # Beam warns of the parts of Google's cloud that it lacks.
+    logging.disable(logging.WARNING)  # Beam warns of missing cloud packages.
     try:
-        # Here, because it takes two seconds that other runners needn't wait.
+        # Its import takes two seconds.
         from data_prep import beam_runner
     finally:
         logging.disable(logging.NOTSET)

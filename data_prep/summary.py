@@ -12,7 +12,7 @@ _LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
 
 
 def table(result: Manifest, seconds: float) -> str:
-    """Returns the table that ends a build."""
+    """Returns the table of a build's counts."""
     counts = result.counts
     cleaned = _cleaning_rows(result)
     whole = sum(source.text_bytes for source in result.sources)
@@ -42,7 +42,7 @@ def table(result: Manifest, seconds: float) -> str:
 
 
 def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
-    """Returns what cleaning dropped; nothing for a build that dropped nothing."""
+    """Returns rows of what cleaning dropped; none if it dropped nothing."""
     counts = result.counts
     if not counts.dropped_text_bytes:
         return []
@@ -71,7 +71,7 @@ def held_out_note(result: Manifest) -> str:
 
 
 def warnings(result: Manifest) -> list[str]:
-    """Returns what was skipped, and what is wrong between the text and how it was tokenized."""
+    """Returns warnings of skipped documents, unknown words and changed letters."""
     counts = result.counts
     found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
     if result.vocabulary.normalization.strip_accents:

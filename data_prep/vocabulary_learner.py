@@ -25,10 +25,9 @@ def count_corpus_words(
     source: Source, normalization: Normalization, runner: Runner,
     line_rules: CleaningSettings = CleaningSettings()  # noqa: B008 (frozen)
 ) -> Words:
-    """Returns how often each word of a text occurs; the same for every runner.
+    """Returns the frequency of each word of a text, the same for every runner.
 
-    Raises:
-        UserError: the text cannot be read, or it (or what `line_rules` leave of it) holds no word.
+    Refuses an unreadable text and one without a word that `line_rules` keep.
     """
     count = functools.partial(count_words, normalization=normalization,
                               cleaning=CleaningPlan(line_rules))
@@ -52,7 +51,7 @@ def count_corpus_words(
 
 def count_words(unit: WorkUnit, normalization: Normalization,
                 cleaning: CleaningPlan = CleaningPlan()) -> Words:  # noqa: B008 (frozen)
-    """Returns how often each word, as the tokenizer sees it, occurs in a unit of text."""
+    """Returns the frequency of each word, normalized, in a unit of text."""
     splitter = _splitter(normalization)
     counts: Words = collections.Counter()
     lines = cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))
@@ -72,7 +71,7 @@ def merge_counts(parts: Iterable[Words], most_words: int = MOST_WORDS) -> Words:
 
 
 def _without_rarest(counts: Words, most: int) -> Words:
-    """Drops all words up to the least count that leaves at most `most` of them."""
+    """Drops all words up to the smallest count that leaves at most `most` of them."""
     left, threshold = len(counts), 0
     for count, words in sorted(collections.Counter(counts.values()).items()):
         if left <= most:
@@ -104,7 +103,7 @@ def normalized_counts(counts: Words, normalization: Normalization) -> Words:
 
 @functools.lru_cache(maxsize=2)
 def _splitter(normalization: Normalization):
-    # Here, because only the processes that split words need TensorFlow.
+    # Only the processes that split words import TensorFlow.
     from electra_tf.text.tokenizer import WordSplitter
 
     return WordSplitter(normalization)

@@ -1,7 +1,7 @@
 """Cuts a corpus into pieces and these into units of work, each of which becomes one shard.
 
-A document is kept from training by its hash, which doesn't depend on its place. So any cut of a
-corpus into files, units and machines holds out the same documents, and copies stay on one side.
+A document's hash decides whether it is held out. So any cut of a corpus into files, units and
+machines holds out the same documents, and copies stay on one side.
 """
 
 import collections
@@ -32,7 +32,7 @@ class HeldOut:
     below: int = 0
     """Smaller keys are held out."""
     only: int | None = None
-    """The only key held out; for so few documents that a fraction of them would be none."""
+    """The only key held out, in a corpus too small for a fraction."""
 
     def __contains__(self, key: int) -> bool:
         return key < self.below if self.only is None else key == self.only
@@ -52,7 +52,7 @@ class WorkUnit:
     index: int
     """Number within split and piece."""
     parts: tuple[DocumentPart, ...]
-    """Raw, in order; the first document may have begun in an earlier unit, the last may go on."""
+    """Raw, in order; the first and the last document may extend over other units."""
     parse: Parser | SkippingParser
 
     @property
@@ -73,11 +73,11 @@ class WorkUnit:
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """A part of a corpus that is read apart from the others."""
+    """A part of a corpus that is read independently of the others."""
 
     source: Source
     number: int | None = None
-    """From 0 on; None if there is one piece."""
+    """From 0; None if there is one piece."""
 
     def digest(self) -> tuple[int, str]:
         """Returns its number and the digest of its text."""
@@ -110,11 +110,11 @@ def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
 
 
 class Runner(typing.Protocol):
-    """The interface of what does the work: processes of this machine, or a cluster.
+    """The interface of runners: processes of this machine, or a cluster.
 
     Functions are pickled, may run in any process, and run again if a process dies. Pieces are read
-    as the work proceeds, so that memory stays flat. Methods raise the `UserError` of a function, or
-    one that says why the work cannot be done.
+    as the work proceeds, so that memory stays flat. Methods raise the `UserError` of a function or
+    of the runner.
     """
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
@@ -176,8 +176,8 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, un
 def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
     """Returns the rule that holds out a fraction, in [0, 0.5], of the documents.
 
-    It reads at least 1 / (2 * fraction) documents, and until it met one that is held out and one
-    that is not. Of fewer documents the one of median length is held out, if there are at least two.
+    It reads at least 1 / (2 * fraction) documents, until one is held out and one is not. If there
+    are fewer, but at least two, it holds out the one of median length.
     """
     if not fraction:
         return NOTHING

@@ -23,9 +23,9 @@ from electra_tf.platform.settings import Section, settings_of
 SETTINGS_HEAD = """\
 # Configuration
 
-Every setting of `run_pretraining.py`, then of `run_finetuning.py`, with its default for each model
-size and its bounds. Set one by its flag, by `--set section.field=value`, or in a YAML file named by
-`--config`:
+This page lists every setting of `run_pretraining.py` and `run_finetuning.py` with its default for
+each model size and its bounds. Change a setting by its flag, by `--set section.field=value`, or in
+a YAML file for `--config`:
 
 ```yaml
 masking:
@@ -34,27 +34,31 @@ optimizer:
   learning_rate: 1e-3
 ```
 
-Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value
-out of bounds is an error. All sections but `runtime` decide the result of a run: a run that resumes
-must have the same values. The settings of `runtime` may change, and those of `initialization` too
-once there is a checkpoint. `--recipe=short` changes some defaults:
-[short runs](explanation/short_runs.md). Printed by `python -m docs.generate_reference`.
+Flags take precedence over `--set`, `--set` over the file, the file over `--recipe`, and the recipe
+over the size. `--recipe=short` [changes some defaults](explanation/short_runs.md). A misspelt name
+or a value out of bounds is an error.
+
+A run resumes only with the settings that it started with. The exceptions are `runtime`, which does
+not change results, and `initialization`, which has no effect once there is a checkpoint.
+
+`python -m docs.generate_reference` writes this page.
 
 # Pre-training
 """
 FINETUNING_HEAD = """\
 # Fine-tuning
 
-Defaults are the general recipe's. RTE and STS-B take 10 epochs; extractive QA takes 2 and rows of
-512 tokens; MRPC and STS-B swap pairs; warm-up is a tenth of the run. The shapes of `model` are the
-encoder's and its dropout is 0.1. `initialization` (from scratch) and `runtime` are as above.
+Defaults are those of the general recipe. RTE and STS-B train for 10 epochs, extractive QA for 2 on
+rows of 512 tokens. MRPC and STS-B swap pairs. Warm-up is a tenth of the run. The encoder determines
+the shapes of `model`; its dropout is 0.1. `initialization` (from scratch) and `runtime` are as
+above.
 """
 API_HEAD = '''\
 # Python API
 
-`import electra_tf` gives pre-trained and fine-tuned networks to other programs. The import takes no
-time. TensorFlow loads with the first name that is used. A [notebook](../tutorials/python_api.ipynb)
-uses all of it. `python -m docs.generate_reference` writes this page from docstrings.
+`import electra_tf` lets other programs use pre-trained and fine-tuned networks. It loads TensorFlow
+when the first name is used. The [notebook](../tutorials/python_api.ipynb) uses the whole API.
+`python -m docs.generate_reference` writes this page from docstrings.
 
 ```python
 import electra_tf
@@ -71,7 +75,7 @@ classifier.predict(["A fine film."])             # a dictionary for each text
 
 - The names below are public; other modules may change. mypy checks the type hints. `PathName` is
   `str | os.PathLike[str]`.
-- Mistakes raise `electra_tf.platform.errors.UserError`, a `ValueError` with a message of one line.
+- Invalid input raises `electra_tf.platform.errors.UserError`, a `ValueError` of one line.
 - `detect` needs a discriminator and `fill` a generator. A pre-training run has both.
 
 ## The encoder in your own model
@@ -94,7 +98,7 @@ model = tf_keras.models.load_model("topics.keras")
 ```
 
 - Inputs are texts, token ids, or a mapping with ids. Batches and rows may have any size.
-- The file holds the vocabulary. `.h5` and SavedModel directories work too. For the latter, Keras
+- The file contains the vocabulary. `.h5` and SavedModel directories work too. For the latter, Keras
   logs that inner layers are not serialized one by one.
 - `fit` trains the encoder with the dropout of its configuration. To freeze it, set
   `electra.encoder.trainable = False`. To train the last two layers only, set `trainable` of every

@@ -32,9 +32,10 @@ _TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "c
 """Labels as people write them; others are in capitals."""
 _HEAD = """# Results of the paper's comparisons
 
-Written by `python -m experiments.results` from recorded runs. All variants of a comparison have the
-same compute, counted in matmul FLOPs. Numbers are means over seeds with one standard error.
-[How to reproduce them](../how_to/paper_comparisons.md) describes the variants."""
+`python -m experiments.results` writes this page from recorded runs. All variants of a comparison
+have equal compute, counted in matmul FLOPs; a share of 0.25 has a quarter of it. Numbers are means
+over seeds with one standard error. [Comparisons](../how_to/paper_comparisons.md) describes the
+variants."""
 
 
 class Spread(NamedTuple):
@@ -95,7 +96,7 @@ def section(sweep: Sweep, budget: Budget, table: Table, picture: Path, link: str
     """Returns the comparison as Markdown, and draws its picture once there is a score."""
     rows = table.rows(sweep.name, budget.name)
     scores = scores_of(sweep.tasks, rows)
-    about = (sweep.question, f"After: {sweep.source}.", sweep.note,
+    about = (sweep.question, f"Source: {sweep.source}.", sweep.note,
              f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
              "standard error.")
     heads = ["", "steps", "tokens, M", *map(_task_name, scores), "seeds"]
@@ -126,9 +127,8 @@ def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
                       color=plot_style.COLOURS[0], capsize=3)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
-        plot_style.style_axes(axes, x="score, %")
+        plot_style.style_axes(axes, x=f"{_task_name(task)} score, %")
         axes.locator_params(axis="x", nbins=6)  # More labels such as 80.05 would overlap.
-        axes.set_title(_task_name(task), fontsize=10, color=plot_style.INK, loc="left")
     for axes in cells[len(scores):]:
         axes.set_visible(False)
     figure.suptitle(sweep.title, fontsize=11, color=plot_style.INK)

@@ -1,15 +1,15 @@
-r"""Runs one of the paper's comparisons, or one of your own, and prints the scores.
+r"""Runs one of the paper's comparisons, or one of your own, and prints the results.
 
     python -m experiments.run objectives --budget=tiny --data_dir=records --tasks_dir=tasks
 
-SWEEP is a YAML file of yours, or one of experiments/:
+SWEEP is your own YAML file, or one of experiments/:
 
 {sweeps}
 
-Every variant gets the same compute, counted in matmul FLOPs, and is scored on the same tasks.
---tasks_dir holds glue/, conll2000/, conll2003/, squad/, mrqa/ and blimp/, those that the sweep
-needs. The same command continues an interrupted sweep. Results are added to one SQLite table; a
-page and a picture are written beside the runs.
+Every variant gets equal compute, counted in matmul FLOPs, and is scored by the same tasks.
+--tasks_dir contains those of glue/, conll2000/, conll2003/, squad/, mrqa/ and blimp/ that the sweep
+needs. The same command continues an interrupted sweep. It adds the results to one SQLite table, and
+writes a page and a figure beside the runs.
 
 On two cores the budget "tiny" takes a quarter of an hour for each variant with its three seeds.
 """
@@ -53,7 +53,7 @@ def main(name: str) -> None:
     with only_process(directory, f"another process runs {chosen.name} in {directory}."):
         planned = runner.plan(chosen, budget, records, home / "runs")
         print(f"{chosen.title}\n{len(chosen.variants)} variants x {budget.seeds} seeds, "
-              f"{max(job.flops for job in planned):.1e} FLOPs a run at most ({budget.name}: "
+              f"{max(job.flops for job in planned):.1e} FLOPs per run at most ({budget.name}: "
               f"{budget.about})", flush=True)
         rows = table.Table(storage.path(values.results))
         failures = runner.Runner(
@@ -68,12 +68,12 @@ def main(name: str) -> None:
 def define() -> None:
     """Registers the flags."""
     flags.DEFINE_string("budget", "tiny", f"{', '.join(sweep.BUDGETS)}: compute of every run.")
-    flags.DEFINE_list("tasks", None, "Judge by these alone. Default: all that the sweep names.")
+    flags.DEFINE_list("tasks", None, "Score only these tasks. Default: all tasks of the sweep.")
     flags.DEFINE_integer("seeds", None, "Runs of every variant. Default: the budget's.",
                          lower_bound=1, upper_bound=100)
     flags.DEFINE_string("data_dir", "records", "Directory of records that data_prep built.")
     flags.DEFINE_string("tasks_dir", "tasks", "Directory of the tasks' files.")
-    flags.DEFINE_string("output_dir", "experiments/results", "Where runs and pages go.")
+    flags.DEFINE_string("output_dir", "experiments/results", "Directory for runs and pages.")
     flags.DEFINE_string("results", "experiments/results/results.sqlite",
                         "The table of results; sweeps may share one.")
 

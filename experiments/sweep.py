@@ -53,14 +53,14 @@ class Budget:
 
 
 BUDGETS = {budget.name: budget for budget in (
-    Budget(name="tiny", about="2 layers, 128 wide; 3 minutes of one core a run",
+    Budget(name="tiny", about="2 layers of width 128; 3 minutes of one core per run",
            model_size="tiny", recipe="short", reference_steps=2000, threads=1,
            settings={"model.num_heads": "4", "model.max_position_embeddings": "512",
                      "training.train_batch_size": "16"}),
-    Budget(name="cpu-day", about="4 layers, 256 wide; an hour of one core a run",
+    Budget(name="cpu-day", about="4 layers of width 256; an hour of one core per run",
            model_size="small", recipe="short", reference_steps=14_000, threads=1,
            settings={"model.num_layers": "4", "training.train_batch_size": "16"}),
-    Budget(name="gpu-day", about="ELECTRA-Small; an hour or two of one GPU a run (not measured)",
+    Budget(name="gpu-day", about="ELECTRA-Small; an hour or two of one GPU per run (not measured)",
            model_size="small", recipe="short", reference_steps=50_000, threads=0,
            settings={"training.train_batch_size": "128"}),
     Budget(name="paper", about="ELECTRA-Base, its 766,000 steps of 256 (ELECTRA, table 6)",

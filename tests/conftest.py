@@ -50,7 +50,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session")
 def records(tmp_path_factory):
-    """Tiny records; tests that change them work on copies."""
+    """Returns the directory of `tiny_records`, which tests only read."""
     from tests import tiny_records
 
     directory = tmp_path_factory.mktemp("tiny") / "records"

@@ -1,12 +1,12 @@
-r"""Measures our exported training step on an NVIDIA GPU, beside Hugging Face's in PyTorch.
+r"""Compares the exported training step on an NVIDIA GPU with Hugging Face in PyTorch.
 
     python -m benchmarks.accelerator --steps=steps
     python -m benchmarks.accelerator --steps=steps --cases=base-256x128 --systems=ours
 
 `python -m benchmarks.accelerator.export` writes the steps in an environment with TensorFlow; this
 command needs none. It prints a table per case and writes results.md and results.json. A case takes
-minutes: every system starts anew in every round, alone on the card. benchmarks/README.md describes
-the method. It was tried on CPUs (--device=cpu) and never ran on a GPU.
+minutes, because every system starts in a new process in every round. benchmarks/README.md describes
+the method. It was tested on CPUs (--device=cpu) and has not run on a GPU.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-r"""Measures text to records beside Model Garden's builder and Hugging Face's tokenizers.
+r"""Compares data preparation with Model Garden's builder and Hugging Face's tokenizers.
 
     python -m benchmarks.data_prep --input='corpus/*.txt' --vocab_file=vocab.txt
 

@@ -1,4 +1,4 @@
-r"""Measures fine-tuning and prediction on SST-2 beside Hugging Face's.
+r"""Compares fine-tuning and prediction on SST-2 with Hugging Face.
 
     python -m benchmarks.finetuning --data_dir=glue --vocab_file=vocab.txt
 

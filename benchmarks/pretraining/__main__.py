@@ -1,4 +1,4 @@
-r"""Measures our pre-training step beside its peers', and the machine's own limit.
+r"""Compares the pre-training step with Hugging Face, Model Garden and the machine's limit.
 
     make bench
     python -m benchmarks.pretraining --cases=small-128 --systems=ours,hf-bfloat16 --rounds=3

@@ -8,6 +8,7 @@ from benchmarks.harness.command import Bench
 from benchmarks.harness.turns import Case, Measurement, Role
 from benchmarks.pretraining.matmuls import step_flops
 from benchmarks.pretraining.workload import Workload
+from electra_tf.apps.planning import paper_flops
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import flops, weight_table
 from electra_tf.modeling.flops import peak_flops
@@ -21,9 +22,8 @@ def flops_per_token(workload: Workload) -> dict[str, float]:
         **dataclasses.asdict(encoder)) for encoder in (workload.discriminator, workload.generator))
     networks = weight_table.discriminator(discriminator), weight_table.language_model(
         "generator", generator, weight_table.whole_encoder(generator, "generator"))
-    return {"matmuls": flops.products_per_token(networks, workload.length,
-                                                workload.predictions / workload.length),
-            "paper": flops.paper_per_token(networks, workload.length)}
+    return {"matmuls": flops.products_per_token(networks, workload.length, workload.predictions),
+            "paper": paper_flops.training_per_token(networks, workload.length)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-r"""Measures answers to texts beside Hugging Face's: latency of one text, throughput of batches.
+r"""Compares exported models with Hugging Face: latency of one text, throughput of batches.
 
     python -m benchmarks.serving --data_dir=glue --vocab_file=vocab.txt
 

@@ -1,10 +1,10 @@
-r"""Measures how a discriminator's AUC grows with time, ours and Hugging Face's.
+r"""Compares the AUC over training time with Hugging Face.
 
     make time-to-quality TIME_FLAGS='--data_dir=records'
     python -m benchmarks.time_to_quality --data_dir=records --num_train_steps=20000 --systems=hf
 
-Each system trains alone on all cores, the same examples in the same order, and is scored on the
-same held-out ones. Prints the seconds to each AUC; writes time_to_quality.md, .json and .png.
+Each system trains alone on all cores, on the same examples in the same order, and is scored on the
+same held-out examples. Prints the seconds to each AUC; writes time_to_quality.md, .json and .png.
 benchmarks/README.md lists what is equal and what is not.
 """
 

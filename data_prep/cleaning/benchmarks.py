@@ -1,8 +1,8 @@
-"""The test texts of benchmarks' files, and which lines have one in common with them.
+"""Finds lines that contain a test text of a benchmark.
 
-A line is contaminated if it holds n consecutive words of a test text, or all words of one that has
-fewer, as in Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C, with n = 13.
-There whole stretches of documents around such words go; here it is the line.
+A contaminated line holds n consecutive words of a test text, or all words of a shorter one, as in
+Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C, with n = 13. They drop the
+text around such words; cleaning drops the line.
 """
 
 import dataclasses
@@ -18,9 +18,9 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 _BEGINNING = np.uint64(42)
-"""Bits of a hash behind its first 22."""
+"""Bits of a hash after its first 22."""
 _TAGGED = ("dev", "valid", "test")
-"""Names of CoNLL's column files, but for ".txt": other .txt files are none."""
+"""Names of CoNLL's column files, without ".txt"."""
 _WANTED = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
            "test.txt, or other .tsv, .csv and .jsonl")
 
@@ -34,10 +34,10 @@ class BenchmarkTexts:
     ngrams: np.ndarray
     """uint64 [G], ascending."""
     texts: int = 0
-    """Number of texts that are looked for."""
+    """Number of the texts."""
 
     def facts(self) -> dict[str, str | int]:
-        """Returns what is a part of a build's identity: a digest of the n-grams, and `texts`."""
+        """Returns facts for a build's identity: a digest of the n-grams, and `texts`."""
         digest = hashlib.sha256(self.ngrams.astype("<u8").tobytes()).hexdigest()
         return {"decontaminate_sha256": digest, "decontaminate_texts": self.texts}
 
@@ -57,7 +57,7 @@ class BenchmarkTexts:
 
     @functools.cached_property
     def _beginnings(self) -> np.ndarray:
-        """The first bits of the n-grams, bool [2^22]: with them the search takes half as long."""
+        """The first bits of the n-grams, bool [2^22]; they halve the time of the search."""
         found = np.zeros(1 << 64 - int(_BEGINNING), bool)
         found[self.ngrams >> _BEGINNING] = True
         return found
@@ -66,10 +66,8 @@ class BenchmarkTexts:
 def read(directory: Path, n: int) -> BenchmarkTexts:
     """Returns the texts of a directory's task files as n-grams, without training files.
 
-    Files named "train*" and directories named "train" are training files.
-
-    Raises:
-        UserError: the directory does not exist, has no task file, or has one that cannot be read.
+    Files named "train*" and directories named "train" are training files. Refuses a directory
+    without readable task files.
     """
     if not directory.is_dir():
         raise UserError(f"--decontaminate={directory} is no directory; name one of task files: "
@@ -82,8 +80,8 @@ def read(directory: Path, n: int) -> BenchmarkTexts:
              if len(words := words_of(text)) >= SHORTEST_QUESTION]
     if not texts:
         raise UserError(f"--decontaminate={directory} holds no test text of at least "
-                        f"{SHORTEST_QUESTION} words, and shorter ones aren't looked for; name "
-                        "another directory, or leave the flag out.")
+                        f"{SHORTEST_QUESTION} words; name another directory, or leave the "
+                        "flag out.")
     hashes = [ngram_hashes(word_hashes(words), min(n, len(words))) for words in texts]
     return BenchmarkTexts(tuple(sorted({min(n, len(words)) for words in texts})),
                           np.unique(np.concatenate(hashes)), len(texts))
@@ -98,12 +96,11 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 def _texts(path: Path) -> Iterable[str] | None:
-    """Returns the texts of a task file, None if it is none.
+    """Returns the texts of a task file, None for other files.
 
-    Of questions about a context the question is one, not the context, which is an encyclopedia's or
-    a newspaper's.
+    Of questions about a context only the questions count; contexts are published articles.
     """
-    # Here, because it is for builds that ask for it.
+    # Few builds need it.
     from electra_tf.tasks import files, glue, tables
     from electra_tf.tasks.question_files import read_questions
 
@@ -123,7 +120,7 @@ def _texts(path: Path) -> Iterable[str] | None:
 
 
 def _cells(row: dict) -> Iterator[str]:
-    """Yields all texts of a row: labels and keys are too short to matter."""
+    """Yields all texts of a row; labels and keys are too short to count."""
     for value in row.values():
         if isinstance(value, str):
             yield value

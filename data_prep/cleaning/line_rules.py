@@ -1,4 +1,4 @@
-"""Cleaning of a line by itself: its normalization, and rules that drop it.
+"""Cleaning of single lines: normalization, and rules that drop a line.
 
 The rules for boilerplate are few and strict: they drop a line only if all of it is of a known kind.
 docs/how_to/cleaning.md describes them; boilerplate.yaml has the words.
@@ -20,7 +20,7 @@ _LINKS, _NOTICES = (
 _PATTERNS = re.compile("|".join(_KNOWN["patterns"].values()))
 _COPYRIGHT = re.compile(r"(copyright\b\s*)?(©|\(c\)|copyright)\s*(\d{4}\b.*|.*\b\d{4})\W*")
 _LONGEST_NOTICE = 400
-"""Characters; a longer line is prose that speaks of cookies or rights."""
+"""Characters; a longer line about cookies or rights is prose."""
 _MOST_ITEM_WORDS = 4
 _SEPARATOR = re.compile(r"\s[|»›>•·→]\s")
 _BETWEEN_BUTTONS = re.compile(r"[\s,|/•·&]+")
@@ -32,19 +32,19 @@ _FRAME = "«»‹›<>[](){}|•·→←↑↓▲▼►◄*-–—_.:…! "
 
 @dataclasses.dataclass(frozen=True)
 class LineRules:
-    """The measures that look at a line alone."""
+    """The measures that concern single lines."""
 
     settings: CleaningSettings
 
     def normalized(self, line: str) -> str:
-        """Returns a line in the Unicode form that is asked for, stripped."""
+        """Returns a line in the Unicode form of the settings, stripped."""
         form = self.settings.unicode
         if form == "none" or line.isascii():
             return line
         return unicodedata.normalize(form.upper(), line).strip()
 
     def reason(self, line: str) -> str:
-        """Returns why a normalized line goes, as `manifest.Counts` names it; "" if it stays."""
+        """Returns the reason to drop a normalized line, a name of `manifest.Counts`, or ""."""
         wanted = self.settings
         if wanted.drop_letterless_lines and not any(map(str.isalpha, line)):
             return "letterless_lines"
@@ -57,7 +57,7 @@ class LineRules:
 
 
 def is_boilerplate(line: str) -> bool:
-    """Tells whether all of a line is what web sites put around their text.
+    """Returns True if all of a line is boilerplate of web sites.
 
     >>> is_boilerplate("© 2021 Example Ltd. All rights reserved.")
     True
@@ -77,14 +77,14 @@ def is_boilerplate(line: str) -> bool:
 
 
 def _is_buttons(bare: str) -> bool:
-    """Tells whether a line is nothing but the labels of buttons that share a page."""
+    """Returns True for labels of buttons that share a page, without other words."""
     words = _BETWEEN_BUTTONS.split(bare, _MOST_BUTTONS)
     return (1 < len(words) <= _MOST_BUTTONS and _BUTTONS.issuperset(words)
             and not _NETWORKS.isdisjoint(words))
 
 
 def _is_menu(line: str) -> bool:
-    """Tells whether a line is three or more short items with separators, and no sentence."""
+    """Returns True for three or more short items with separators, without a sentence."""
     if _SENTENCE_END.search(line):
         return False
     items = _SEPARATOR.split(line)

@@ -1,8 +1,8 @@
-"""Words and n-grams of words as 64-bit hashes, and the documents that nearly share them.
+"""Hashes of words and n-grams, 64 bits, and near-duplicate documents.
 
-Hashes are the same on every machine. Documents are compared by the Jaccard similarity of their sets
-of word 5-grams, estimated from MinHash signatures; locality-sensitive hashing (Broder, 1997), by
-datasketch, finds which to compare.
+Hashes are equal on every machine. The similarity of two documents is the Jaccard similarity of
+their sets of word 5-grams, estimated from MinHash signatures (Broder, 1997). datasketch's
+locality-sensitive hashing selects the pairs to compare.
 """
 
 import functools
@@ -15,11 +15,11 @@ import numpy as np
 
 _WORD = re.compile(r"[^\W_]+")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""Odd, so that multiplication modulo 2^64 loses nothing."""
+"""Odd, so that multiplication modulo 2^64 is invertible."""
 _MOST_WORDS = 1 << 20
-"""Different words remembered, about 150 MB."""
+"""Different words in the cache, about 150 MB."""
 _WORDS = 5
-"""n of the n-grams of a document; a text of fewer words is a single one."""
+"""n of a document's n-grams; a shorter text is one n-gram."""
 _AT_ONCE = 4096
 """N-grams: at 128 permutations they take 2 MB."""
 
@@ -48,9 +48,7 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
 
 
 def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
-    """Returns uint64 [max(0, W - n + 1)], a hash of every n-gram by its first word, from words'
-    [W].
-    """
+    """Returns the hashes of n-grams, uint64 [max(0, W - n + 1)], from the words' [W]."""
     count = max(0, len(hashes) - n + 1)
     found = np.full(count, n, np.uint64)
     for place in range(n if count else 0):
@@ -68,13 +66,13 @@ def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Spreads what differs in high bits over all bits: multiplication carries upwards only."""
+    """Spreads differences of high bits over all bits: multiplication carries upwards only."""
     values = (values ^ (values >> np.uint64(32))) * _MULTIPLIER
     return values ^ (values >> np.uint64(29))
 
 
 class _Known(dict):
-    """Word -> hash, made when it is first asked for."""
+    """Word -> hash, computed at the first use."""
 
     def __missing__(self, word: str) -> int:
         self[word] = found = text_hash(word)
@@ -95,7 +93,7 @@ def signature(text: str, permutations: int) -> np.ndarray:
 
 
 def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
-    """Returns bool [D]: which documents nearly equal an earlier one that is kept.
+    """Returns bool [D], True for documents that nearly equal an earlier one that is kept.
 
     `signatures` are uint32 [., P] each, D in all, in order; `threshold` is the least similarity.
     """
@@ -103,9 +101,9 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
     found = np.zeros(sum(map(len, signatures)), bool)
     if not signatures:
         return found
-    from datasketch import MinHashLSH  # Here: it imports SciPy, and few builds need it.
+    from datasketch import MinHashLSH  # It imports SciPy; few builds need it.
 
-    # It chooses the bands and rows that err least about the threshold.
+    # It chooses bands and rows with the fewest errors near the threshold.
     index, kept = MinHashLSH(threshold=threshold, num_perm=signatures[0].shape[1]), {}
     ends = np.cumsum([len(rows) for rows in signatures])
     for number in np.flatnonzero(_sharing(signatures, index.b, index.r)):
@@ -121,9 +119,9 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
 
 
 def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndarray:
-    """Returns bool [D]: which documents share a band of their signature with another.
+    """Returns bool [D], True for documents that share a band of their signature with another.
 
-    The others, nearly all, need no entry in the index, which takes kilobytes for each.
+    The others, nearly all, need no entry of kilobytes in the index.
     """
     sharing = np.zeros(sum(map(len, signatures)), bool)
     for begin in range(0, bands * rows, rows):

@@ -1,4 +1,4 @@
-"""Cleaning of one build: what is done before the first unit, and how a worker cleans one."""
+"""Cleaning of one build: its preparation, and the cleaning of units by workers."""
 
 import collections
 import dataclasses
@@ -20,14 +20,14 @@ FILES = ".cleaning-*"
 """Pattern of a plan's files in the directory of a build."""
 _DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 _BATCH_CHARACTERS = 1 << 18
-"""Text in which test texts are looked for at once."""
+"""Characters that are searched for test texts together."""
 
 
 class Cleaner:
     """The cleaning of one unit's lines.
 
-    `tally` counts what was dropped, by the names of `manifest.Counts`. `continues` says that the
-    unit's first document began in an earlier one.
+    `tally` counts dropped lines and documents by the names of `manifest.Counts`. `continues` tells
+    that the unit's first document began in an earlier one.
     """
 
     def __init__(self, rules: LineRules, texts: BenchmarkTexts | None = None,
@@ -44,7 +44,7 @@ class Cleaner:
                 self.tally[reason] = len(decision[reason]) - (continues and 0 in decision[reason])
 
     def clean(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yields the lines that stay, and every `DOCUMENT_END`; those of the whole unit go in."""
+        """Yields the lines of the unit that stay, and every `DOCUMENT_END`."""
         if self._decision is not None or not {*LINE_RULES}.isdisjoint(
                 self._rules.settings.measures()):
             lines = self._left(lines)
@@ -85,14 +85,14 @@ class Cleaner:
 
 @dataclasses.dataclass(frozen=True)
 class CleaningPlan:
-    """The cleaning of the units of one build. It can be pickled, and is small."""
+    """The cleaning of the units of one build, small when pickled."""
 
     settings: CleaningSettings = CleaningSettings()
     directory: Path | None = None
     """Directory of the build, with this plan's files."""
 
     def cleaner(self, unit: WorkUnit) -> Cleaner:
-        """Returns the cleaner of a unit; `UserError` if a file of the plan is gone or damaged."""
+        """Returns the cleaner of a unit; `UserError` if the plan's files are damaged."""
         wanted = self.settings
         return Cleaner(
             LineRules(wanted),
@@ -124,9 +124,9 @@ def prepare(
     pieces: Sequence[Piece], cut: Callable[[Piece], Iterable[WorkUnit]], runner: Runner,
     progress: Progress,
 ) -> CleaningPlan:
-    """Surveys the text if need be, and writes the files that the workers read.
+    """Surveys the text if necessary, and writes the files that workers read.
 
-    `directory` belongs to this build alone: decisions that an interrupted call left are used again.
+    Decisions that an interrupted call left in the build's `directory` are used again.
     """
     if texts is not None:
         _texts.cache_clear()
@@ -141,7 +141,7 @@ def prepare(
             names.append(name)
             documents += found
             progress.update({"documents surveyed": documents})
-        # The names of a split's units as the text goes.
+        # In the order of the text.
         names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
         surveys = [survey.UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
         survey.save_arrays(path, survey.decide(surveys, settings))
@@ -151,7 +151,7 @@ def prepare(
 
 
 def _surveyed(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
-    """Leaves the survey of a unit in a file; returns the unit's name and documents."""
+    """Writes the survey of a unit to a file; returns the unit's name and number of documents."""
     found = survey.survey(settings, unit)
     survey.save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(found))
     return unit.name, len(found.in_language)

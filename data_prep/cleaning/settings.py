@@ -13,7 +13,7 @@ SHORTEST_QUESTION = 8
 "Language Models are Few-Shot Learners", appendix C, has the same minimum)."""
 LINE_RULES = ("unicode", "drop_letterless_lines", "drop_boilerplate", "min_line_characters",
               "max_line_characters")
-"""The settings that look at a line alone, for all commands."""
+"""The settings that concern single lines, for all commands."""
 Characters = Annotated[int, Interval(ge=0, le=1 << 20)]
 _PARAMETERS = {
     "drop_duplicate_lines": ("min_duplicate_characters",),
@@ -95,7 +95,7 @@ class CleaningSettings(Section, prefix="--"):
                     raise UserError(f"--{name} belongs to --{measure}, which is off; give both or "
                                     "neither.")
         if self.languages:
-            # Here, because it imports this module.
+            # It imports this module.
             from data_prep.cleaning import survey
             survey.require_languages(self.languages)
 

@@ -1,9 +1,9 @@
 """Decides by a pass over the whole text which documents and lines cleaning drops.
 
-Workers survey the units and leave a file for each; the decisions are a file, of which a worker
-reads its part. Lines are compared by 64-bit hashes: of 10^8 different lines two have the same one
-with a probability of 0.03 %. Languages are told apart by py3langid (Lui and Baldwin, 2012,
-"langid.py"), a naive Bayes classifier over byte n-grams.
+Workers write a survey of each unit to a file; the decisions are one file, of which a worker reads
+its part. Lines are compared by 64-bit hashes: two of 10^8 different lines collide with a
+probability of 0.03 %. py3langid (Lui and Baldwin, 2012, "langid.py"), a naive Bayes classifier over
+byte n-grams, identifies languages.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from electra_tf.platform.storage import Path, cannot_read
 REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
 """Reasons of a survey to drop documents or lines, by the names of `manifest.Counts`."""
 _JUDGED = 2000
-"""Characters of a document's beginning by which its language is judged."""
+"""Characters of a document's beginning that decide its language."""
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
 
 
 def require_languages(codes: Sequence[str]) -> None:
-    """Raises `UserError` if a language isn't among those that are told apart."""
+    """Raises `UserError` for a language that the classifier lacks."""
     known = _identifier().labels
     for code in codes:
         if code not in known:
@@ -63,7 +63,7 @@ def require_languages(codes: Sequence[str]) -> None:
 
 
 def _is_in_language(text: str, settings: CleaningSettings) -> bool:
-    """Tells whether a text's beginning is in a language asked for, or too short to tell."""
+    """Returns True if a text's beginning is in a language of --languages, or too short."""
     beginning = text[:_JUDGED]
     if sum(map(str.isalpha, beginning)) < settings.min_language_characters:
         return True
@@ -73,7 +73,7 @@ def _is_in_language(text: str, settings: CleaningSettings) -> bool:
 
 @functools.cache
 def _identifier() -> Any:
-    from py3langid import langid  # Here: it takes a second, and few builds need it.
+    from py3langid import langid  # It takes a second; few builds need it.
 
     return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
 
@@ -87,15 +87,15 @@ class UnitSurvey:
     continues: bool
     """True if the first document began in an earlier unit of the split; then B is D - 1."""
     document_lines: np.ndarray
-    """uint32 [D]: lines of the documents, as far as they are in the unit."""
+    """uint32 [D]: numbers of the documents' lines in the unit."""
     hashed: np.ndarray
-    """bool [N]: the lines of which there is a hash."""
+    """bool [N]: lines with a hash."""
     hashes: np.ndarray
     """uint64 [H], of the text of these lines."""
     in_language: np.ndarray
-    """bool [B]: documents that are in a language asked for."""
+    """bool [B]: documents in a language of --languages."""
     has_words: np.ndarray
-    """bool [B]: documents of which there is a signature."""
+    """bool [B]: documents with a signature."""
     signatures: np.ndarray
     """uint32 [S, P] of MinHash, of these documents' first parts."""
 
@@ -146,10 +146,10 @@ def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
 
 
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:
-    """Returns UNIT/REASON, the `REASONS` of all units -> what is dropped of the unit.
+    """Returns UNIT/REASON, for the `REASONS` of all units -> numbers of dropped documents or lines.
 
-    Documents and lines have numbers from 0 on within their unit, before any of them goes; a line of
-    a dropped document is no duplicate line. The units of a split come in the text's order.
+    Numbers count from 0 within the unit, before cleaning. A line of a dropped document is no
+    duplicate line. The units of a split are in the text's order.
 
     The first of equal lines and of similar documents is kept. Training documents come first, then
     those held out, so no held-out text occurs in the training text.
@@ -177,7 +177,7 @@ def _copies(surveys: Sequence[UnitSurvey], settings: CleaningSettings) -> Iterat
 
 def _with_continuations(surveys: Sequence[UnitSurvey], beginning: Iterable[np.ndarray]
                         ) -> Iterator[np.ndarray]:
-    """Yields bool [D] of bool [B]: a document that goes on goes as it did in the unit before."""
+    """Yields bool [D] from bool [B]: a continued document follows the decision of its beginning."""
     last = False
     for one, found in zip(surveys, beginning, strict=True):
         whole = np.concatenate([[last], found]).astype(bool) if one.continues else found
@@ -187,7 +187,7 @@ def _with_continuations(surveys: Sequence[UnitSurvey], beginning: Iterable[np.nd
 
 def _later_lines(surveys: Sequence[UnitSurvey], gone: Sequence[np.ndarray]
                  ) -> Iterator[np.ndarray]:
-    """Yields for each unit bool [N]: the lines that stood in an earlier place that stays."""
+    """Yields for each unit bool [N], True for lines that occur in an earlier place that stays."""
     stays = [np.repeat(~documents, one.document_lines)[one.hashed] if len(one.hashed) else
              np.zeros(0, bool) for one, documents in zip(surveys, gone, strict=True)]
     hashes = [one.hashes[left] for one, left in zip(surveys, stays, strict=True)]
@@ -198,7 +198,7 @@ def _later_lines(surveys: Sequence[UnitSurvey], gone: Sequence[np.ndarray]
 
 
 def _later_ones(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yields bool [N] for each uint64 [N]: which hashes occurred earlier, in it or before it."""
+    """Yields bool [N] for each uint64 [N], True for hashes that occurred earlier."""
     whole = np.sort(np.concatenate(hashes)) if len(hashes) else np.zeros(0, np.uint64)
     repeated = np.unique(whole[1:][whole[1:] == whole[:-1]])
     seen = np.zeros(len(repeated), bool)

@@ -1,6 +1,6 @@
 """Books: a file is a document. Project Gutenberg's and BooksCorpus' files are known.
 
-Where a book begins and ends is found in its bytes; workers join its wrapped lines. A file of
+The reader finds a book's beginning and end in its bytes; workers join wrapped lines. A file of
 Project Gutenberg has lines `*** START OF THE PROJECT GUTENBERG EBOOK ... ***` and `*** END OF ...`.
 """
 
@@ -17,14 +17,14 @@ from data_prep.sources.files import FileSource, matching_files
 _NAMES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
                   for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
 _LONGEST_WRAPPED = 100
-"""Characters; what wraps lines does it at 80 or less."""
+"""Characters; files wrap lines at 80 or less."""
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]_*`\s]*$")
 _NO_SPACE_AFTER = ("--", "—", "-")
 _HEAD = 1 << 18
-"""Bytes of a book in which its beginning is looked for."""
+"""Bytes of a file that are searched for the book's beginning."""
 _BEGINNING = rb"^[ \t]*\*\*\*[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG (?:EBOOK|ETEXT)"
 _START = re.compile(_BEGINNING + rb"[^*]{0,400}\*\*\*.*$", re.IGNORECASE | re.MULTILINE)
-"""A long title goes on in the next line."""
+"""A long title continues in the next line."""
 _START_OPEN = re.compile(_BEGINNING + rb".*$", re.IGNORECASE | re.MULTILINE)
 _FOOTER = re.compile(
     rb"^[ \t]*(?:"
@@ -44,7 +44,7 @@ def books(pattern: str) -> FileSource:
 
 
 def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
-    """Yields a book without what Project Gutenberg puts around it, in parts cut at paragraphs."""
+    """Yields a book without Project Gutenberg's header and footer, in parts cut at paragraphs."""
     blocks = _blocks(file)
     head = next(blocks, b"")
     begin = _body_start(head)
@@ -61,7 +61,7 @@ def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
         if ends:
             break
         offset += len(block)
-    for _ in blocks:  # To its end, for that may be cut off or damaged.
+    for _ in blocks:  # The end of the file may be damaged.
         pass
 
 
@@ -87,7 +87,7 @@ def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
 def parse_book(part: DocumentPart) -> Iterator[str]:
     """Returns the paragraphs of a book with wrapped lines, or the lines of another one.
 
-    BooksCorpus has a sentence a line: there, a line that another one follows ends a sentence.
+    BooksCorpus has one sentence per line: a line before another one ends a sentence.
     """
     paragraphs = _paragraphs(decoded(part).removeprefix("\ufeff"))
     inner = [line for lines in paragraphs for line in lines[:-1]]
@@ -102,7 +102,7 @@ def _paragraphs(text: str) -> list[list[str]]:
 
 
 def _is_wrapped(inner: list[str]) -> bool:
-    """Tells whether lines that another one follows directly go on in it."""
+    """Returns True if most lines before another one do not end a sentence."""
     if not inner or statistics.median(map(len, inner)) > _LONGEST_WRAPPED:
         return False
     return sum(bool(_SENTENCE_END.search(line)) for line in inner) < len(inner) / 2
@@ -114,7 +114,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _body_start(head: bytes) -> int:
-    """Returns where the book begins in the first bytes of its file; 0 if it has no header."""
+    """Returns the place of the book's beginning in its file; 0 without a header."""
     head = head[:_HEAD]
     mark = _START.search(head) or _START_OPEN.search(head)
     if not mark:

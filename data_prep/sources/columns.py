@@ -1,7 +1,6 @@
-"""Parquet files, of which one column is text: a row is a document.
+"""A text column of Parquet files: a row is a document.
 
-Rows come in batches, so the memory stays flat. Their strings are handed out as bytes; workers check
-that they are UTF-8.
+Rows come in batches, so memory stays flat. Strings stay bytes; workers check that they are UTF-8.
 """
 
 import functools
@@ -14,7 +13,7 @@ from data_prep.sources.plain_text import parts_of
 from electra_tf.platform.errors import UserError, shown
 
 _ROWS = 256
-"""Rows that are read at once."""
+"""Rows of a batch."""
 
 
 def columns(pattern: str, column: str) -> FileSource:
@@ -33,7 +32,7 @@ def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[Documen
         table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
         _require_text(table.schema_arrow, column, path)
         for batch in table.iter_batches(_ROWS, columns=[column]):
-            # As bytes, for they may not be UTF-8.
+            # As bytes, which may not be UTF-8.
             for value in batch.column(column).cast(pyarrow.large_binary()):
                 if value.is_valid:
                     yield from parts_of(value.as_py(), f"{path}, row {row}")

@@ -1,4 +1,4 @@
-"""TensorFlow Datasets: a row is a document, one of its features the text."""
+"""A text feature of TensorFlow Datasets: a row is a document."""
 
 import dataclasses
 import functools
@@ -15,11 +15,11 @@ from electra_tf.platform.storage import file_sha256
 
 _PARAGRAPH = "_START_PARAGRAPH_"
 _KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
-"""Words of Wiki-40B that tell what the next lines are."""
+"""Words of Wiki-40B before lines of each kind."""
 
 
 def data_set(name: str, feature: str, options: SourceOptions) -> "DataSet":
-    """Returns the source of a data set of TensorFlow Datasets, prepared if need be."""
+    """Returns the source of a data set of TensorFlow Datasets, prepared if necessary."""
     parse = parse_plain_text
     if name.partition("/")[0].partition(":")[0] == "wiki40b":
         parse = functools.partial(parse_wiki40b, options.wiki_headings)
@@ -36,7 +36,7 @@ class DataSet(Source):
     parse: Parser
 
     def __post_init__(self):
-        import tensorflow_datasets as tfds  # Here: it takes seconds.
+        import tensorflow_datasets as tfds  # It takes seconds.
 
         where = self.options.tfds_data_dir
         try:
@@ -86,11 +86,11 @@ class DataSet(Source):
                 f"{self._read} ({' '.join((error.message or '').split())[:150]})"))
 
     def position(self) -> int:
-        """Returns the part of the bytes that the rows read so far take."""
+        """Returns the estimated bytes of the rows read so far."""
         return self.size * self._read // max(1, self._rows)
 
     def sha256(self) -> str:
-        """Returns a digest of the data set's files, and of what of them is read how."""
+        """Returns a digest of the data set's files and of the options that select text."""
         digest = hashlib.sha256(f"tfds {self.options.tfds_split}#{self.feature} "
                                 f"headings={self.options.wiki_headings}".encode())
         for path in self._files:

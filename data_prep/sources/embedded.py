@@ -1,4 +1,4 @@
-"""English that is installed anyway: Python's documentation, and libraries' docstrings."""
+"""English text of installed packages: Python's documentation, and libraries' docstrings."""
 
 import ast
 import dataclasses
@@ -37,12 +37,12 @@ _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
 _MARKUP = re.compile(r"[*`]+")
 """Emphasis, code and bullets of reStructuredText."""
 _SHORTEST = 50
-"""Characters; a shorter paragraph is a heading, a signature or a bit of code."""
+"""Characters; a shorter paragraph is a heading, a signature or code."""
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
 _MOST_ODD, _MOST_ODD_IN_DOCSTRINGS = 0.35, 0.2
 """Largest fraction of words with other characters than letters in a paragraph of prose."""
 _SHORTEST_DOCSTRING = 100
-"""Characters of its prose."""
+"""Characters of prose."""
 _HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
 """Parts of a docstring that its rendered page hides: roles, references, addresses of links."""
 _LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://)", re.DOTALL)
@@ -101,16 +101,16 @@ class Docstring(typing.NamedTuple):
 
     @property
     def held_out(self) -> bool:
-        """Returns True for every tenth name: those docstrings are for the task made of them."""
+        """Returns True for every tenth name; `build_word_order_task` uses those docstrings."""
         return key_of(self.name.encode()) % 10 == 0
 
 
 @functools.cache
 def docstrings() -> tuple[Docstring, ...]:
-    """Returns the docstrings of `PACKAGES` that hold some prose, each text once.
+    """Returns the docstrings of `PACKAGES` with prose, each text once.
 
-    They have about 3 million characters and depend on the packages' versions. Their files are
-    parsed, not imported, which takes 15 s.
+    They have about 3 million characters and depend on the packages' versions. Parsing the files,
+    which are not imported, takes 15 s.
     """
     found: dict[tuple[str, ...], Docstring] = {}
     for package in PACKAGES:
@@ -136,21 +136,21 @@ def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -
 
 
 def _odd_words(block: str) -> float:
-    """Returns the fraction of words, as white space parts them, that have other characters."""
+    """Returns the fraction of words, between white space, with other characters."""
     words = [word.strip("\"'()*`") for word in block.split()]
     return 1 - sum(bool(_WORDS.fullmatch(word)) for word in words) / max(1, len(words))
 
 
 def _is_sentence(block: str) -> bool:
-    """Tells prose of a docstring from its lists, links and formulas."""
+    """Returns True for prose of a docstring, not for lists, links and formulas."""
     return (block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
             and _odd_words(block) <= _MOST_ODD_IN_DOCSTRINGS)
 
 
 def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Yields name and text of every docstring of a file, which isn't run."""
+    """Yields name and text of every docstring of a file without importing it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Of escapes in strings, which newer Pythons warn about.
+        warnings.simplefilter("ignore")  # Newer Pythons warn of escapes in strings.
         tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

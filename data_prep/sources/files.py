@@ -1,8 +1,8 @@
-"""A source that is files of one format, read one after another; they may be compressed.
+"""A source of files of one format, compressed or not.
 
-A compressed file is read to its very end. Python's `bz2` and `lzma` modules end quietly where a
-second stream of a file is damaged, and zstandard's reader where a file is cut short. Here both are
-errors.
+Compressed files are read to their end. Python's `bz2` and `lzma` modules stop without an error
+where a second stream of a file is damaged, and zstandard's reader where a file is cut short. Here
+both are errors.
 """
 
 import bz2
@@ -34,7 +34,7 @@ class FileSource(Source):
 
     paths: tuple[Path, ...]
     name: str
-    """Name of the format and of what else decides its text; part of the digest."""
+    """Name of the format and of the options that decide its text; part of the digest."""
     read: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]]
     """Yields the documents of a decompressed file with a name. It can be pickled. If it raises one
     of `CORRUPT`, the rest of the file is lost."""
@@ -90,7 +90,7 @@ class FileSource(Source):
         room = 0
         for path in self.paths:
             size = path.stat().st_size
-            # Every piece has text: empty files go with the one before.
+            # Every piece has text: an empty file belongs to the piece before.
             if not groups or (size > max(room, 0) and room < PIECE_BYTES):
                 groups.append([])
                 room = PIECE_BYTES
@@ -140,7 +140,7 @@ def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:
         case ".xz":
             stream = _Unpacked(raw, lzma.LZMADecompressor, lzma.LZMAError)
         case ".zst":
-            import zstandard  # Here, because few files need it.
+            import zstandard  # Few files need it.
 
             stream = _Unpacked(raw, zstandard.ZstdDecompressor().decompressobj,
                                zstandard.ZstdError)
@@ -150,7 +150,7 @@ def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:
 
 
 class _Unpacked(io.RawIOBase):
-    """The streams of a compressed file, one after another."""
+    """The decompressed streams of a file, concatenated."""
 
     def __init__(self, raw: typing.BinaryIO, decompressor: Callable, error: type[Exception]):
         super().__init__()
@@ -171,7 +171,7 @@ class _Unpacked(io.RawIOBase):
         return size
 
     def _advance(self) -> bool:
-        """Unpacks some more; returns whether there was anything left."""
+        """Decompresses more; returns False at the end of the file."""
         stored = b""
         if self._stream is None or self._stream.eof:
             stored = b"" if self._stream is None else self._stream.unused_data

@@ -2,8 +2,8 @@
 
 The Hub converts most data sets to Parquet, in the revision refs/convert/parquet; a data set without
 it must hold Parquet files named `[config/]split-00000-of-00001.parquet`. huggingface_hub downloads
-a file when it is read first, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are
-its own settings. Every file is read at the commit that the revision had at the beginning.
+a file at its first reading, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN
+configure it. Every file is read at the commit that the revision had at the beginning.
 """
 
 import contextlib
@@ -27,12 +27,12 @@ _CONVERTED = "refs/convert/parquet"
 _FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
                    r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
 _DEFAULT = "default"
-"""Name of the configuration of a data set that has one."""
+"""Name of a data set's only configuration."""
 
 
 @dataclasses.dataclass(frozen=True)
 class HubFile:
-    """A file of a data set, with what `FileSource` asks of a path."""
+    """A file of a data set, with the methods of a path that `FileSource` calls."""
 
     repository: str
     revision: str
@@ -135,7 +135,7 @@ def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
 
     try:
         yield
-    # errors.HTTPError is the HTTP client's own, which is another package in other versions.
+    # errors.HTTPError is the HTTP client's, another package in other versions.
     except (errors.HTTPError, errors.HFValidationError, OSError) as error:
         cause = error.__cause__ or error
         status = {getattr(getattr(one, "response", None), "status_code", None)

@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, its text under one name."""
+"""JSON lines: one object per line, with its text in one field."""
 
 import functools
 import json
@@ -20,7 +20,7 @@ def json_lines(pattern: str, field: str) -> FileSource:
 
 
 def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
-    """Yields the lines of a file that aren't blank, whole."""
+    """Yields the whole lines of a file, without blank ones."""
     offset = 0
     while line := file.readline(LONGEST_LINE):
         start, offset = offset, offset + len(line)
@@ -44,7 +44,7 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         at = part.offset + len(text[:error.pos].encode())
         raise UserError(f"{place} is no JSON: {error.msg} at byte {at}; mend or remove it."
                         ) from error
-    except (RecursionError, ValueError) as error:  # A number of more digits than Python reads.
+    except (RecursionError, ValueError) as error:  # Too many digits for Python.
         raise UserError(f"{place} is nested too deeply, or has a number with too many digits; "
                         "mend or remove it.") from error
     if not isinstance(found, dict):

@@ -13,16 +13,16 @@ from data_prep.sources.files import FileSource
 from electra_tf.platform.storage import Path
 
 _LONGEST_BLANK = 64
-"""Bytes of a line that may be blank for spaces that aren't ASCII."""
+"""Bytes of the longest line that is checked for spaces outside of ASCII."""
 
 
 def text_files(paths: tuple[Path, ...]) -> FileSource:
-    """Returns the source that is plain text files."""
+    """Returns the source of plain text files."""
     return FileSource(paths, "", split_text, parse_plain_text)
 
 
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
-    """Yields the documents of a file: what stands between blank lines."""
+    """Yields the documents of a file, which blank lines separate."""
     gathered: list[bytes] = []
     size = offset = key = 0
     begins = True
@@ -41,7 +41,7 @@ def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 
 def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
-    """Yields a document whose text is all there, in parts if it is long; none if it is blank."""
+    """Yields a document, in parts if it is long; nothing if it is blank."""
     if content.strip():
         key = key_of(content[:LONGEST_PART])
         begin = 0
@@ -52,7 +52,7 @@ def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
 
 
 def _cuts(content: bytes) -> Iterator[int]:
-    """Yields where parts end: behind a line, a word or, if need be, a character."""
+    """Yields the ends of parts: after a line, otherwise a word, otherwise a character."""
     begin = 0
     while len(content) - begin > LONGEST_PART:
         part = content[begin:begin + LONGEST_PART]
@@ -62,13 +62,13 @@ def _cuts(content: bytes) -> Iterator[int]:
 
 
 def is_blank(line: bytes) -> bool:
-    """Tells whether nothing stands in a line, which may be cut out of a longer one."""
+    """Returns True for a blank line, or a blank part of a longer one."""
     return not line.strip() or (len(line) < _LONGEST_BLANK and not line.isascii() and not
                                 line.decode(errors="replace").removeprefix("\ufeff").strip())
 
 
 def bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
-    """Yields lines with their ends; a line past `LONGEST_PART` in parts, cut behind a space."""
+    """Yields lines with their ends; a line past `LONGEST_PART` in parts, cut after a space."""
     rest = b""
     while part := file.readline(LONGEST_PART - len(rest)):
         part = rest + part
@@ -82,6 +82,6 @@ def bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
 
 
 def _character_start(part: bytes) -> int:
-    """Returns where the last UTF-8 character of `part` begins."""
+    """Returns the beginning of the last UTF-8 character of `part`."""
     return max((i for i in range(len(part) - 4, len(part)) if part[i] & 0xC0 != 0x80),
                default=len(part))

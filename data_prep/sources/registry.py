@@ -41,7 +41,7 @@ class Entry:
     pattern: str
     field: str = "text"
     share: float = 0.0
-    """0: none was given."""
+    """0 without a share."""
 
 
 def _embedded(entry: Entry, _options: SourceOptions) -> Source:
@@ -61,7 +61,7 @@ SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
     "tfds": lambda entry, options: data_sets.data_set(entry.pattern, entry.field, options),
     "embedded": _embedded,
 }
-"""Name -> what opens it."""
+"""Name -> the function that opens it."""
 
 
 def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:  # noqa: B008 (frozen)

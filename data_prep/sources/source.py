@@ -12,11 +12,11 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section
 
 PIECE_BYTES = 256 << 20
-"""Stored bytes of a piece, about."""
+"""Approximate stored bytes of a piece."""
 _SAMPLED = 64
-"""A 64th of a mixture's bytes is parsed to know how much text there is in a byte."""
+"""One in 64 bytes of a mixture is parsed to estimate its text per byte."""
 _LEAST_SAMPLED = 1 << 20
-"""Bytes of each source of a mixture that are parsed in any case."""
+"""Fewest parsed bytes of each source of a mixture."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,14 +35,14 @@ class SourceOptions(Section, prefix="--"):
 
 
 class Source(abc.ABC):
-    """Text that can be read. It can be pickled, unless it is being read."""
+    """Text to read. It can be pickled, unless it is being read."""
 
     size: int
     """Bytes to read in all."""
     note: str = ""
-    """A line for the user once `documents` has been read."""
+    """A line for the user after reading `documents`."""
     parse: Parser | SkippingParser
-    """Reads text out of the documents."""
+    """The parser of the documents."""
 
     @abc.abstractmethod
     def documents(self) -> Iterator[DocumentPart]:
@@ -50,11 +50,11 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def position(self) -> int:
-        """Returns how many of `size` bytes have been read, for progress."""
+        """Returns the number of bytes read, of `size`, for progress."""
 
     @abc.abstractmethod
     def sha256(self) -> str:
-        """Returns a digest of everything that `documents` will yield, and of how it is read."""
+        """Returns a digest of the documents, and of the options that decide their text."""
 
     def revisions(self) -> tuple[str, ...]:
         """Returns "owner/name@commit" of each data set of the Hugging Face Hub that is read."""
@@ -124,9 +124,9 @@ class Sequence(Source):
 class Mixture(Sequence):
     """Sources whose documents alternate so that each has its share of the text at any time.
 
-    The next document comes from the source that is furthest behind its share. Text bytes are
-    estimated from the documents' bytes and from a 64th of them, parsed. The mixture ends where the
-    source that is next has no more documents. It cannot be cut into pieces.
+    The next document comes from the source that is furthest behind its share, by text bytes
+    estimated from a parsed sample. The mixture ends with the documents of the source that is next.
+    It cannot be cut into pieces.
     """
 
     def documents(self) -> Iterator[DocumentPart]:
@@ -175,7 +175,7 @@ class _Stream:
     def _sample(self, part: DocumentPart) -> None:
         try:
             self._text += sum(len(line.encode()) for line in self._parse(part))
-        except UserError:  # Whoever reads the document says so.
+        except UserError:  # The reader of the document raises it.
             return
         self._sampled += len(part.content)
 

@@ -1,6 +1,6 @@
-"""Dumps of Wikipedia and other MediaWikis: XML with a page of wikitext after another.
+"""Dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
 
-Pages are told apart as bytes; workers read their XML and their wikitext.
+The reader splits pages as bytes; workers parse their XML and their wikitext.
 """
 
 import functools
@@ -26,7 +26,7 @@ _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<mediawiki\b[^>]*>
                    rb"(?:\s*<siteinfo>.*?</siteinfo>)?", re.DOTALL)
 _MEDIA = re.compile(rb'<namespace key="(-2|6|14)"[^>]*>([^<]+)</namespace>')
 _HEADER = 1 << 17
-"""Bytes of a dump in which its namespaces are named."""
+"""Bytes of a dump that name its namespaces."""
 
 
 def wikipedia(pattern: str, headings: bool) -> files.FileSource:
@@ -42,18 +42,18 @@ def wikipedia(pattern: str, headings: bool) -> files.FileSource:
 
 
 def _media_namespaces(path: Path) -> set[str]:
-    """Returns what a wiki calls the namespaces of files and categories, in its language."""
+    """Returns a wiki's own names of the namespaces of files and categories."""
     try:
         with path.open("rb") as raw:
             header = files.unpacked(raw, path.suffix).read(_HEADER)
     except files.CORRUPT:
-        return set()  # Reading the documents says what is wrong.
+        return set()  # Reading the documents reports the damage.
     return {name.decode(errors="replace") for _, name in _MEDIA.findall(header)}
 
 
 def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
     """Yields the raw pages of a dump that are articles, without other namespaces and redirects."""
-    # read1 returns what comes before damage; read would drop it.
+    # read1 returns the bytes before damage; read would drop them.
     for part in _pages(iter(functools.partial(file.read1, _CHUNK), b""), path):
         if part.damage or _is_article(part.content):
             yield part
@@ -86,7 +86,7 @@ def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
 
 
 def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
-    """Yields the page that ends behind some bytes of a dump, and damage before it."""
+    """Yields the page at the end of some bytes of a dump, and damage before it."""
     before, begin, page = content.rpartition(_BEGIN)
     before = before if begin else content
     header = None if offset else _HEAD.match(before)
@@ -102,7 +102,7 @@ def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
 def parse_article(headings: bool, namespaces: tuple[str, ...], part: DocumentPart
                   ) -> Iterator[str]:
     """Returns the prose of a page; `namespaces` are the wiki's names of files and categories."""
-    from data_prep.sources import wikitext  # Here, for what reads wikitext takes 0.1 s to load.
+    from data_prep.sources import wikitext  # Its parser takes 0.1 s to load.
 
     title, text = _read_page(part)
     try:
@@ -114,7 +114,7 @@ def parse_article(headings: bool, namespaces: tuple[str, ...], part: DocumentPar
 
 
 def _read_page(part: DocumentPart) -> tuple[str, str]:
-    """Returns title and wikitext of a page, of several revisions that of the last one."""
+    """Returns title and wikitext of a page's last revision."""
     found: dict[str, list[str]] = {"title": [], "text": []}
     open_elements: list[str] = []
 

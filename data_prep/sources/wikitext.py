@@ -1,4 +1,4 @@
-"""Wikitext to prose: lines of text as a reader of the article would see them."""
+"""Converts wikitext to prose: the lines of text that a reader of the article sees."""
 
 import html
 import re
@@ -20,7 +20,7 @@ _BLOCKS = frozenset({
     "h4", "h5", "h6", "caption"})
 """HTML tags that begin and end lines."""
 _NAMESPACES = ("file", "image", "media", "category")
-"""Links into these show nothing in the text; every wiki knows their English names."""
+"""Links into these are invisible; every wiki has their English names."""
 _LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")
 """A link to the article in another language."""
 _QUOTES = re.compile("'{2,5}")
@@ -57,7 +57,7 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
 
 
 class _Reader:
-    """Goes through the nodes of an article and gives what is prose to `write`."""
+    """Passes the prose of an article's nodes to `write`."""
 
     def __init__(self, namespaces: set[str], headings: bool, write: Callable[[str], None]):
         self._namespaces, self._headings, self._write = namespaces, headings, write
@@ -101,7 +101,7 @@ class _Reader:
             return
         if name == "nowiki":
             self._write(html.unescape(str(node.contents or "")))
-        elif node.wiki_markup:  # Of a list: the mark goes, the line stays.
+        elif node.wiki_markup:  # A list's mark; its text follows.
             self._write(" ")
         else:
             edge = "\n" if name in _BLOCKS else ""
@@ -115,12 +115,12 @@ _READERS: dict[type, Callable[[_Reader, Any], None]] = {
     nodes.Text: _Reader.text, nodes.HTMLEntity: _Reader.entity, nodes.Heading: _Reader.heading,
     nodes.Wikilink: _Reader.link, nodes.ExternalLink: _Reader.external_link,
     nodes.Tag: _Reader.tag}
-"""Other nodes (templates, their arguments, comments) are left out."""
+"""Templates, their arguments and comments have no reader and are left out."""
 
 
 def _tidy(line: str) -> str:
-    """Returns a line without what is left of markup, and of brackets that became empty."""
-    if line.lstrip().startswith(_OF_A_TABLE):  # One that has no end.
+    """Returns a line without remaining markup and empty brackets."""
+    if line.lstrip().startswith(_OF_A_TABLE): # A table without an end.
         return ""
     line = _SPACES.sub(" ", _SWITCH.sub("", line))
     line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))

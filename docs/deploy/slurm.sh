@@ -5,8 +5,8 @@
 #         --model_size=base
 #
 # Submit it from the top of the repository, on a file system that all machines have mounted, after
-# `make install`. What follows the name goes to run_pretraining.py. Slurm requeues a job that loses a
-# machine, and the same command goes on from the newest checkpoint.
+# `make install`. Arguments after the name are passed to run_pretraining.py. Slurm requeues a job that loses a
+# machine, and the same command continues from the newest checkpoint.
 #SBATCH --job-name=electra
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16

@@ -13,7 +13,7 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
-from electra_tf.config.objectives import objective_class
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform import storage
@@ -41,7 +41,7 @@ class Electra:
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
         self._text = networks.text
-        self._energies = objective_class(networks.objective).energies
+        self._energies = OBJECTIVES[networks.objective].settings.energies
         policy = tf_keras.mixed_precision.global_policy().name
         self._network = ElectraModel(networks.model, seed=0, policy=policy)
         self._missing = assign_parts(self._network.variables, networks.weights, networks.source)

@@ -20,19 +20,9 @@ from safetensors.numpy import load
 
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import (
-    Weights,
-    require_exactly,
-    require_networks,
-    with_generator,
-)
+from electra_tf.checkpoints.weights import Weights, require_exactly, with_generator
 from electra_tf.config.model import ModelConfig
-from electra_tf.modeling.weight_table import (
-    Shapes,
-    discriminator,
-    vocabulary_head,
-    whole_encoder,
-)
+from electra_tf.modeling.weight_table import Shapes, discriminator, vocabulary_head, whole_encoder
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
@@ -144,7 +134,6 @@ def read(path: Path, beside: Path | None = None, *, generator: bool = True) -> P
         if read_text(place, own) != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
                             "does (vocabulary, lower case or accents); they are no pair.")
-    require_networks(weights, model, str(path))
     return Pretrained(source=str(path), model=model, text=text, weights=weights)
 
 

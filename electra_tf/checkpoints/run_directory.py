@@ -148,12 +148,15 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
     settings = settings_of(saved)
     if known is None and any(name.startswith(TASK) for name in saved):
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
+    sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
-        found = flatten(override(known or PretrainingConfig(), settings))
-        for name, value in settings.items():
+        for name, value in flatten(override(known or PretrainingConfig(), settings)).items():
+            if name.partition(".")[0] not in sections or name == "training.num_trials":
+                continue  # Trials can be added.
+            given = settings.get(name)
             # No type is converted into another; 1 and 1.0 are both numbers of JSON.
-            same = value == found[name] and isinstance(value, bool) == isinstance(found[name], bool)
-            require(same, name, f"of type {type(found[name]).__name__}", value)
+            same = given == value and isinstance(given, bool) == isinstance(value, bool)
+            require(same, name, f"of type {type(value).__name__}", given)
     except UserError as error:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
     return saved

@@ -56,7 +56,8 @@ class ModelFlags(Section, prefix="--"):
     input: str = ""
     """To predict: a file like --test, .txt with a text per line, or - for standard input."""
     output: str = ""
-    """Predictions: .jsonl, .tsv (labels, numbers), .txt (tags), .json (answers) or - for stdout."""
+    """Predictions: .jsonl, .tsv (labels, numbers, tags), .txt (tags), .json (answers), or - for
+    stdout."""
     overwrite: bool = False
     """Replace an existing --output."""
     scratch_baseline: bool = False
@@ -66,9 +67,9 @@ class ModelFlags(Section, prefix="--"):
     Face's or a name on its hub; none trains from scratch. Default:
     google/electra-small-discriminator."""
     model_size: str = ""
-    """From scratch: tiny, small, base or large. Otherwise it must match the checkpoint's size."""
+    """From scratch: tiny, small, base or large. Default: small."""
     vocab_file: str = ""
-    """From scratch: the vocabulary. Otherwise it must match the checkpoint's vocabulary."""
+    """From scratch: the vocabulary."""
     normalization: str = "auto"
     """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
@@ -79,6 +80,8 @@ NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "
 """Flags that a mode requires."""
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
+FROM_SCRATCH = ("model_size", "vocab_file", "normalization")
+"""Flags that describe an encoder that is trained from scratch."""
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "

@@ -125,8 +125,6 @@ class InitializationConfig(Section, prefix="initialization."):
     the square root of the head size (16 for 64 dimensions)."""
     longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
     """Longest wave of the position table, in tokens; the shortest is 2.1."""
-    value_gain: Gain = 1.0
-    """Factor of the product of value and output weights in these layers."""
     matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
     occurrences of the same word, and to [CLS] if there are none."""
@@ -203,15 +201,5 @@ class SamplingConfig(Section, prefix="sampling."):
     temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
     """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
     towards 0 the most likely token is drawn."""
-    initial_temperature: Annotated[float, Interval(ge=0, le=100)] = 0.0
-    """Temperature at the first step, from which it falls to `sampling.temperature`; 0 for no
-    change. For a generator that is good from the start (Fast-ELECTRA, Dong et al., 2024: 2)."""
-    cooling_time: Annotated[float, Interval(gt=0, le=100)] = 0.1
-    """Part of the run in which the difference between the two falls to 1/e."""
     disallow_correct: bool = False
     """Never draw the original token: every selected token is replaced."""
-
-    def __post_init__(self):
-        super().__post_init__()
-        require(self.initial_temperature == 0 or self.initial_temperature >= 0.01,
-                "sampling.initial_temperature", "0, or 0.01 to 100", self.initial_temperature)

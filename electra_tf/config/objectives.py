@@ -7,7 +7,7 @@ and its measures are here.
 import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from annotated_types import Interval
 
@@ -34,6 +34,8 @@ class ObjectiveConfig(Section, prefix="objective."):
 
     name: str
     """The objective."""
+    # True if the discriminator's outputs are energies of tokens, not log odds of replaced ones.
+    energies: ClassVar[bool] = False
 
     def variants(self) -> Mapping[str, "ObjectiveConfig"]:
         """Returns the default settings of every objective."""
@@ -78,6 +80,7 @@ class ElectricConfig(ElectraConfig):
     """An energy for every token, by noise-contrastive estimation (Clark et al., EMNLP 2020)."""
 
     name: str = "electric"
+    energies = True
     generator_loss_weight: Weight = 1.0
     """Factor of the noise distribution's loss, that of every token given all others."""
     discriminator_loss_weight: Weight = 50.0

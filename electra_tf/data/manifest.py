@@ -26,7 +26,7 @@ LONGEST_SEQUENCE = 1 << 16
 _LARGEST_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""
 _MOST_BYTES = 64 * MIB
-"""Limit of the file's size: 200,000 shards of 300 bytes each, 3 TB of text."""
+"""Largest file: 200,000 shards of 300 bytes each, 3 TB of text."""
 _SIZES_AT_ONCE = 32
 """Parallel requests to an object store, 30 ms each: 30,000 shards take half a minute."""
 _BUILD = "`python -m data_prep.build_pretraining_data`"
@@ -39,7 +39,7 @@ class Counts:
     documents: Count = 0
     lines: Count = 0
     words: Count = 0
-    """Strings between white space."""
+    """Words between white space."""
     text_bytes: Count = 0
     """Bytes of UTF-8 without line ends."""
     letterless_lines: Count = 0

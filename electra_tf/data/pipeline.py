@@ -1,4 +1,4 @@
-"""Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `order`.
+"""Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `records`.
 
 Memory holds a few windows of serialized examples and some bytes per shard. The pipeline is one
 graph without Python functions, so that the hosts of a TPU pod can run it.
@@ -11,8 +11,15 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.order import ShuffleWindow, part_of, windows
-from electra_tf.data.records import Records, checked_ids, id_dtype, misfit
+from electra_tf.data.records import (
+    Records,
+    ShuffleWindow,
+    checked_ids,
+    id_dtype,
+    misfit,
+    part_of,
+    windows,
+)
 
 _BATCHES_AHEAD = 4
 _SHARDS_READ_TOGETHER = 4

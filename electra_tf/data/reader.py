@@ -1,6 +1,6 @@
 """Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
 
-The reader compares the checksum of every record, and holds one window of `order` in memory. A shard
+The reader compares the checksum of every record, and holds one window in memory. A shard
 that is damaged, or contradicts its manifest, raises a `UserError`.
 """
 
@@ -13,8 +13,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from electra_tf.data.example import Batch
-from electra_tf.data.order import part_of, windows
-from electra_tf.data.records import Records, Shard, checked_ids, misfit
+from electra_tf.data.records import Records, Shard, checked_ids, misfit, part_of, windows
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18

@@ -37,9 +37,9 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
     Args:
         directory: of the model, on this machine.
         networks: the model.
-        source: where it was read; a run's directory has settings, scores and curves.
+        source: its origin; a run's directory has settings, scores and curves.
         title: name or directory that users will load it by.
-        license: the Hub's identifier of a licence.
+        license: the Hub's identifier.
         manifests: `data.manifest.Manifest`s of the records that a run was trained on.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: the directory is a SavedModel.

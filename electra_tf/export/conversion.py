@@ -45,11 +45,7 @@ def read(path: Path, **facts: Any) -> Pretrained:
 
 
 def write(networks: Pretrained, directory: Path, form: Format) -> None:
-    """Writes networks into a new directory.
-
-    Raises:
-        UserError: the format has no place for a weight; the directory can't be written.
-    """
+    """Writes networks into a new directory; refuses weights that the format has no place for."""
     if form in (Format.GOOGLE, Format.MODEL_GARDEN):
         if networks.task is not None:
             raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
@@ -61,17 +57,13 @@ def write(networks: Pretrained, directory: Path, form: Format) -> None:
 
 
 def _write_run(networks: Pretrained, directory: Path) -> None:
-    """Writes a run's directory with a checkpoint of step 0.
-
-    Another run can begin with it; it can't be continued itself, because it has no optimizer state.
-    """
+    """Writes a run's directory with a checkpoint of step 0, without an optimizer's state."""
     facts = networks.text.facts() | {"initial": networks.source}
     if networks.task is None:
         config = PretrainingConfig(model=networks.model,
                                    objective=OBJECTIVES[networks.objective].settings)
-        settings = {name: value for name, value in flatten(config).items()
-                    if name.startswith(("model.", "objective."))}
-        identity = settings | facts
+        identity = facts | {name: value for name, value in flatten(config).items()
+                            if name.startswith(("model.", "objective."))}
     else:
         task = TaskSpec.of_facts(networks.task, networks.source)
         config = override(recipe(task.name, networks.model), networks.task_settings)
@@ -98,8 +90,8 @@ def _write_google(networks: Pretrained, directory: Path) -> None:
 def _write_model_garden(networks: Pretrained, directory: Path) -> None:
     """Writes a checkpoint that Model Garden's encoders and ElectraPretrainer restore.
 
-    Both networks hold the embeddings, shared or not: Model Garden may tie them or not. The poolers,
-    which ELECTRA does not train, get new values; the next-sentence head is left out.
+    Both networks hold the embeddings, shared or not. The poolers, which ELECTRA does not train, get
+    new values; the next-sentence head is left out.
     """
     model, values = networks.model, {}
     parts = {"electra": (model.discriminator, discriminator(model.discriminator).weights)}
@@ -124,7 +116,7 @@ def _write_model_garden(networks: Pretrained, directory: Path) -> None:
 
 
 def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:
-    """Returns a weight as Model Garden has it: attention's kernels have a dimension of heads."""
+    """Returns a weight with the dimension of heads that Model Garden's attention has."""
     if path.endswith("_attention_layer/_output_dense/kernel"):
         return value.reshape(heads, -1, value.shape[-1])
     if re.search("_attention_layer/_(query|key|value)_dense/", path):

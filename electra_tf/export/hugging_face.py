@@ -59,9 +59,7 @@ _Layer = tuple[np.ndarray, np.ndarray]
 def write(networks: Pretrained, directory: Path) -> None:
     """Writes `discriminator/`, and `generator/` if it is known; a fine-tuned model as it is.
 
-    Raises:
-        UserError: the weights aren't exactly those of a discriminator, or of it and a generator, or
-            of an encoder with a head that Hugging Face has; the directory can't be written.
+    `UserError` for missing or further weights, or a head that Hugging Face doesn't have.
     """
     model = networks.model
     if networks.task is not None:
@@ -85,8 +83,7 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
                    names: Iterable[str], config: Mapping[str, Any], head: Weights) -> None:
     """Writes the four files that transformers reads; tokenizer.json too, for composed text.
 
-    `names` are those of the weights to write. `config` has further entries of config.json, `head`
-    further weights in Hugging Face's form.
+    `config` has further entries of config.json, `head` further weights in Hugging Face's form.
     """
     make_directory(directory)
     weights = {theirs_of(name): turned(name, networks.weights[name]) for name in names}
@@ -114,11 +111,10 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
 
 
 def _composing_tokenizer(text: TextSettings) -> dict[str, Any]:
-    """Returns tokenizer.json for text in NFC, which tokenizer_config.json has no word for.
+    """Returns tokenizer.json for text in NFC, for which tokenizer_config.json has no setting.
 
-    Its steps, which Hugging Face's `tokenizers` runs, are `text.tokenizer`'s: BERT's cleaning, NFC,
-    BERT's splitting, long words cut, WordPiece. Rows are [CLS] text [SEP] and [CLS] text [SEP] text
-    [SEP], the second text of segment 1.
+    Its steps are those of `text.tokenizer`: BERT's cleaning, NFC, BERT's splitting, long words cut,
+    WordPiece. Rows are [CLS] text [SEP] or [CLS] text [SEP] text [SEP].
     """
     normalization, ids = text.normalization, text.vocabulary.ids
 
@@ -155,10 +151,7 @@ def _composing_tokenizer(text: TextSettings) -> dict[str, Any]:
 
 def _head_to_theirs(spec: TaskSpec, weights: Weights, source: str
                     ) -> tuple[Weights, dict[str, Any]]:
-    """Returns a head's weights in Hugging Face's form, and its entries of config.json.
-
-    Refuses a head that Hugging Face doesn't have.
-    """
+    """Returns a head's weights in Hugging Face's form, and its entries of config.json."""
     form = KINDS[spec.kind].hugging_face
     ours = _our_layers(spec, weights, source)
     *hidden, (output, parts) = form.layers.items()
@@ -218,11 +211,7 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
 
 def head_from_theirs(config: Config, weights: Weights, source: str
                      ) -> tuple[TaskSpec, dict[str, Any], Weights]:
-    """Returns the task, settings by name that make a head of this form, and the head's weights.
-
-    Raises:
-        UserError: weights that are missing, left over, or of another shape.
-    """
+    """Returns the task, settings by name that make a head of this form, and the head's weights."""
     kinds = [kind for kind in KINDS.values()
              if kind.hugging_face.architecture == config.architecture]
     labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()

@@ -25,13 +25,10 @@ ABANDONED_SECONDS = 3600.0
 
 @contextlib.contextmanager
 def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
-    """Yields the path of a directory to make, which becomes `final` when the block ends well.
+    """Yields the path of a local directory to make, which becomes `final` when the block ends well.
 
-    The path is on this machine. Other file systems cannot rename directories: files are copied
-    there, and the one without which no server loads a model comes last.
-
-    Raises:
-        UserError: the directory can't be written.
+    Remote file systems cannot rename directories: files are copied there, and the one without which
+    no server loads a model comes last. `UserError` if the directory can't be written.
     """
     make_directory(final.parent)
     remote = isinstance(final, RemotePath)
@@ -64,9 +61,7 @@ def write_checksums(directory: pathlib.Path) -> None:
     """Writes the checksums of all files in a directory."""
     found = {path.relative_to(directory).as_posix(): file_sha256(path)
              for path in sorted(directory.rglob("*")) if path.is_file()}
-    path = directory / CHECKSUMS
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (directory / CHECKSUMS).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def require_whole(directory: pathlib.Path) -> None:

@@ -1,6 +1,5 @@
 """Writes a SavedModel for TensorFlow Serving: built, loaded again, compared, then renamed."""
 
-import dataclasses
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,6 @@ from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 from electra_tf.export.new_directory import appearing_whole, write_checksums
 from electra_tf.export.servable import DEFAULT, Servable
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -36,36 +34,26 @@ Request = Mapping[str, Sequence[str]]
 """A batch: column -> texts."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Target:
-    """Directory and number type of an export."""
-
-    directory: Path
-    """`directory/version`, which doesn't exist yet."""
-    dtype: tf.DType
-
-    @classmethod
-    def of(cls, export_dir: str | Path, version: str, precision: str) -> "Target":
-        """Checks what flags say; refuses a version that exists already."""
-        if re.fullmatch(r"0*[1-9][0-9]{0,17}", version) is None:
-            raise UserError("--export_version must be a positive integer of at most 18 digits, for "
-                            f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
-        directory = storage.path(export_dir) / version.lstrip("0")
-        if directory.exists():
-            raise UserError(f"{directory} exists already; give another --export_version or "
-                            "--export_dir.")
-        make_directory(directory.parent)
-        return cls(directory=directory, dtype=PRECISIONS[precision])
+def new_version(export_dir: Path, version: str) -> Path:
+    """Returns the directory of a version; `UserError` if it exists, or for another word."""
+    if re.fullmatch(r"0*[1-9][0-9]{0,17}", version) is None:
+        raise UserError("--export_version must be a positive integer of at most 18 digits, for "
+                        f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
+    directory = export_dir / version.lstrip("0")
+    if directory.exists():
+        raise UserError(f"{directory} exists already; give another --export_version or "
+                        "--export_dir.")
+    make_directory(export_dir)
+    return directory
 
 
-def export(model: Servable, target: Target,
+def export(model: Servable, final: Path, precision: str,
            add_files: Callable[[pathlib.Path], None] = lambda directory: None) -> None:
-    """Exports a model; `add_files` writes further files into the directory, such as a card.
+    """Exports a model to a new directory; `add_files` adds files to it, such as a card.
 
-    Raises:
-        UserError: it can't be written, or answers otherwise than the trained model.
+    `UserError` if it can't be written, or its answers differ from the trained model's.
     """
-    served, final = model.for_inference(target.dtype), target.directory
+    served = model.for_inference(PRECISIONS[precision])
     signatures = served.signatures()
     with appearing_whole(final) as unfinished:
         served.save(str(unfinished), signatures)
@@ -73,9 +61,9 @@ def export(model: Servable, target: Target,
         _write_warm_up(unfinished, final.parent.name, requests)
         add_files(unfinished)
         write_checksums(unfinished)
-        difference = compare(unfinished, model, requests, target.dtype)
+        difference = compare(unfinished, model, requests, PRECISIONS[precision])
         size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
-    print(f"exported {final}: {target.dtype.name}, {size / 1e6:,.1f} MB, signatures "
+    print(f"exported {final}: {precision}, {size / 1e6:,.1f} MB, signatures "
           f"{', '.join(signatures)}\ncompared with the trained model: probabilities within "
           f"{difference:.1e}", flush=True)
 
@@ -89,7 +77,7 @@ def probes(columns: Sequence[str]) -> Sequence[Request]:
 def _write_warm_up(directory: pathlib.Path, model: str, requests: Sequence[Request]) -> None:
     """Writes requests to the default signature of a model that will be served by this name."""
     path = directory / WARM_UP_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:
         for request in requests:
             asked = predict_pb2.PredictRequest()
@@ -104,9 +92,8 @@ def compare(directory: Path, trained: Servable, requests: Sequence[Request],
             dtype: tf.DType) -> float:
     """Compares the answers of an exported model, loaded from its files, and the trained one.
 
-    Of weights in bfloat16 only fractions are compared, within a wider tolerance: where two labels
-    or spans are nearly as likely, the other one may win. Returns the largest difference between two
-    numbers, as a share of the larger one above 1; raises `UserError` if they differ by more.
+    With bfloat16 weights only numbers are compared: where two labels or spans are nearly as likely,
+    the other one may win. Returns the largest difference, as a share of a number above 1.
     """
     exported, largest = tf.saved_model.load(str(directory)).signatures[DEFAULT], 0.0
     for request in requests:

@@ -14,7 +14,7 @@ import tf_keras
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
-from electra_tf.config.objectives import objective_class
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import Discriminator
@@ -152,18 +152,17 @@ class Detector(Servable):
                         "embed_tokens": self._traced(self.embed_tokens, self._text_specs())}
 
     def embed(self, text: tf.Tensor) -> Outputs:
-        """Returns of texts, string [B], cut at the encoder's length, `pooled` and `cls`.
+        """Returns the mean over word pieces, `pooled`, and the vector of [CLS], `cls`.
 
-        They are float32 [B, H]: the mean over word pieces, and the vector of [CLS].
+        Texts, string [B], are cut at the encoder's length; both are float32 [B, H].
         """
         found = self.embed_tokens(text)
         return {name: found[name] for name in ("pooled", "cls")}
 
     def embed_tokens(self, text: tf.Tensor) -> Outputs:
-        """Returns what `embed` does, and `tokens` with their `token_ids`.
+        """Returns what `embed` does, `tokens`, float32 [B, L, H], and `token_ids`, int32 [B, L].
 
-        They are float32 [B, L, H] and int32 [B, L] of [CLS], pieces, [SEP]; zeros where a text has
-        fewer.
+        They are of [CLS], pieces and [SEP]; zeros where a text has fewer.
         """
         tokens = self.texts.encode(text)
         hidden = self._hidden(tokens)
@@ -220,7 +219,7 @@ def of_networks(networks: Pretrained, threshold: float | None = None) -> Servabl
 
 def _of_discriminator(networks: Pretrained) -> Detector:
     """Refuses networks without a discriminator, and energies."""
-    if objective_class(networks.objective).energies:
+    if OBJECTIVES[networks.objective].settings.energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
                         "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "

@@ -37,17 +37,10 @@ what they cost is a matter of the task, and printed."""
 
 
 def export(model: Servable, path: Path, quantization: Quantization, length: int | None) -> None:
-    """Converts a model, runs the result, and keeps it if its outputs equal the model's.
+    """Converts a model, runs the result, and keeps the file if its outputs equal the model's.
 
-    Args:
-        model: with float32 weights.
-        path: the file.
-        quantization: storage of weights.
-        length: tokens of the single row that the file takes; None: any rows of any length.
-
-    Raises:
-        UserError: a length that the network hasn't got or must have; a file that can't be written
-            or answers otherwise.
+    `length` is the number of tokens of the single row that the file takes; None takes any rows.
+    `UserError` if the network has fewer positions, or the file's answers differ.
     """
     positions = model.encoder.config.max_position_embeddings
     if length is not None and length > positions:
@@ -105,14 +98,8 @@ def compare(found: Answers, trained: Callable[[Sequence[np.ndarray]], Answers],
             tokens: Sequence[np.ndarray], tolerance: float) -> float:
     """Compares a file's answers to padded rows with a network's to each row alone.
 
-    Args:
-        found: to rows padded to the longest, or beyond.
-        trained: the network; maps ids, segment ids and mask, int32 [B, L] each, to outputs.
-        tokens: the rows, likewise.
-        tolerance: largest difference, as a share of a number above 1.
-
-    Returns:
-        The largest difference; raises `UserError` if it is beyond the tolerance.
+    `trained` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns the
+    largest difference, as a share of a number above 1; `UserError` if it exceeds the tolerance.
     """
     largest = 0.0
     for row, size in enumerate(tokens[2].sum(axis=1)):

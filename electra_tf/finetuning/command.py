@@ -12,10 +12,10 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --output=topics.tsv
 
 The first command downloads google/electra-small-discriminator and, from TensorFlow Datasets, SQuAD
-1.1; it writes to runs/squad. Each default that was used is printed.
-
-The task decides the recipe: the paper's epochs and learning rate, unless a flag says otherwise.
-The same command continues a run that was interrupted with the first trial that isn't finished.
+1.1; it writes to runs/squad. Each default that was used is printed. The task decides the recipe:
+the paper's epochs and learning rate, unless a flag says otherwise. The same command continues a run
+that was interrupted with the first trial that isn't finished. To serve a model:
+`python -m electra_tf.apps.tools.export_model`.
 """
 
 from absl import flags

@@ -47,9 +47,8 @@ class Interval:
     """The steps between two reports."""
 
     step: int
-    """Number of steps at its end."""
+    """The last one, from 1, as `epoch`."""
     epoch: int
-    """From 1."""
     loss: float
     """Mean over its steps."""
     ends_epoch: bool

@@ -1,6 +1,8 @@
 """The modes of the fine-tuning command. Functions read `flags.FLAGS`."""
 
 import dataclasses
+from collections.abc import Collection
+from typing import Any
 
 from absl import flags
 
@@ -15,16 +17,12 @@ from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_text import set_default
-from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.text.tokenization import TextSettings, refuse_other
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.tokenization import TextSettings
 
-SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
-"""Settings that `--model_size` decides."""
-FROM_SCRATCH = "from_scratch"
+SCRATCH_RUN = "from_scratch"
 """Directory of the run that `--scratch_baseline` adds."""
 
 
@@ -32,34 +30,27 @@ def train() -> None:
     """Fine-tunes on every task."""
     values, changes = flags.FLAGS, finetuning_flags.given_settings()
     names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
-    initial = _pretrained()
+    initial = _pretrained(changes)
     model, text = (initial.model, initial.text) if initial else (
         pretraining_config(values.model_size or "small").model, TextSettings.of_flags(values))
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
-    begun = [name for name in changes if name.startswith("initialization.")]
-    if initial is None and values.scratch_baseline:
-        raise UserError("--scratch_baseline compares pre-trained weights with random ones; leave "
-                        "it out with --init_checkpoint=none.")
-    if begun and initial is not None:
-        raise UserError(f"{begun[0]} is for an encoder that begins from scratch "
-                        f"(--init_checkpoint=none); {initial.source} brings its weights.")
-    runs, from_tfds = [], _from_tfds(names[0])  # Several names are all GLUE's.
+    runs, data = [], _data(names[0])  # Several names are all GLUE's.
     for name in names:
-        task = registry.load(name, _data_dir(), _own_files(), from_tfds=from_tfds)
+        task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
         config = override(registry.recipe(name, shape), changes)
         runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
-            run_directory.restart(run.model_dir / FROM_SCRATCH)
+            run_directory.restart(run.model_dir / SCRATCH_RUN)
     for run, task in runs:
         results = trials.train(run, task, initial)
         if values.scratch_baseline:
-            print(f"\nthe same network from random weights: {run.model_dir / FROM_SCRATCH}")
+            print(f"\nthe same network from random weights: {run.model_dir / SCRATCH_RUN}")
             scratch = trials.train(dataclasses.replace(
-                run, model_dir=run.model_dir / FROM_SCRATCH), task, None)
+                run, model_dir=run.model_dir / SCRATCH_RUN), task, None)
             print(f"\n{results.beside(scratch)}")
     if len(runs) > 1:
         print("\n" + glue_table({name: found for name in glue.TASKS
@@ -73,8 +64,7 @@ def evaluate() -> None:
     if asked and list(asked) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(asked)}")
-    outputs.evaluate(run, registry.load_dev(
-        run.spec, _data_dir(), _own_files(), from_tfds=_from_tfds(run.spec.name)))
+    outputs.evaluate(run, registry.load_dev(run.spec, **_data(run.spec.name)))
 
 
 def predict() -> None:
@@ -87,48 +77,36 @@ MODES = {"train": train, "eval": evaluate, "predict": predict}
 
 
 def _trained_run() -> FinetuningRun:
-    """Returns the run in --model_dir, with the runtime settings of the command line."""
     return setup.prepare_trained(
         storage.path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
 
 
-def _data_dir() -> Path | None:
-    return storage.path(flags.FLAGS.data_dir) if flags.FLAGS.data_dir else None
-
-
-def _from_tfds(name: str) -> bool:
-    """Tells if a task comes from TensorFlow Datasets: benchmarks do if no files are named."""
+def _data(name: str) -> dict[str, Any]:
+    """Returns what `registry.load` reads; a benchmark without files is TensorFlow Datasets'."""
     values = flags.FLAGS
-    files = any(values[split].value for split in ("data_dir", "train", "dev"))
-    if not files and name not in set(Kind):
+    if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
-    return values.data_source == "tfds"
+    files = {split: tuple(map(storage.path, values[split].value or ()))
+             for split in ("train", "dev", "test")}
+    columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
+               "key": values.key_column}
+    return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
+            "own": Files(**{field: value for field, value in (files | columns).items() if value}),
+            "from_tfds": values.data_source == "tfds"}
 
 
-def _own_files() -> Files:
-    values = flags.FLAGS
-    given = {split: tuple(map(storage.path, values[split].value or ()))
-             for split in ("train", "dev", "test")} | {
-        "texts": tuple(values.text_columns or ()), "label": values.label_column,
-        "key": values.key_column}
-    return Files(**{field: value for field, value in given.items() if value})
-
-
-def _pretrained() -> Pretrained | None:
-    """Returns the encoder of --init_checkpoint, or None from scratch."""
+def _pretrained(changes: Collection[str]) -> Pretrained | None:
+    """Returns the encoder of --init_checkpoint, or None from scratch; refuses the other's flags."""
     values = flags.FLAGS
     if values.init_checkpoint == finetuning_flags.SCRATCH:
+        if values.scratch_baseline:
+            raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
+                            "leave it out with --init_checkpoint=none.")
         return None
     initial = formats.read(storage.path(values.init_checkpoint), generator=False)
-    wanted = pretraining_config(values.model_size).model if values.model_size else initial.model
-    for name in SHAPE:
-        found, value = getattr(initial.model, name), getattr(wanted, name)
-        if found != value:
-            raise UserError(f"{initial.source} isn't --model_size={values.model_size}: its "
-                            f"{name} is {found}, not {value}.")
-    vocabulary = initial.text.vocabulary
-    if values.vocab_file and Vocabulary.load(values.vocab_file).sha256 != vocabulary.sha256:
-        raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
-                        f"({vocabulary.size} entries). Leave it out; the run's own is taken.")
-    refuse_other(values, initial.text.normalization, initial.source)
+    own = [f"--{name}" for name in finetuning_flags.FROM_SCRATCH if values[name].present]
+    own += [name for name in changes if name.startswith("initialization.")]
+    if own:
+        raise UserError(f"{own[0]} is for an encoder that begins from scratch "
+                        f"(--init_checkpoint=none); {initial.source} has its own. Leave it out.")
     return initial

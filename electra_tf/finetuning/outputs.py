@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import functools
 import io
 import itertools
 import json
@@ -45,29 +44,22 @@ PIPE = "-"
 SHOWN_LABELS, SHOWN_MISTAKES, PROGRESS_SECONDS = 8, 10, 10.0
 OTHERS = "others"
 SUBMISSION = "submission"
-EVALUATION_FILE = "eval_results.json"
 
 
 class TaskPredictor:
-    """A trained model with its task: examples in, predictions out."""
+    """The model of a run's best trial: examples in, predictions out."""
 
     def __init__(self, run: FinetuningRun):
-        """Reads the weights of the run's best trial."""
         self._run = run
         self._predictor = Predictor(run, run.trained_model())
         self._threshold = threshold_of(run.model_dir)
 
-    def scored(self, split: Split, *, show_progress: bool = False) -> Scored:
+    def scored(self, split: Split) -> Scored:
         """Returns predictions and scores of encoded examples."""
-        shown = [progress()] if show_progress else []
-        return split.score(self._predictor.predict(split.rows, *shown), self._threshold)
+        return split.score(self._predictor.predict(split.rows, progress()), self._threshold)
 
     def predict(self, given: Sequence[Any]) -> list[Record]:
-        """Returns a prediction for each input, with a number from 0 as its key.
-
-        Inputs are texts, or pairs of texts; for tagging texts that are split at spaces, or lists of
-        words; for extractive QA pairs of a question and its context. `UserError` for another form.
-        """
+        """Returns a prediction for each input, which `TaskKind.example` reads or refuses."""
         run = self._run
         examples = [run.kind.example(run.spec, str(number), one)
                     for number, one in enumerate(given)]
@@ -91,27 +83,25 @@ def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], N
 
 def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
     """Scores the run's model on splits of labelled examples; prints and saves a table."""
-    predictor = TaskPredictor(run)
-    scores = {}
+    predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
     for name, examples in dev.items():
-        found = predictor.scored(run.encode(examples), show_progress=True)
+        found = predictor.scored(run.encode(examples))
         scores[name] = found.scores
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
         print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", found.scores,
                           {"score": found.scores, "baseline": baseline}, [f"baseline: {constant}"])
               + mistakes(run.spec, found.records, name), flush=True)
-    write_json(run.model_dir / EVALUATION_FILE, scores)
-    print(f"results  {run.model_dir / EVALUATION_FILE}")
+    write_json(path, scores)
+    print(f"results  {path}")
 
 
 def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False) -> None:
-    """Reads a file of examples, or standard input for "-", and writes the model's predictions.
+    """Reads examples from a file or standard input, and writes the model's predictions.
 
-    They go to `output`, .jsonl or in the kind's own format, or to standard output for "-".
-    `UserError` if the input can't be read; or if the output is the input, exists without
-    `overwrite`, or can't be written, which is found before anything is computed.
+    `output` is a file, .jsonl or in the kind's own format, or "-" for standard output. `UserError`
+    if it is the input, exists without `overwrite`, or can't be written, before the computation.
     """
-    forms = {".jsonl": _json_lines, run.kind.suffix: functools.partial(run.kind.written, run.spec)}
+    forms = {".jsonl": _json_lines, **run.kind.forms(run.spec)}
     target = None if output == PIPE else storage.path(output)
     suffix = run.kind.suffix if target is None else target.suffix
     if suffix not in forms:
@@ -121,7 +111,7 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         examples = run.kind.read([path], run.spec, labelled=False)
-    records = TaskPredictor(run).scored(run.encode(examples), show_progress=True).records
+    records = TaskPredictor(run).scored(run.encode(examples)).records
     content = forms[suffix](records)
     if target is None:
         sys.stdout.write(content)
@@ -149,7 +139,7 @@ def require_writable(target: Path, source: Path, *, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def _readable(source: str, suffix: str) -> Iterator[Path]:
-    """Yields the path of a file with the input; standard input becomes a temporary one."""
+    """Yields the path of the input; standard input becomes a temporary file."""
     if source != PIPE:
         yield storage.path(source)
         return
@@ -162,20 +152,18 @@ def _readable(source: str, suffix: str) -> Iterator[Path]:
 def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
                   results: Results) -> str:
     """Writes predictions, the server's files and learning curves; returns `mistakes` on dev."""
-    predictor, directory = TaskPredictor(run), run.model_dir / "predictions"
-    make_directory(directory)
+    predictor, files, records = TaskPredictor(run), {}, {}
     tests = ((name, run.encode(examples)) for name, examples in task.test.items())
-    records = {}
     for name, split in itertools.chain(dev.items(), tests):
         records[name] = predictor.scored(split).records
-        write_atomically(directory / f"{name}.jsonl", _json_lines(records[name]).encode())
+        files[f"predictions/{name}.jsonl"] = _json_lines(records[name])
     # SQuAD's server scores the dev file too, as long as it has no answers for test.
     submitted = task.test or (dev if run.spec.name in QUESTIONS else {})
-    files = submission_files(run.spec, {name: records[name] for name in submitted})
-    if files:
-        make_directory(run.model_dir / SUBMISSION)
+    files |= {f"{SUBMISSION}/{file}": content for file, content in submission_files(
+        run.spec, {name: records[name] for name in submitted}).items()}
     for file, content in files.items():
-        write_atomically(run.model_dir / SUBMISSION / file, content.encode())
+        make_directory((run.model_dir / file).parent)
+        write_atomically(run.model_dir / file, content.encode())
     draw_learning_curves(results, run.model_dir / "learning_curve.png")
     first = next(iter(dev))
     return mistakes(run.spec, records[first], first)
@@ -184,18 +172,16 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
 def submission_files(spec: TaskSpec,
                      predictions: Mapping[str, Sequence[Record]]) -> dict[str, str]:
     """Returns name -> content of the files that a benchmark's server takes of a task, if any."""
-    name, files = spec.name, {}
-    for split, records in predictions.items():
-        if name in glue.TASKS:
-            file, content = glue.submission(
-                glue.TASKS[name], split, [record["key"] for record in records],
-                [record["prediction"] for record in records])
-            files[file] = content
-        elif name in QUESTIONS:
-            files["predictions.json"] = KINDS[Kind.QUESTION_ANSWERING].written(spec, records)
-            if all("no_answer_score" in record for record in records):
-                files["null_odds.json"] = json.dumps(  # Logits of "no answer".
-                    {record["key"]: record["no_answer_score"] for record in records}) + "\n"
+    if spec.name in glue.TASKS:
+        return dict(glue.submission(
+            glue.TASKS[spec.name], split, [record["key"] for record in records],
+            [record["prediction"] for record in records]) for split, records in predictions.items())
+    files = {}
+    for records in predictions.values() if spec.name in QUESTIONS else ():
+        files["predictions.json"] = KINDS[Kind.QUESTION_ANSWERING].written(spec, records)
+        if all("no_answer_score" in record for record in records):
+            files["null_odds.json"] = json.dumps(  # Logits of "no answer".
+                {record["key"]: record["no_answer_score"] for record in records}) + "\n"
     return files
 
 
@@ -214,16 +200,17 @@ def pack_submissions(model_dir: Path) -> None:
 
 def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     """Returns the confusion matrix and the most confident mistakes; "" for tasks without labels."""
-    if not spec.labels:
+    records = KINDS[spec.kind].decisions(records)
+    if not records:
         return ""
     labels, counts = confusion(records, spec.label_words)
     text = table_text(Table(
         title="confusions: a row for each true label, a column for each predicted one",
         heading=("", *labels), rows=tuple(
             (label, *(f"{number:,}" for number in row))
-            for label, row in zip(labels, counts.tolist(), strict=True))))
-    wrong = sorted((one for one in records if "probability" in one
-                    and one["gold"] != one["prediction"]), key=lambda one: -one["probability"])
+            for label, row in zip(labels, counts, strict=True))))
+    wrong = sorted((one for one in records if one["gold"] != one["prediction"]),
+                   key=lambda one: -one["probability"])
     lines = [f"  {100 * one['probability']:5.1f} %  {one['prediction']}, true: {one['gold']}; "
              f"{one['key']}: {one_line(' / '.join(one['texts']), 90)}"
              for one in wrong[:SHOWN_MISTAKES]]
@@ -232,38 +219,32 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
 
 
 def confusion(records: Sequence[Record],
-              labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
+              labels: Sequence[str]) -> tuple[list[str], list[list[int]]]:
     """Returns the labels that are shown and how often each (row) is predicted as each (column).
 
     Labels that are rarely true share a row if there are more than `SHOWN_LABELS`.
 
-    >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": ["b"], "prediction": ["b"]}], "ab")
-    (['a', 'b'], array([[0, 1],
-           [0, 1]]))
+    >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": "b", "prediction": "b"}], "ab")
+    (['a', 'b'], [[0, 1], [0, 1]])
     """
-    from sklearn.metrics import confusion_matrix
-
-    truth, found = ([label for record in records for label in (
-        record[name] if isinstance(record[name], list) else [record[name]])]
-        for name in ("gold", "prediction"))
+    truth, found = ([record[name] for record in records] for name in ("gold", "prediction"))
     shown = list(labels)
     if len(labels) > SHOWN_LABELS:
         frequent = dict(collections.Counter(truth).most_common(SHOWN_LABELS))
         shown = [label for label in labels if label in frequent] + [OTHERS]
-    columns = [[label if label in shown else OTHERS for label in column]
-               for column in (truth, found)]
-    return shown, confusion_matrix(*columns, labels=shown)
+    pairs = collections.Counter(zip(*(
+        [label if label in shown else OTHERS for label in column]
+        for column in (truth, found)), strict=True))
+    return shown, [[pairs[one, other] for other in shown] for one in shown]
 
 
 def draw_learning_curves(results: Results, path: Path) -> None:
     """Draws the training loss, and the main score after every epoch, a line per trial."""
-    from matplotlib.ticker import MaxNLocator
-
     metric, split = results.metrics[0], next(iter(results.best.scores))
     figure, (left, right) = plot_style.figure(1, 2, (8.4, 3.4))
     for trial in results.trials:
-        best = trial is results.best
-        style = {"alpha": 1.0 if best else 0.45, "linewidth": 2.0 if best else 1.2}
+        style = {"alpha": 1.0, "linewidth": 2.0} if trial is results.best else {
+            "alpha": 0.45, "linewidth": 1.2}
         scores = [epoch.scores[split][metric] for epoch in trial.epochs]
         left.plot(*zip(*trial.losses, strict=True), ".-", color=plot_style.COLOURS[0], **style)
         right.plot([epoch.step for epoch in trial.epochs],
@@ -272,7 +253,7 @@ def draw_learning_curves(results: Results, path: Path) -> None:
     for axes, label in ((left, "training loss"),
                         (right, f"{metric} on {split}, after every epoch")):
         plot_style.style_axes(axes, x="step", y=label)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axes.locator_params(axis="x", nbins=5, integer=True)
         axes.set_xlim(left=0)
     several = ", the best of several trials strong" if len(results.trials) > 1 else ""
     figure.suptitle(results.task + several, fontsize=10, color=plot_style.INK)

@@ -3,6 +3,7 @@
 import concurrent.futures
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,8 +15,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.tasks.kinds.kind import RowResults
-from electra_tf.training.devices import graph_rewriting, largest_divisor, runs_on_one_cpu
-from electra_tf.training.parts import joined
+from electra_tf.training.devices import graph_rewriting, runs_on_one_cpu
 
 Plan = Sequence[np.ndarray]
 """Indices of every batch's rows."""
@@ -60,10 +60,6 @@ class _OneCpu:
     def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
         """Yields the outputs of every batch of a plan."""
         self._encoder.take(self._model.encoder)
-
-        def compute(batch: RowBatch) -> Mapping[str, np.ndarray]:
-            return {name: value.numpy() for name, value in self._traced(batch).items()}
-
         batches = (self._batch([rows[index] for index in indices]) for indices in plan)
         cores = max(1, self._settings.config.runtime.cpu_parts)
         with graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
@@ -72,19 +68,17 @@ class _OneCpu:
                     tf.nest.map_structure(
                         lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
                         self._batch(rows[:1])))
-            yield from pool.map(compute, batches)
+            yield from pool.map(lambda batch: _arrays(self._traced(batch)), batches)
 
     def _batch(self, rows: Sequence[Row]) -> RowBatch:
         """Pads rows to the longest of them, as tensors."""
-        batch = make_batch(rows, len(rows), [max(len(row.ids) for row in rows)],
-                           self._settings.pad_id)
-        return tf.nest.map_structure(tf.constant, batch)
+        return tf.nest.map_structure(tf.constant, make_batch(
+            rows, len(rows), [max(len(row.ids) for row in rows)], self._settings.pad_id))
 
     def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
         model = types.SimpleNamespace(encoder=self._encoder, head=self._model.head)
         with inference_mode():
-            return self._settings.objective.compute(
-                model, batch, _nothing_drawn(), training=False).details
+            return _details(self._settings, model, batch)
 
 
 class _Replicas:
@@ -104,20 +98,19 @@ class _Replicas:
         for indices in plan:
             batch = make_batch([rows[index] for index in indices], size, self._padded_to,
                                settings.pad_id)
-            yield {name: value.numpy() for name, value in self._compiled(
-                batch.ids.shape[1], settings.distributed(batch)).items()}
+            yield _arrays(self._compiled(batch.ids.shape[1], settings.distributed(batch)))
 
     def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        results = self._settings.strategy.run(self._replica_batch, args=(batch,))
-        return {name: self._settings.strategy.gather(value, axis=0)
-                for name, value in results.items()}
-
-    def _replica_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        parts = largest_divisor(batch.ids.shape[0], max(1, self._settings.config.runtime.cpu_parts))
-        return joined(lambda part, first_row: self._settings.objective.compute(
-            self._model, part, _nothing_drawn(), training=False).details, batch, parts)
+        strategy = self._settings.strategy
+        results = strategy.run(lambda part: _details(self._settings, self._model, part), (batch,))
+        return {name: strategy.gather(value, axis=0) for name, value in results.items()}
 
 
-def _nothing_drawn() -> Randomness:
+def _details(settings: TrialSettings, model: Any, batch: RowBatch) -> Mapping[str, tf.Tensor]:
     zero = tf.constant(0, tf.int64)
-    return Randomness(seed=0, step=zero, first_example=zero)
+    nothing_drawn = Randomness(seed=0, step=zero, first_example=zero)
+    return settings.objective.compute(model, batch, nothing_drawn, training=False).details
+
+
+def _arrays(tensors: Mapping[str, tf.Tensor]) -> Mapping[str, np.ndarray]:
+    return {name: value.numpy() for name, value in tensors.items()}

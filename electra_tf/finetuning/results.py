@@ -22,7 +22,7 @@ _FIX = "remove it, and the trials run again."
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Epoch:
-    """One pass over the training examples."""
+    """One pass over the training examples; `loss` is the mean over its steps."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -30,7 +30,6 @@ class Epoch:
     """From 1."""
     step: int
     loss: float
-    """Mean training loss over the epoch's steps."""
     scores: Scores
 
 
@@ -45,26 +44,25 @@ class Trial:
     """Step and mean training loss of every interval."""
     epochs: tuple[Epoch, ...]
     kept_epoch: int
-    """The epoch whose weights and scores are kept."""
+    """Number of the epoch whose weights and scores are kept."""
     seconds: float
-    """Seconds of training and evaluation."""
+    """Of training and evaluation."""
     examples_per_second: float
-    """Training throughput, including compilation, without evaluation."""
+    """Of training, with compilation, without evaluation."""
 
     @property
     def scores(self) -> Scores:
-        """Returns the scores of the epoch that was kept."""
+        """The scores of the kept epoch."""
         return self.epochs[self.kept_epoch - 1].scores
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """Scores of a constant prediction."""
+    """Scores of a constant prediction, which is called for example "always positive"."""
 
     __pydantic_config__ = strict_json.STRICT
 
     name: str
-    """The prediction, for example "always positive"."""
     scores: Scores
 
 
@@ -78,7 +76,7 @@ class Results:
     metrics: tuple[str, ...]
     """The first is the main one."""
     initial: str
-    """Source of the encoder."""
+    """Origin of the encoder."""
     trials: tuple[Trial, ...] = ()
     baseline: Baseline | None = None
 
@@ -93,13 +91,13 @@ class Results:
 
     @property
     def best(self) -> Trial:
-        """Returns the trial with the best main score on the first split; the first of equals."""
+        """The trial with the best main score on the first split; the first of equals."""
         return max(self.trials, key=lambda trial: main_score(
             next(iter(trial.scores.values())), self.metrics[0]))
 
     @property
     def best_number(self) -> int:
-        """Returns the number of the best trial, from 1, which is its checkpoint's."""
+        """The number of the best trial, from 1, which is its checkpoint's."""
         return self.trials.index(self.best) + 1
 
     def save(self, model_dir: Path) -> None:
@@ -127,27 +125,24 @@ class Results:
 
     def table(self) -> str:
         """Returns the summary of several trials and each of them, beside the baseline."""
-        several = len(self.trials) > 1
+        heads = ("mean", "median", "std", "best") if len(self.trials) > 1 else ()
+        notes = [f"baseline: {self.baseline.name}"] if self.baseline else []
         tables = []
         for split, metrics in self.summary().items():
             columns = {head: {metric: values[head] for metric, values in metrics.items()}
-                       for head in ("mean", "median", "std", "best")} if several else {}
+                       for head in heads}
             columns |= {f"trial {number}": trial.scores[split]
                         for number, trial in enumerate(self.trials, start=1)}
-            notes = []
-            if self.baseline:
-                columns["baseline"] = self.baseline.scores[split]
-                notes = [f"baseline: {self.baseline.name}"]
+            columns |= {"baseline": self.baseline.scores[split]} if self.baseline else {}
             tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
         return "\n".join(tables)
 
     def beside(self, scratch: "Results") -> str:
         """Returns the medians of both runs on the first split."""
-        (split, ours), (_, theirs) = (
-            next(iter(one.summary().items())) for one in (self, scratch))
+        split = next(iter(self.summary()))
         return score_table(f"{self.task}, {split}, medians", self.metrics, {
-            name: {metric: scores[metric]["median"] for metric in self.metrics}
-            for name, scores in (("pre-trained", ours), ("from scratch", theirs))})
+            name: {metric: run.summary()[split][metric]["median"] for metric in self.metrics}
+            for name, run in (("pre-trained", self), ("from scratch", scratch))})
 
 
 def threshold_of(model_dir: Path) -> float | None:
@@ -169,28 +164,24 @@ def glue_table(found: Mapping[str, Results]) -> str:
     """Returns GLUE's scores on dev and their averages; most papers leave WNLI out of these."""
     rows = []
     for name, results in found.items():
-        splits = list(results.summary().values())
         first = _counted_metric(results.metrics)
         metrics = sorted(results.metrics, key=lambda metric: metric != first)
         rows.append((name, " / ".join(metrics), " / ".join(
-            shown_score(metric, split[metric]["median"]) for split in splits
+            shown_score(metric, split[metric]["median"]) for split in results.summary().values()
             for metric in metrics), str(len(results.trials))))
-    counted = {"average": [one for name, one in found.items() if name != "wnli"],
-               "average with wnli": list(found.values()) if "wnli" in found else []}
-    rows += [(name, "", shown_score(name, glue_average(some)), "")
-             for name, some in counted.items()]
+    counted = [one for name, one in found.items() if name != "wnli"]
+    rows += [(name, "", shown_score(name, glue_average(some)), "") for name, some in (
+        ("average", counted), ("average with wnli", found.values() if "wnli" in found else ()))]
     return table_text(Table(
         title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
         heading=("", "metric", "dev", "trials"),
-        notes=(f"average over {len(counted['average'])} of 8 tasks; of several scores the first "
-               "counts",)))
+        notes=(f"average over {len(counted)} of 8 tasks; of several scores the first counts",)))
 
 
-def glue_average(results: Sequence[Results]) -> float | None:
+def glue_average(results: Iterable[Results]) -> float | None:
     """Returns the mean over tasks of the median of one metric each; None for no task.
 
-    It is Matthews correlation for CoLA, Spearman's for STS-B, accuracy elsewhere, for MNLI on its
-    matched half (ELECTRA, table 1).
+    MNLI counts with its matched half (ELECTRA, table 1).
     """
     medians = [next(iter(one.summary().values()))[_counted_metric(one.metrics)]["median"]
                for one in results]
@@ -198,7 +189,7 @@ def glue_average(results: Sequence[Results]) -> float | None:
 
 
 def main_score(scores: Mapping[str, float], metric: str) -> float:
-    """Returns a score such that higher is better; a value that is not a number is the worst."""
+    """Returns a score such that higher is better; NaN and None are the worst."""
     value = scores[metric]
     if value is None or math.isnan(value):
         return -math.inf

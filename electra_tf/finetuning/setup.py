@@ -38,24 +38,23 @@ class FinetuningRun(TrialSettings):
 
     @property
     def kind(self) -> TaskKind:
-        """Returns the kind of the task."""
+        """The kind of the task."""
         return KINDS[self.spec.kind]
 
     @functools.cached_property
-    def row_encoder(self) -> RowEncoder:
-        """Returns the encoder of texts to rows."""
+    def _row_encoder(self) -> RowEncoder:
         return RowEncoder(self.text, self.config.task.max_seq_length)
 
     def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the function that scores them."""
-        return self.kind.encode(self.spec, examples, self.row_encoder, self.config.task)
+        return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
 
     def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
         """Returns warnings of texts that the encoder's vocabulary or normalization doesn't suit."""
         vocabulary = self.text.vocabulary
         ids = np.concatenate([row.ids for row in rows])
-        special = [vocabulary.cls_id, vocabulary.sep_id]
-        words, unknown = coverage.count_words(ids[~np.isin(ids, special)], vocabulary)
+        ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
+        words, unknown = coverage.count_words(ids, vocabulary)
         found = [coverage.unknown_warning(unknown, words)]
         if self.text.normalization.strip_accents:
             texts = [text for example in examples for text in example.texts]
@@ -68,15 +67,13 @@ class FinetuningRun(TrialSettings):
         model = build_model(self.objective, self.config, self.strategy, seed=seed)
         encoder, layers = model.encoder, self.config.training.freeze_layers
         encoder.trainable = layers != -1
-        if layers > 0:
-            for part in (encoder.embeddings, encoder.embeddings_project,
-                         *encoder.encoder_layers[:layers]):
-                if part is not None:
-                    part.trainable = False
+        frozen = (encoder.embeddings, encoder.embeddings_project, *encoder.encoder_layers[:layers])
+        for part in filter(None, frozen if layers > 0 else ()):
+            part.trainable = False
         return model
 
     def trained_model(self) -> TaskModel:
-        """Returns the model in the run's directory; `UserError` if none of this shape is there."""
+        """Returns the model in the run's directory, or refuses another shape by a `UserError`."""
         model = self.build_model(self.config.training.seed)
         assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
         return model
@@ -116,10 +113,9 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if fixed:
         raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
                         "given to use it.")
-    facts = task_facts(run_directory.read_identity(model_dir))
-    if facts is None:
+    if (facts := task_facts(run_directory.read_identity(model_dir))) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
-    saved = run_directory.read_identity(model_dir, FinetuningConfig())
     spec = TaskSpec.of_facts(facts, model_dir)
+    saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
     return prepare(config, spec, text_settings(model_dir), model_dir)

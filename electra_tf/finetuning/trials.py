@@ -34,12 +34,8 @@ from electra_tf.training.devices import device_name
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
-    Without `initial` it trains from scratch.
-
-    Raises:
-        UserError: the directory belongs to another run or can't be written; weights are missing;
-            the loss isn't finite.
-        Interrupted: a signal arrived; finished trials are kept.
+    Without `initial` it trains from scratch. Finished trials outlast an `Interrupted`. `UserError`
+    for another run's directory, missing weights, or a loss that isn't finite.
     """
     source = SCRATCH if initial is None else initial.source
     if initial is not None:  # Weights that don't fit are found before anything is written.
@@ -47,9 +43,12 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        constants = {name: run.kind.baseline(run.spec, task.train, examples)
+                     for name, examples in task.dev.items()}
         results = Results.load(run.model_dir) or Results(
             task=task.spec.name, metrics=task.spec.metrics, initial=source,
-            baseline=_baseline(run, task))
+            baseline=Baseline(name=next(iter(constants.values()))[0], scores={
+                name: dict(scores) for name, (_, scores) in constants.items()}))
         if results.trials:  # Found now, not after hours of further trials.
             checkpoint_in_use(run.model_dir)
         examples = list(task.train)
@@ -63,7 +62,10 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
                 results = _add_trial(run, results, number, rows, dev, initial)
             seen = write_outputs(run, task, dev, results)
         except Interrupted as interrupted:
-            raise Interrupted(interrupted.number, _way_on(run, results)) from None
+            raise Interrupted(interrupted.number, (
+                f"stopped in --task={run.spec.name}: {len(results.trials)} of "
+                f"{run.config.training.num_trials} trials finished and kept. To go on from there: "
+                f"{same_command()}")) from None
     print(f"\n{results.table()}{seen}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
     return results
@@ -73,13 +75,8 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
               dev: Mapping[str, Split], *, metric: str, seed: int) -> Trial:
     """Trains a model, scores it after every epoch, and leaves it with the weights to keep.
 
-    Args:
-        run: the settings.
-        model: has its initial weights.
-        rows: the training rows.
-        dev: split -> rows to score; the first split decides which epoch is best.
-        metric: the main metric.
-        seed: determines order and dropout.
+    `rows` are to train on; `dev` to score, and its first split decides by `metric` which epoch is
+    best. `seed` determines order and dropout.
     """
     training = run.config.training
     finetuner = Finetuner(run, model, rows, seed=seed)
@@ -98,7 +95,7 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
         loss = _mean_loss(losses, epochs[-1].step if epochs else 0)
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
                   for name, split in dev.items()}
-        pace.evaluated()
+        pace.aside("evaluation")
         epochs.append(Epoch(epoch=interval.epoch, step=interval.step, loss=loss, scores=scores))
         print(pace.line(f"mean loss of the epoch {loss:.4f}"), *(
             f"{split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
@@ -119,8 +116,7 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
                dev: Mapping[str, Split], initial: Pretrained | None) -> Results:
     """Runs a trial; saves its model if it is the best so far, then its scores."""
-    directory = run.model_dir / run_directory.CHECKPOINTS
-    seed = run.config.training.seed + number
+    directory, seed = run.model_dir / run_directory.CHECKPOINTS, run.config.training.seed + number
     if run.config.training.num_trials > 1:
         print(f"trial {number + 1} of {run.config.training.num_trials}, seed {seed}", flush=True)
     model = run.build_model(seed)
@@ -137,13 +133,6 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     results.save(run.model_dir)
     checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.best_number})
     return results
-
-
-def _baseline(run: FinetuningRun, task: Task) -> Baseline:
-    found = {name: run.kind.baseline(run.spec, task.train, examples)
-             for name, examples in task.dev.items()}
-    return Baseline(name=next(iter(found.values()))[0],
-                    scores={split: dict(scores) for split, (_, scores) in found.items()})
 
 
 def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
@@ -168,17 +157,12 @@ class _TrialPace(Pace):
         self._training_seconds += self.steps(interval.step - self._step)
         self._step, self._epoch = interval.step, interval.epoch
 
-    def evaluated(self) -> None:
-        """Counts the time as that of an evaluation."""
-        self.aside("evaluation")
-
     @property
     def examples_per_second(self) -> float:
         examples = self._step * self._training.train_batch_size
         return examples / max(self._training_seconds, 1e-9)
 
     def line(self, loss: str) -> str:
-        """Returns a line of progress."""
         total, columns = f"{self._num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
         if len(self._samples) > 2:
             speed = self._training.train_batch_size / max(1e-9, statistics.median(self._samples))
@@ -189,18 +173,8 @@ class _TrialPace(Pace):
                 + "  ".join(columns))
 
 
-def _way_on(run: FinetuningRun, results: Results) -> str:
-    """Returns the line that says where an interrupted run continues."""
-    finished, wanted = len(results.trials), run.config.training.num_trials
-    rest = ("only predictions and pictures are missing" if finished == wanted
-            else f"trial {finished + 1} begins again from its first step")
-    return (f"stopped in --task={run.spec.name}: {finished} of {wanted} trials finished and kept; "
-            f"{rest}. To go on from there: {same_command()}")
-
-
 def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
                   rows: Sequence[Row], done: int) -> None:
-    """Prints the task, its devices and trials, and what the user should know of the data."""
     spec, training, strategy = run.spec, run.config.training, run.strategy
     counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]

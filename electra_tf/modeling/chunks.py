@@ -1,4 +1,4 @@
-"""Rows through a network, a part of them at a time: memory doesn't grow with their number."""
+"""Runs a network on chunks of rows, so that memory does not grow with their number."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,27 +6,27 @@ from typing import Any
 import tensorflow as tf
 
 TOKENS = 4096
-"""Positions of a part, padding among them: 8 rows of 512 or 128 of 32 keep the cores as busy as
-more do, and the attention scores of 12 heads take 0.1 GB."""
+"""Positions of a chunk, padding included: 8 rows of 512 or 128 of 32 keep the cores as busy as
+more, and the attention scores of 12 heads take 0.1 GB."""
 
 
 def rows_of(length: tf.Tensor) -> tf.Tensor:
-    """Returns how many rows of a length, int32 [], are a part."""
+    """Returns the number of rows of a length, int32 [], in a chunk."""
     return tf.maximum(TOKENS // tf.maximum(length, 1), 1)
 
 
 def in_chunks(compute: Callable[..., Any], rows: Sequence[tf.Tensor], most: tf.Tensor,
               outputs: Any) -> Any:
-    """Returns what a function would for tensors [R, ...], called on at most `most` rows at a time.
+    """Applies a function to tensors [R, ...], at most `most` rows at a time, and joins the results.
 
-    It maps rows to outputs, as many of them; `outputs` are their `tf.TensorSpec`s.
+    It maps rows to as many outputs, whose `tf.TensorSpec`s are `outputs`.
     """
     count = tf.shape(rows[0])[0]
     chunks = tf.maximum(-(-count // most), 1)
     size = -(-count // chunks)
 
     def cut(values: tf.Tensor) -> tf.Tensor:
-        # What fills up the last chunk is computed and dropped.
+        # Repeated rows fill up the last chunk and are dropped.
         filled = tf.gather(values, tf.range(chunks * size) % tf.maximum(count, 1))
         return tf.reshape(filled, tf.concat([[chunks, size], tf.shape(values)[1:]], axis=0))
 

@@ -5,20 +5,13 @@ The logits [M, V] are the largest tensor of a training step: 608 x 30,592 for EL
 never stored, and the gradient computes them again: 26 ms on two cores instead of 42.
 """
 
-import dataclasses
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig, SamplingConfig
+from electra_tf.modeling.electra import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.fused import fused, rounded, with_gradient
-from electra_tf.modeling.masking import Masked, Predictions, TokenKinds, mask_tokens, write_tokens
-from electra_tf.modeling.randomness import Randomness
-
-BLOCK = 128
-"""Entries per block of `sample`; the generator pads its logits to whole blocks."""
-IMPOSSIBLE_LOGIT = -1e9
-"""A logit whose exponential is 0."""
+from electra_tf.modeling.masking import Predictions, write_tokens
 
 
 class Distribution(NamedTuple):
@@ -39,9 +32,9 @@ def distribution(logits: tf.Tensor) -> Distribution:
     return Distribution(logits, largest, _block_sums(logits, largest))
 
 
-def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Distribution:
-    """Returns softmax(logits / T), T above 0; float32 [] if it changes with the steps."""
-    if isinstance(temperature, float) and temperature == 1.0:
+def at_temperature(softmax: Distribution, temperature: float) -> Distribution:
+    """Returns softmax(logits / T), T above 0."""
+    if temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
 
@@ -103,10 +96,10 @@ def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:
 
 
 def _invert(ends: tf.Tensor, target: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds the first index, int32 [M], whose end on a running sum is beyond a target.
+    """Returns the first index, int32 [M], whose end of a running sum is beyond a target.
 
-    So its weight isn't zero. `ends` is float32 [M, K]; `target` [M] is pulled below the last end,
-    which rounding may have let it reach. Returns also the sum before the index, float32 [M].
+    Its weight isn't zero. `ends` is float32 [M, K]; rounding may let `target` [M] reach the last
+    end, so it is limited. Also returns the sum before the index, float32 [M].
     """
     largest = ends[:, -1] * (1.0 - 2.0**-23)
     target = tf.minimum(target, largest)[:, tf.newaxis]
@@ -125,51 +118,12 @@ class Corrupted(NamedTuple):
     """bool [B, L], tokens that differ from the original ones."""
 
 
-@dataclasses.dataclass
-class TokenReplacement:
-    """The step between the networks: masks, samples and corrupts a batch (section 3.1)."""
+def corrupt(ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,
+            sampled: tf.Tensor) -> Corrupted:
+    """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
-    masking: MaskingConfig
-    sampling: SamplingConfig
-    kinds: TokenKinds
-    num_steps: int
-    """Steps of the run."""
-
-    def mask(self, ids: tf.Tensor, valid: tf.Tensor, randomness: Randomness) -> Masked:
-        """Returns the generator's input, from int32 and bool [B, L]."""
-        return mask_tokens(ids, valid, self.masking, self.kinds, randomness)
-
-    def sample(self, softmax: Distribution, predictions: Predictions, randomness: Randomness,
-               *, training: bool) -> tf.Tensor:
-        """Draws a token, int32 [B, N], from each of B * N distributions; no gradient flows back.
-
-        Training uses the step's temperature, an evaluation the run's last one.
-        """
-        shape = predictions.positions.shape
-        uniforms = randomness.uniform("sampling", *shape)
-        temperature = self.temperature(randomness.step) if training else self.sampling.temperature
-        softmax = at_temperature(softmax, temperature)
-        if self.sampling.disallow_correct:
-            softmax = without(softmax, tf.reshape(predictions.original_ids, [-1]))
-        return tf.reshape(sample(softmax, tf.reshape(uniforms, [-1])), shape)
-
-    def temperature(self, step: tf.Tensor) -> tf.Tensor | float:
-        """Returns T of step t of S: T_end + (T_0 - T_end) exp(-t / (cooling_time S)).
-
-        Fast-ELECTRA (Dong et al., 2024) decreases the temperature from 2 to 1 in this way.
-        """
-        first, last = self.sampling.initial_temperature, self.sampling.temperature
-        if not first:
-            return last
-        fraction = tf.cast(step, tf.float32) / (self.sampling.cooling_time * self.num_steps)
-        return last + (first - last) * tf.exp(-fraction)
-
-    def corrupt(self, ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,
-                sampled: tf.Tensor) -> Corrupted:
-        """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
-
-        The 15 % of them that the generator could read are replaced too. A sample equal to the
-        original token is not replaced, nor is padding (`valid` is False).
-        """
-        corrupted = write_tokens(ids, predictions.positions, sampled, predictions.valid)
-        return Corrupted(corrupted, valid & (ids != corrupted))
+    The 15 % of them that the generator could read are replaced too. A sample equal to the
+    original token is not replaced, nor is padding (`valid` is False).
+    """
+    corrupted = write_tokens(ids, predictions.positions, sampled, predictions.valid)
+    return Corrupted(corrupted, valid & (ids != corrupted))

@@ -5,13 +5,16 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.encoder import Embeddings, Encoder, own_encoder
 from electra_tf.modeling.fused import affine
 from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
-from electra_tf.modeling.masking import gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import ENCODER, GENERATOR
+
+BLOCK = 128
+"""A generator pads its logits to whole blocks of entries, by which samples are drawn."""
+IMPOSSIBLE_LOGIT = -1e9
+"""A logit whose exponential is 0."""
 
 
 class MaskedLanguageModelHead(tf_keras.layers.Layer):
@@ -42,7 +45,7 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
 
 
 class ReplacedTokenHead(tf_keras.layers.Layer):
-    """One score per position: how much the token looks replaced."""
+    """A score per position, larger for a token that looks replaced."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
@@ -87,7 +90,7 @@ class Generator(tf_keras.layers.Layer):
 
 
 class Discriminator(tf_keras.layers.Layer):
-    """Replaced token detection: an encoder and a head that judges every position."""
+    """Replaced token detection: an encoder and a head that scores every position."""
 
     def __init__(self, encoder: Encoder, build: Build):
         super().__init__(name="discriminator_network", dtype=build.policy)
@@ -139,3 +142,10 @@ def generator_embeddings(config: ModelConfig, build: Build, encoder: Encoder) ->
         return encoder.embeddings
     words = encoder.embeddings.words if config.tying is Tying.TOKEN_EMBEDDINGS else None
     return Embeddings(f"{GENERATOR}/embeddings", config.generator, build, words)
+
+
+def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+    """Returns the vectors [B * N, H] of `hidden` [B, L, H] at `positions` int32 [B, N]."""
+    batch_size, length, size = hidden.shape
+    rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
+    return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

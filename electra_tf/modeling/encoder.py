@@ -150,7 +150,7 @@ class EncoderLayer(tf_keras.layers.Layer):
 
 
 class Encoder(tf_keras.layers.Layer):
-    """Token ids in, one hidden vector per position out."""
+    """Maps token ids to one hidden vector per position."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build, embeddings: Embeddings,
                  mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):

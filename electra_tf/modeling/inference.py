@@ -1,10 +1,10 @@
 """The encoder for inference: batches and lengths of any size, without computation for padding.
 
-`Encoder` is made for training steps of a static shape. This module has the same function in the
+`Encoder` is made for training steps of a static shape. This module computes the same function in
 patterns that TensorFlow's graph rewriting fuses: a layer norm is one oneDNN op, and so are matmul,
-bias and GELU. Sentences of 25 tokens in batches padded to 50 take less than half the time: matmuls
-read the valid tokens only, attention alone sees rows. One gather brings tokens into rows and heads,
-and one back; a transpose would add 6 % for 128 tokens each.
+bias and GELU. Sentences of 25 tokens in batches padded to 50 take less than half the time: only
+attention reads rows, matmuls read the valid tokens. One gather arranges tokens by rows and heads
+and one reverses it; a transpose would add 6 % for 128 tokens each.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class _TokenPositions:
 
 
 class InferenceEncoder(tf.Module):
-    """Token ids in, hidden vectors out, as `Encoder` computes them without dropout.
+    """Computes the hidden vectors of `Encoder` without dropout.
 
     Weights and arithmetic are float32 or bfloat16; softmax and norms use float32. `tensor_parallel`
     shares of every layer's heads and feed-forward units, which divide both, run in parallel

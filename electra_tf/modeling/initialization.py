@@ -63,8 +63,6 @@ def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> Non
     for number, layer in enumerate(encoder.encoder_layers[:config.layers]):
         pointed = shape.num_heads - (matching if number == 0 else 0)
         _point_heads(layer, gain * read, waves[used], pointed, head_size)
-        for dense in (layer.attention.value, layer.attention_output):
-            dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
     if matching:
         _duplicate_tokens(encoder, matching, waves, size, norm,
                           config.attention_gain**2 * head_size / 2)
@@ -144,10 +142,10 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
-    for turn in range(heads):
-        directions = _beside(segments, head_size - len(columns), turn)
+    for index in range(heads):
+        directions = _beside(segments, head_size - len(columns), index)
         square = np.mean(np.sum((norm * words @ directions.T)**2, axis=1))
-        first = (shape.num_heads - heads + turn) * head_size
+        first = (shape.num_heads - heads + index) * head_size
         middle = first + len(directions)
         end = middle + len(columns)
         for kernel, sign in ((query, -1.0), (key, 1.0)):
@@ -160,14 +158,14 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
         weight.assign(value)
 
 
-def _beside(segments: np.ndarray, count: int, turn: int) -> np.ndarray:
+def _beside(segments: np.ndarray, count: int, index: int) -> np.ndarray:
     """Returns at most `count` orthonormal rows, orthogonal to all segments' vectors.
 
     Each head takes the next dimensions of the word vectors, whose dimensions are interchangeable.
     """
     width = segments.shape[1]
     count = max(1, min(count, width - len(segments)))
-    axes = np.eye(width)[np.arange(turn * count, (turn + 1) * count) % width]
+    axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
     return np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
 
 

@@ -32,14 +32,6 @@ class Predictions(NamedTuple):
     """bool [B, N]."""
 
 
-class Masked(NamedTuple):
-    """A batch as the generator reads it, and the tokens to predict."""
-
-    ids: tf.Tensor
-    """int32 [B, L]."""
-    predictions: Predictions
-
-
 class TokenKinds(NamedTuple):
     """Kinds of vocabulary entries that masking distinguishes."""
 
@@ -51,11 +43,11 @@ class TokenKinds(NamedTuple):
 
 
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
-                kinds: TokenKinds, randomness: Randomness) -> Masked:
+                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, Predictions]:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
-    `ids` are int32 and `valid` bool [B, L]. Returns N = config.max_predictions(L) slots per
-    example.
+    `ids` are int32 and `valid` bool [B, L]. Returns what the generator reads, int32 [B, L], and N =
+    config.max_predictions(L) slots per example.
     """
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
@@ -79,7 +71,7 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
         random = tf.minimum(tf.cast(random, tf.int32), kinds.size - 1)
         garbled = ~hidden & (fate < config.mask_token_rate + config.random_token_rate)
         read = write_tokens(read, positions, random, filled & garbled)
-    return Masked(read, predictions)
+    return read, predictions
 
 
 def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Tensor:
@@ -157,7 +149,7 @@ def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.T
 
 def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,
                           slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws as the reference each slot independently from `uniforms`, float32 [B, L] in [0, 1)."""
+    """Draws each slot independently, as the reference, from uniforms, float32 [B, L] in [0, 1)."""
     ranks = tf.cumsum(tf.cast(candidates, tf.int32), axis=1)
     total = ranks[:, -1:]
     chosen = tf.cast(uniforms[:, :slots] * tf.cast(total, tf.float32), tf.int32)
@@ -196,10 +188,3 @@ def _hits(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
 def gather_tokens(ids: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """Returns the tokens int32 [B, N] of `ids` [B, L] at `positions` [B, N]."""
     return tf.gather(ids, positions, batch_dims=1)
-
-
-def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Returns the vectors [B * N, H] of `hidden` [B, L, H] at `positions` int32 [B, N]."""
-    batch_size, length, size = hidden.shape
-    rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
-    return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

@@ -32,7 +32,7 @@ class Randomness:
     scope: str = ""
 
     def within(self, scope: str) -> "Randomness":
-        """Returns the same place with `scope` put before the name of every stream."""
+        """Returns the same place with `scope` as a prefix of every stream's name."""
         return dataclasses.replace(self, scope=f"{self.scope}{scope}/")
 
     def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
@@ -47,7 +47,7 @@ class Randomness:
             key=tf.constant([stream_key(self.seed, self.scope + stream)], tf.uint64),
             counter=tf.stack([first, tf.cast(self.step, tf.uint64)]),
             alg=_PHILOX, dtype=tf.int32)
-        if self.stride > 1:  # Drawn for the rows between as well; there are few words in a row.
+        if self.stride > 1:  # The rows between are drawn too; a row has few words.
             drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
         return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
 
@@ -111,7 +111,7 @@ def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor
 
 
 def _mix(words: tf.Tensor) -> tf.Tensor:
-    """A bijection of uint32 whose output bits all depend evenly on all input bits."""
+    """Maps uint32 one to one; every output bit depends evenly on all input bits."""
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         words = _xor_shift(words, shift) * tf.constant(factor, tf.uint32)
     return _xor_shift(words, 16)

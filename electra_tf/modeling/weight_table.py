@@ -1,7 +1,7 @@
 """Path and shape of every weight of the networks of pre-training.
 
-Layers take their shapes from this table, converters their names; it is the source of the numbers
-of parameters and FLOPs. The paths are the reference implementation's for every objective.
+Layers take their shapes from this table, converters their names; parameters and FLOPs are counted
+by it. The paths are the reference implementation's.
 """
 
 import dataclasses
@@ -27,6 +27,10 @@ class Head:
     """True if its last matmul is with the word table."""
     fraction: float | None = 1.0
     """Fraction of positions at which it runs; None: the masked positions."""
+
+    def positions(self, masked: float) -> float:
+        """Returns the fraction of positions at which it runs, given the masked fraction."""
+        return masked if self.fraction is None else self.fraction
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -128,10 +132,7 @@ def whole_encoder(config: EncoderConfig, path: str = ENCODER) -> Shapes:
 
 
 def generator_embeddings(model: ModelConfig) -> Shapes:
-    """Returns the generator's embeddings, tied as configured (ELECTRA, section 3.2).
-
-    What it shares stands under the discriminator's path.
-    """
+    """Returns the generator's embeddings (section 3.2); shared ones have ENCODER's path."""
     if model.tying in (Tying.ALL_EMBEDDINGS, Tying.EVERYTHING):
         return embeddings(f"{ENCODER}/embeddings", model.generator)
     shapes = embeddings(f"{GENERATOR}/embeddings", model.generator)

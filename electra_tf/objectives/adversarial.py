@@ -1,17 +1,17 @@
-"""A generator that is trained to deceive the discriminator (ELECTRA, section 3.2, appendix F).
+"""A generator that is rewarded for fooling the discriminator (ELECTRA, section 3.2, appendix F).
 
 Samples have no gradient, so the generator learns by policy gradient (REINFORCE; Williams, 1992).
-What it writes at position t is rewarded by the discriminator's loss there,
+The reward of a sample at position t is the discriminator's loss there,
 
     R = -log D(x, t) if the sample is the original token, else -log(1 - D(x, t)),
 
-D being the probability of an original token, and a baseline b = -log sigmoid(w h_t), h_t the
-generator's hidden vector, takes from it what was to be expected:
+with D the probability of an original token. A baseline b = -log sigmoid(w h_t), h_t the generator's
+hidden vector, is subtracted from it:
 
     gradient = (R - b) grad log p_G(sample at t),  one sample, ascending.
 
-The baseline is trained by the cross entropy between sigmoid(w h_t) and exp(-R), the probability
-that the discriminator gave the right answer; the generator's encoder doesn't learn from it. The
+The baseline learns by the cross entropy between sigmoid(w h_t) and exp(-R), the probability that
+the discriminator gave to the right answer; its gradient does not reach the generator's encoder. The
 paper finds this worse than maximum likelihood: the generator learns slowly and its distributions
 are narrow.
 """
@@ -22,13 +22,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.model import SamplingConfig
-from electra_tf.data.example import Batch
+from electra_tf.config.model import ModelConfig, SamplingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
-from electra_tf.modeling.masking import gather_tokens, gather_vectors
+from electra_tf.modeling.electra import ElectraModel, gather_vectors
+from electra_tf.modeling.layers import Build, Dense
+from electra_tf.modeling.masking import gather_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import AdversarialModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, Ratio
@@ -43,38 +43,44 @@ from electra_tf.objectives.pretraining import (
 from electra_tf.platform.errors import UserError
 
 
+class AdversarialModel(ElectraModel):
+    """The two networks, and a baseline that predicts the reward."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        super()._create(config, build)
+        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, seed=build.seed,
+                              policy=build.policy, stddev=config.initializer_range)
+
+
 class AdversarialObjective(ElectraObjective):
     """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
 
     networks_class = AdversarialModel
 
     def __init__(self, config: Any, given: Given):
-        """Refuses samples that aren't drawn from the distribution whose gradient is taken."""
+        """Refuses settings that sample from another distribution than the generator's."""
         super().__init__(config, given)
-        if config.sampling != SamplingConfig(cooling_time=config.sampling.cooling_time):
+        if config.sampling != SamplingConfig():
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "
-                "leave sampling.temperature, initial_temperature and disallow_correct as they are.")
+                "leave sampling.temperature and sampling.disallow_correct as they are.")
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; policy and baseline average over masked tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
-        masked = count(inputs.masked.predictions.valid)
-        return inputs, {"policy_loss": masked, "baseline_loss": masked,
-                        "discriminator_loss": count(self.judged(inputs))}
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of masked tokens for policy and baseline, and that of all tokens."""
+        masked = count(inputs.predictions.valid)
+        return {"policy_loss": masked, "baseline_loss": masked,
+                "discriminator_loss": count(self.judged(inputs))}
 
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the generator, then the discriminator, and rewards the one by the other."""
-        batch, predictions = inputs.original, inputs.masked.predictions
+        """Runs the generator, then the discriminator, whose loss is the generator's reward."""
+        batch, predictions = inputs.original, inputs.predictions
         hidden = gather_vectors(model.generator.encode(
-            inputs.masked.ids, batch.segment_ids, batch.valid,
+            inputs.ids, batch.segment_ids, batch.valid,
             randomness if training else None), predictions.positions)
         logits = model.generator.head(hidden)
         generated = score_predictions(logits, predictions, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
+        sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
             tf.cast(judged.details["replaced"], tf.float32), judged.details["logits"])
@@ -113,7 +119,7 @@ class AdversarialObjective(ElectraObjective):
                 "discriminator_loss": objective.discriminator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns ELECTRA's scores, and how well the generator would do as a language model."""
+        """Returns ELECTRA's scores, and the generator's loss as a language model and its reward."""
         return {"generator_loss": means["generator_loss"],
                 "generator_reward": means["generator_reward"]} | super().scores(details, means)
 

@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 from sklearn import metrics
 
-from electra_tf.config.model import Tying
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
+from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
@@ -20,7 +20,6 @@ from electra_tf.objectives.pretraining import (
     PretrainingObjective,
     Written,
     count,
-    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
@@ -33,13 +32,11 @@ class ElectraObjective(PretrainingObjective):
 
     networks_class = ElectraModel
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the losses average over masked and over judged tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
-        weights = {"generator_loss": count(inputs.masked.predictions.valid),
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the numbers of masked and of judged tokens."""
+        weights = {"generator_loss": count(inputs.predictions.valid),
                    "discriminator_loss": count(self.judged(inputs))}
-        return inputs, {name: weights[name] for name in self.coefficients}
+        return {name: weights[name] for name in self.coefficients}
 
     def judged(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the tokens, bool [B, L], that the discriminator's loss averages over: all."""
@@ -48,10 +45,9 @@ class ElectraObjective(PretrainingObjective):
     def compute(self, model: ElectraModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
+        sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         return Outcome(
             {"generator_loss": tf.reduce_sum(generated.losses)} | judged.loss_sums,
@@ -60,8 +56,8 @@ class ElectraObjective(PretrainingObjective):
     def discriminate(self, model: ElectraModel, inputs: MaskedBatch, sampled: tf.Tensor,
                      randomness: Randomness, *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the original text and detects them."""
-        batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, replaced = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        batch, predictions = inputs.original, inputs.predictions
+        corrupted, replaced = corrupt(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
@@ -98,12 +94,6 @@ class ElectraObjective(PretrainingObjective):
         model = self.config.model
         return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
 
-    def describe(self, model: ElectraModel) -> str:
-        """Returns the size of the discriminator, and what is shared."""
-        tying = self.config.model.tying
-        tied = "" if tying is Tying.NONE else f", {tying.value} shared"
-        return f"discriminator {count_parameters(model.discriminator):,}, the rest generator{tied}"
-
 
 class Electra15Objective(ElectraObjective):
     """ELECTRA whose L_Disc is over the selected positions alone (section 3.4).
@@ -114,7 +104,7 @@ class Electra15Objective(ElectraObjective):
 
     def judged(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the selected positions, bool [B, L]."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         return mark_positions(
             predictions.positions, predictions.valid, inputs.original.ids.shape[1])
 

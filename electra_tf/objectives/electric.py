@@ -2,31 +2,41 @@
 Cloze Models", EMNLP 2020).
 
 The discriminator's output at a position is an energy E(x)_t: p(x_t | the others) is proportional to
-exp(-E(x)_t), never normalised. It is trained by noise-contrastive estimation: some tokens are drawn
-anew from q, and with k of n replaced
+exp(-E(x)_t), without normalization. It is trained by noise-contrastive estimation: some tokens
+are drawn again from q, and with k of n replaced
 
     p(noise at t) = k q(x_t) / (k q(x_t) + (n - k) exp(-E(x)_t))
                   = sigmoid(E(x)_t + ln q(x_t) + ln(k / (n - k)))
 
-(section 2.2). q is a two-tower generator, which knows q(x_t) for every position in one pass
-(section 2.3). A redrawn token that is the old one is noise all the same. The sum of -E(x)_t scores
+(section 2.2). q is a two-tower generator, which computes q(x_t) for every position in one pass
+(section 2.3). A redrawn token that equals the original counts as noise. The sum of -E(x)_t scores
 a text in one pass (section 3.3): `python -m electra_tf.apps.tools.score_text`.
 """
 
 import dataclasses
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
+import tf_keras
 
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import Distribution, cross_entropy, distribution
+from electra_tf.modeling.corruption import Distribution, corrupt, cross_entropy, distribution
+from electra_tf.modeling.electra import (
+    Discriminator,
+    MaskedLanguageModelHead,
+    Networks,
+    generator_embeddings,
+    own_encoder,
+)
+from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder
+from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_tokens, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import ElectricModel
-from electra_tf.modeling.weight_table import CLOZE, TOWERS, Network
+from electra_tf.modeling.weight_table import CLOZE, ENCODER, TOWERS, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import (
@@ -36,27 +46,87 @@ from electra_tf.objectives.pretraining import (
     filled_in,
     score_predictions,
 )
+from electra_tf.platform.errors import UserError
+
+
+class ElectricModel(Networks):
+    """The discriminator, whose logits are energies, and a two-tower generator as the noise."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        if config.tying is Tying.EVERYTHING:
+            raise UserError("model.tying=everything has one encoder, and objective.name=electric "
+                            "needs three: take all_embeddings.")
+        encoder = own_encoder(ENCODER, config.discriminator, build)
+        embeddings = generator_embeddings(config, build, encoder)
+        self.discriminator = Discriminator(encoder, build)
+        self.generator = TwoTowerGenerator(config.generator, embeddings, build)
+
+
+class TwoTowerGenerator(tf_keras.layers.Layer):
+    """Predicts every token from those before and those after it (Electric, section 2.3).
+
+    One encoder reads from left to right, one from right to left. At each position the head reads
+    the first one's vector of the position before and the second one's of the position after. One
+    pass over the original text predicts all of it, without a [MASK].
+    """
+
+    def __init__(self, config: EncoderConfig, embeddings: Embeddings, build: Build):
+        """Creates the towers, of one shape, and the head."""
+        super().__init__(name="two_tower_generator", dtype=build.policy)
+        self.forward_tower = Encoder(TOWERS[0], config, build, embeddings,
+                                     functools.partial(_mask, tf.greater_equal))
+        self.backward_tower = Encoder(TOWERS[1], config, build, embeddings,
+                                      functools.partial(_mask, tf.less_equal))
+        self.head = MaskedLanguageModelHead(
+            CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size), build,
+            embeddings.words)
+
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+             randomness: Randomness | None = None) -> tf.Tensor:
+        """Scores the vocabulary everywhere; logits [B * L, V'], V' as in `Generator`.
+
+        At the two ends, where a tower has read nothing, its vector is that of the other end, as in
+        the reference.
+        """
+        hidden = self.encode(ids, segment_ids, valid, randomness)
+        return self.head(tf.reshape(hidden, [-1, hidden.shape[-1]]))
+
+    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+               randomness: Randomness | None = None) -> tf.Tensor:
+        """Returns the vectors below the head, [B, L, 2 H]; arguments as for `Generator`."""
+        scope = None if randomness is None else randomness.within("generator")
+        before = self.forward_tower(ids, segment_ids, valid, scope)
+        after = self.backward_tower(ids, segment_ids, valid, scope)
+        return tf.concat([tf.roll(before, 1, axis=1), tf.roll(after, -1, axis=1)], axis=-1)
+
+
+def _mask(sees: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], valid: tf.Tensor,
+          dtype: tf.DType) -> tf.Tensor:
+    """Returns [B, 1, L, L], -10000 where a query at axis 2 doesn't attend to a key at axis 3.
+
+    `sees` compares their positions. Padding that sees only padding attends to all positions.
+    """
+    place = tf.range(valid.shape[1])
+    shown = tf.cast(sees(place[:, tf.newaxis], place) & valid[:, tf.newaxis, :], dtype)
+    return ((1.0 - shown) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
 
 
 class ElectricObjective(ElectraObjective):
     """min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
     networks_class = ElectricModel
-    energies = True
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Selects tokens; the generator's loss averages over all that aren't special."""
-        inputs, weights = super().prepare(batch, randomness)
-        return inputs, {**weights, "generator_loss": count(self._predicted(batch))}
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of tokens that aren't special for the generator, and that of all."""
+        predicted = count(self._predicted(inputs.original))
+        return {**super().weights(inputs), "generator_loss": predicted}
 
     def compute(self, model: ElectricModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the generator over the text as it stands, and redraws the selected tokens."""
-        batch, predictions = inputs.original, inputs.masked.predictions
+        """Runs the generator over the original text, and redraws the selected tokens."""
+        batch, predictions = inputs.original, inputs.predictions
         noise = self.noise(model, batch, randomness, training=training)
-        sampled = self.replacement.sample(
-            _at(noise.softmax, predictions), predictions, randomness, training=training)
+        sampled = self.sample(_at(noise.softmax, predictions), predictions, randomness)
         judged = self.discriminate_noise(
             model, inputs, noise.softmax, sampled, randomness, training=training)
         best = gather_tokens(noise.best_ids, predictions.positions)
@@ -75,9 +145,9 @@ class ElectricObjective(ElectraObjective):
     def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Distribution,
                            sampled: tf.Tensor, randomness: Randomness,
                            *, training: bool) -> Outcome:
-        """Writes the samples int32 [B, N] into the text and tells noise from text."""
-        batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, _ = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        """Writes the samples int32 [B, N] into the text and detects them."""
+        batch, predictions = inputs.original, inputs.predictions
+        corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
         redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                        randomness if training else None)

@@ -1,17 +1,14 @@
 """Replaced token detection whose replacements come from a generator that isn't trained.
 
-Fixed: tokens come from a distribution that knows nothing of the text around them, every entry as
-likely as any other, or as often as it stands in the records. What a generator adds is the
-difference.
+Fixed: every vocabulary entry is equally likely, or as likely as it is frequent in the records. The
+difference to ELECTRA is what a generator adds.
 
-Frozen: another run trained the generator, and its forward pass is all that it costs. Fast-ELECTRA
-(Dong et al., 2024) trains so, with samples that are easy at first and become harder:
-`sampling.initial_temperature=2`.
+Frozen: another run trained the generator, and its forward pass is all that it costs.
 
-Two-stage (ELECTRA, section 3.2): the first stage is a masked language model with the
-discriminator's network, `objective.generator_part` of the steps. The second begins with its
-weights, keeps it as the generator and trains the discriminator alone; each has a schedule of its
-own. The paper's question: do the networks have to be trained together?
+Two-stage (ELECTRA, section 3.2): the first stage trains a masked language model of the
+discriminator's size for `objective.generator_part` of the steps. The second begins with its
+weights, keeps it as the generator and trains the discriminator alone. Each has a learning-rate
+schedule of its own. The paper's question: do the networks have to be trained together?
 """
 
 import dataclasses
@@ -24,10 +21,18 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT, distribution
+from electra_tf.modeling.corruption import distribution
+from electra_tf.modeling.electra import (
+    BLOCK,
+    IMPOSSIBLE_LOGIT,
+    Discriminator,
+    Generator,
+    Networks,
+    own_encoder,
+)
+from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import DiscriminatorModel, FrozenGeneratorModel
-from electra_tf.modeling.weight_table import FROZEN, Network
+from electra_tf.modeling.weight_table import ENCODER, FROZEN, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.objectives.pretraining import (
@@ -36,11 +41,30 @@ from electra_tf.objectives.pretraining import (
     GivenGenerator,
     MaskedBatch,
     count,
-    count_parameters,
     filled_in,
     run_generator,
 )
 from electra_tf.platform.errors import UserError
+
+
+class DiscriminatorModel(Networks):
+    """The discriminator alone, for replacements that no network of the model makes."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        self.discriminator = Discriminator(
+            own_encoder(ENCODER, config.discriminator, build), build)
+
+
+class FrozenGeneratorModel(DiscriminatorModel):
+    """The discriminator, and a generator of any size that isn't trained."""
+
+    def __init__(self, config: ModelConfig, generator: EncoderConfig, *, seed: int,
+                 policy: str = "float32", recompute: bool = False):
+        """Creates every weight; arguments as for `Networks`, `generator` its encoder's."""
+        super().__init__(config, seed=seed, policy=policy, recompute=recompute)
+        build = Build(seed=seed, policy=policy)
+        self.generator = Generator(own_encoder(FROZEN, generator, build), build, FROZEN)
+        self.generator.trainable = False
 
 
 class _DiscriminatorObjective(ElectraObjective):
@@ -65,15 +89,15 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
     def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Draws tokens and runs the discriminator on them."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         rows = predictions.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
-        sampled = self.replacement.sample(softmax, predictions, randomness, training=training)
+        sampled = self.sample(softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         return judged._replace(details=judged.details | filled_in(predictions, sampled))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns how often a draw is right by chance, and the discriminator's scores."""
+        """Returns the accuracy of the draws, and the discriminator's scores."""
         valid = details["valid"]
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
@@ -82,20 +106,13 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
         """Returns the discriminator."""
         return (weight_table.discriminator(self.config.model.discriminator),)
 
-    def describe(self, model: DiscriminatorModel) -> str:
-        """Returns where the replacements come from."""
-        return f"a discriminator of {self.config.objective.replacements} replacements"
-
 
 class FrozenGeneratorObjective(_DiscriminatorObjective):
     """Draws replacements from another run's generator."""
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
-        """Creates the discriminator, and the generator with its weights.
-
-        Raises a `UserError` if the given run has no generator, or one of another shape.
-        """
+        """Creates the discriminator, and the generator with its weights, or a `UserError`."""
         if self.given.generator is None:
             raise UserError(f"objective.name={self.config.objective.name} has no generator yet.")
         model = FrozenGeneratorModel(config, generator_shape(self.given.generator), seed=seed,
@@ -106,10 +123,9 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Samples from the generator, without dropout, and runs the discriminator."""
-        predictions = inputs.masked.predictions
+        predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, None, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
+        sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         nats = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
         return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": nats},
@@ -132,12 +148,6 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
             head=f"{FROZEN}_predictions")
         return (weight_table.discriminator(self.config.model.discriminator),
                 dataclasses.replace(frozen, trained=False))
-
-    def describe(self, model: FrozenGeneratorModel) -> str:
-        """Returns whose generator it is."""
-        values = sum(weight.shape.num_elements() for weight in model.generator.weights)
-        return (f"discriminator {count_parameters(model.discriminator):,}; generator {values:,}, "
-                f"frozen, of {self.given.generator.source}")
 
 
 class TwoStageObjective(FrozenGeneratorObjective):
@@ -187,7 +197,7 @@ def generator_shape(given: GivenGenerator) -> EncoderConfig:
 def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) -> None:
     """Sets all weights of a frozen generator from another run's, or raises a `UserError`.
 
-    What that generator shared with its discriminator stands under the discriminator's name.
+    Weights that it shared with its discriminator have the discriminator's names.
     """
     values = {variable.name: _value(variable.name.split(":")[0].removeprefix(FROZEN), given)
               for variable in generator.variables}
@@ -197,11 +207,7 @@ def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) ->
                         f"{missing[0].split(':')[0].removeprefix(FROZEN + '_')} is missing. Name a "
                         "run of objective.name=electra or mlm.")
     for variable in generator.variables:
-        value = values[variable.name]
-        if value.shape != tuple(variable.shape):
-            raise UserError(f"{given.source} has a generator of another shape: {variable.name} is "
-                            f"{value.shape} there, {tuple(variable.shape)} here.")
-        variable.assign(value)
+        variable.assign(values[variable.name])
 
 
 def _value(name: str, given: GivenGenerator) -> np.ndarray | None:

@@ -1,11 +1,11 @@
 """Objectives whose encoder predicts tokens: BERT's, and two between BERT and ELECTRA (section 3.4).
 
 Replace MLM reads tokens that a generator wrote. The paper's question: how much of ELECTRA's gain
-comes from never showing the encoder a [MASK], which fine-tuning doesn't either?
+comes from reading no [MASK], which fine-tuning doesn't contain?
 
-All-Tokens MLM predicts every token of such a text. Most stand there already, so the encoder may
-copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is what stands there] +
-(1 - D) softmax(x_t).
+All-Tokens MLM predicts every token of such a text. Most are the original ones, so the encoder may
+copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is the token that was read]
++ (1 - D) softmax(x_t).
 """
 
 import dataclasses
@@ -14,13 +14,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import Corrupted
-from electra_tf.modeling.masking import Masked, Predictions, gather_tokens
+from electra_tf.modeling.corruption import Corrupted, corrupt
+from electra_tf.modeling.electra import (
+    Generator,
+    Networks,
+    ReplacedTokenHead,
+    both_encoders,
+    own_encoder,
+)
+from electra_tf.modeling.layers import Build
+from electra_tf.modeling.masking import Predictions, gather_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.variants import CopyingModel, MaskedLanguageModel, RestoringModel
-from electra_tf.modeling.weight_table import COPY, RESTORER, Network
+from electra_tf.modeling.weight_table import COPY, ENCODER, RESTORER, Network
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -29,7 +37,6 @@ from electra_tf.objectives.pretraining import (
     Written,
     best_written,
     count,
-    count_parameters,
     filled_in,
     generator_accuracy,
     run_generator,
@@ -38,23 +45,28 @@ from electra_tf.objectives.pretraining import (
 )
 
 
+class MaskedLanguageModel(Networks):
+    """The full-size encoder trained as its own generator: BERT's masked language model."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        self.generator = Generator(own_encoder(ENCODER, config.discriminator, build), build)
+
+
 class MlmObjective(PretrainingObjective):
     """min L_MLM(encoder), the full-size encoder's."""
 
     networks_class = MaskedLanguageModel
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the loss averages over masked tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
-        return inputs, {"generator_loss": count(inputs.masked.predictions.valid)}
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of masked tokens."""
+        return {"generator_loss": count(inputs.predictions.valid)}
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
         return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                       filled_in(inputs.masked.predictions, generated.best_ids))
+                       filled_in(inputs.predictions, generated.best_ids))
 
     @property
     def coefficients(self) -> Mapping[str, float]:
@@ -62,7 +74,7 @@ class MlmObjective(PretrainingObjective):
         return {"generator_loss": self.config.objective.generator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns how often the most likely token is the right one."""
+        """Returns the accuracy of the most likely tokens."""
         return {"generator_accuracy": generator_accuracy(details)}
 
     def written(self, details: Arrays) -> Written:
@@ -75,6 +87,24 @@ class MlmObjective(PretrainingObjective):
         return (weight_table.language_model("encoder", config, weight_table.whole_encoder(config)),)
 
 
+class RestoringModel(Networks):
+    """A generator, and an encoder that predicts the tokens that it replaced (section 3.4)."""
+
+    copies = False
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        encoder, generator = both_encoders(config, build)
+        self.restorer = Generator(encoder, build, RESTORER)
+        self.copying = ReplacedTokenHead(COPY, encoder.config, build) if self.copies else None
+        self.generator = Generator(generator, build)
+
+
+class CopyingModel(RestoringModel):
+    """A `RestoringModel` whose second head says how likely a token is the original one."""
+
+    copies = True
+
+
 class ReplaceMlmObjective(PretrainingObjective):
     """min L_MLM(generator) + L_MLM(encoder, which reads samples instead of [MASK])."""
 
@@ -83,25 +113,17 @@ class ReplaceMlmObjective(PretrainingObjective):
     restored_fraction: float | None = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the losses average over masked and over restored tokens."""
-        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
-        return inputs, {"generator_loss": count(inputs.masked.predictions.valid),
-                        self.loss: self.restored(inputs)}
-
-    def restored(self, inputs: MaskedBatch) -> tf.Tensor:
-        """Returns the number of tokens, float32 [], that the encoder's loss averages over."""
-        return count(inputs.masked.predictions.valid)
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of masked tokens, for both losses."""
+        return dict.fromkeys(("generator_loss", self.loss), count(inputs.predictions.valid))
 
     def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the generator, samples from it, and predicts what stood there."""
-        batch, predictions = inputs.original, inputs.masked.predictions
+        """Runs the generator, samples from it, and predicts the original tokens."""
+        batch, predictions = inputs.original, inputs.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.replacement.sample(
-            generated.softmax, predictions, randomness, training=training)
-        corrupted = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        sampled = self.sample(generated.softmax, predictions, randomness)
+        corrupted = corrupt(batch.ids, batch.valid, predictions, sampled)
         restored = self.restore(model, inputs, corrupted, randomness, training=training)
         return Outcome(
             {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
@@ -113,8 +135,8 @@ class ReplaceMlmObjective(PretrainingObjective):
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
         """Predicts the selected tokens; "restored_ids" int32 [B, N] are the best guesses."""
-        read = MaskedBatch(inputs.original, Masked(corrupted.ids, inputs.masked.predictions))
-        predicted = run_generator(model.restorer, read, randomness, training=training)
+        predicted = run_generator(
+            model.restorer, inputs._replace(ids=corrupted.ids), randomness, training=training)
         return Outcome({self.loss: tf.reduce_sum(predicted.losses)}, {},
                        {"restored_ids": predicted.best_ids})
 
@@ -125,7 +147,7 @@ class ReplaceMlmObjective(PretrainingObjective):
                 self.loss: self.config.objective.restoring_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns how often generator and restorer find the selected tokens."""
+        """Returns the accuracies of generator and restorer on the selected tokens."""
         return {"generator_accuracy": generator_accuracy(details),
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 "restoring_accuracy": generator_accuracy(
@@ -143,10 +165,6 @@ class ReplaceMlmObjective(PretrainingObjective):
             head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
         return restorer, weight_table.generator(self.config.model)
 
-    def describe(self, model: RestoringModel) -> str:
-        """Returns the size of the encoder that is kept."""
-        return f"encoder {count_parameters(model.restorer.encoder):,}, the rest heads and generator"
-
 
 class AllTokensMlmObjective(ReplaceMlmObjective):
     """min L_MLM(generator) + the cross entropy of all tokens, copied or predicted."""
@@ -162,14 +180,14 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
             COPY, self.config.model.discriminator))
         return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
 
-    def restored(self, inputs: MaskedBatch) -> tf.Tensor:
-        """Returns the number of real tokens."""
-        return count(inputs.original.valid)
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the numbers of masked and of all tokens."""
+        return {**super().weights(inputs), self.loss: count(inputs.original.valid)}
 
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
         """Predicts all tokens; "logits" float32 [B, L] are those of not copying."""
-        batch, selected = inputs.original, inputs.masked.predictions
+        batch, selected = inputs.original, inputs.predictions
         hidden = model.restorer.encode(
             corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
         everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, batch.valid)

@@ -1,4 +1,4 @@
-"""What an objective is: it turns a batch into named sums and weights.
+"""The interface of an objective, which turns a batch into named sums and weights.
 
 The training step asks for the weights first (they depend on the data alone), adds them up over
 replicas and micro-batches, and divides every sum once, so that padding and splits don't change
@@ -13,11 +13,12 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import ModelConfig
+from electra_tf.data.example import Batch
 from electra_tf.modeling.randomness import Randomness
 
 
 class Ratio(NamedTuple):
-    """A mean that isn't divided yet."""
+    """A mean before its division."""
 
     sum: tf.Tensor
     """float32 []."""
@@ -26,7 +27,7 @@ class Ratio(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one batch gives."""
+    """The results of one batch."""
 
     loss_sums: Mapping[str, tf.Tensor]
     """Name -> float32 [], summed over the batch; differentiable."""
@@ -45,7 +46,7 @@ class Objective(Protocol):
         ...
 
     @abc.abstractmethod
-    def prepare(self, batch: Any, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
+    def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
         """Makes the inputs of `compute` and the weight float32 [] of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.

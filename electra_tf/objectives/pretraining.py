@@ -1,4 +1,4 @@
-"""The base of the pre-training objectives, and the part that those with a generator share."""
+"""An objective of pre-training, and what those with a generator share."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,14 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.corruption import (
     Distribution,
-    TokenReplacement,
+    at_temperature,
     cross_entropy,
     distribution,
+    sample,
+    without,
 )
 from electra_tf.modeling.electra import Generator
-from electra_tf.modeling.flops import products_per_token
-from electra_tf.modeling.masking import Masked, Predictions, TokenKinds
+from electra_tf.modeling.masking import Predictions, TokenKinds, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.objective import Objective, Ratio
@@ -58,6 +59,15 @@ class Given:
     """The one that the objective's settings name."""
 
 
+class MaskedBatch(NamedTuple):
+    """A batch whose selected tokens are masked."""
+
+    original: Batch
+    ids: tf.Tensor
+    """int32 [B, L], what the generator reads."""
+    predictions: Predictions
+
+
 class PretrainingObjective(Objective):
     """An `Objective` of pre-training, with all that the rest of the program asks of one.
 
@@ -72,64 +82,57 @@ class PretrainingObjective(Objective):
     """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
     float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
     fixed corruptions, the same for every run."""
-    energies: ClassVar[bool] = False
-    """Whether the discriminator's outputs are energies of the tokens: the negative of their sum
-    scores a text. Otherwise they are the log odds of a replaced token."""
     generator_objective: ClassVar[str] = ""
-    """Name of the objective that trains the generator in a stage before; "" without such a stage.
-    """
+    """Name of the objective of a stage before that trains the generator; "" without one."""
 
     def __init__(self, config: Any, given: Given):
-        """Takes sections model, masking, sampling, objective, training of `PretrainingConfig`."""
-        self.config = config
-        self.given = given
-        self.replacement = TokenReplacement(config.masking, config.sampling, given.kinds,
-                                            config.training.num_train_steps)
+        """Takes sections model, masking, sampling and objective of `PretrainingConfig`."""
+        self.config, self.given = config, given
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
         """Creates the networks that the objective trains; arguments as for `Networks`."""
         return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns the scores of an evaluation, besides the losses.
+    def prepare(self, batch: Batch,
+                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+        """Masks the batch, and counts what each loss averages over."""
+        inputs = MaskedBatch(batch, *mask_tokens(
+            batch.ids, batch.valid, self.config.masking, self.given.kinds, randomness))
+        return inputs, self.weights(inputs)
 
-        `details` are those of `Outcome`, end to end over all held-out examples, with "valid", bool
-        [M, L]; `means` are of the `Outcome`'s measures over them.
+    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the weight of every loss, float32 []."""
+        raise NotImplementedError
+
+    def sample(self, softmax: Distribution, predictions: Predictions,
+               randomness: Randomness) -> tf.Tensor:
+        """Draws a token, int32 [B, N], from each of B * N distributions; no gradient flows back."""
+        softmax = at_temperature(softmax, self.config.sampling.temperature)
+        if self.config.sampling.disallow_correct:
+            softmax = without(softmax, tf.reshape(predictions.original_ids, [-1]))
+        shape = predictions.positions.shape
+        uniforms = tf.reshape(randomness.uniform("sampling", *shape), [-1])
+        return tf.reshape(sample(softmax, uniforms), shape)
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns the scores of an evaluation of M examples, besides the losses.
+
+        `details` are the concatenated ones of their `Outcome`s, with "valid", bool [M, L]; `means`
+        are those of their measures.
         """
         return {}
 
     def written(self, details: Arrays) -> Written | None:
-        """Returns the text after the generator, to be shown; None if there is no such text.
+        """Returns the text after the generator, to be shown, if there is one.
 
-        `details` are those of `scores`, of some examples, with "ids" int32 [M, L].
+        `details` are those of `scores`, with "ids" int32 [M, L].
         """
         return None
 
     def networks(self) -> Sequence[Network]:
-        """Returns the networks that parameters and FLOPs are counted of; none if unknown."""
+        """Returns the networks whose parameters and FLOPs are counted; none if unknown."""
         return ()
-
-    def flops_per_token(self, length: int) -> float | None:
-        """Returns the matrix-product FLOPs of a training step; None for unknown networks."""
-        selected = self.config.masking.max_predictions(length) / length
-        return products_per_token(self.networks(), length, selected) or None
-
-    def describe(self, model: tf_keras.Model) -> str:
-        """Returns which networks the parameters belong to; "" for a single one."""
-        return ""
-
-
-def count_parameters(network: tf_keras.layers.Layer) -> int:
-    """Returns the number of values that training changes."""
-    return sum(variable.shape.num_elements() for variable in network.trainable_variables)
-
-
-class MaskedBatch(NamedTuple):
-    """A batch, and the same batch as the generator reads it."""
-
-    original: Batch
-    masked: Masked
 
 
 class GeneratorOutcome(NamedTuple):
@@ -140,7 +143,7 @@ class GeneratorOutcome(NamedTuple):
     softmax: Distribution
     """One distribution per slot, B * N of them."""
     best_ids: tf.Tensor
-    """int32 [B, N], most likely token of every slot; zeros in training, where it's not needed."""
+    """int32 [B, N], the most likely token of every slot; zeros in training."""
 
 
 def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness | None,
@@ -149,9 +152,9 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
 
     `randomness` is for dropout in training; an evaluation also wants the most likely tokens.
     """
-    predictions = inputs.masked.predictions
+    predictions = inputs.predictions
     logits = generator(
-        inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,
+        inputs.ids, inputs.original.segment_ids, inputs.original.valid,
         predictions.positions, randomness if training else None)
     return score_predictions(logits, predictions, training=training)
 
@@ -175,7 +178,7 @@ def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.
 
 
 def generator_accuracy(details: Arrays) -> float:
-    """Returns how often the most likely token is the right one; NaN without predictions."""
+    """Returns the accuracy of the most likely tokens; NaN without predictions."""
     right = details["best_ids"] == details["original_ids"]
     return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
 

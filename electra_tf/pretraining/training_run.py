@@ -17,7 +17,7 @@ from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
-from electra_tf.objectives.pretraining import count_parameters
+from electra_tf.modeling import weight_table
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
@@ -182,13 +182,15 @@ def run_loop(table: Timetable, trainer: Trainer, manager: CheckpointManager, rep
 
 def _header(run: Run, state: TrainState, first_step: int,
             new_parts: Sequence[str]) -> list[str]:
-    training, about = run.config.training, run.objective.describe(state.model)
-    batch, examples = training.train_batch_size, run.examples("train")
-    lines = [f"model    {count_parameters(state.model):,} parameters"
-             + (f": {about}" if about else ""),
+    training, examples = run.config.training, run.examples("train")
+    parameters = sum(one.shape.num_elements() for one in state.model.trainable_variables)
+    parts = ", ".join(f"{network.name} {weight_table.size(network.weights):,}"
+                      for network in run.objective.networks())
+    lines = [f"model    {parameters:,} parameters"
+             + (f": {parts}, each with what it shares" if parts else ""),
              f"records  {examples:,} examples of {run.length} tokens, "
-             f"{run.examples('eval'):,} held out; "
-             f"{examples / batch:,.0f} steps of {batch} an epoch"]
+             f"{run.examples('eval'):,} held out; {examples / training.train_batch_size:,.0f} "
+             f"steps of {training.train_batch_size} an epoch"]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
                      + (f"; new: {', '.join(new_parts)}" if new_parts else ""))

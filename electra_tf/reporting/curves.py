@@ -73,7 +73,8 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
     if len(shown) > 1:
         lines = [_line(**_style(None, index, len(runs))) for index in range(len(shown))]
         axes.legend(lines, [key.replace("_", " ") for key in shown], frameon=False, fontsize=8,
-                    labelcolor=INK)
+                    labelcolor=INK, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(shown),
+                    borderaxespad=0.2)
     plot_style.style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))

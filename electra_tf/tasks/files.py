@@ -96,7 +96,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TaggedExample]:
     """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
-    `labelled=False` reads no tags, and refuses plain sentences instead of columns.
+    `labelled=False` makes tags optional in JSON lines, reads none of columns, and refuses plain
+    sentences instead of columns.
     """
     if suffix_of(path) != ".jsonl":
         if not labelled:
@@ -105,12 +106,13 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[Ta
     examples = []
     for row in read_rows(path):
         words = _list(row, spec.texts[0])
-        tags = _list(row, spec.label) if labelled else words
+        known = labelled or spec.label in row.values
+        tags = _list(row, spec.label) if known else words
         if not words or len(tags) != len(words):
             raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least one "
                             "word, and a tag for each.")
         examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
-                                      tags=to_iob2(tags) if labelled else None))
+                                      tags=to_iob2(tags) if known else None))
     return examples
 
 

@@ -102,7 +102,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
              from_tfds: bool = False) -> Mapping[str, Sequence[Example]]:
     """Reads the splits that score a trained model; arguments and errors as for `load`."""
     name, dev = spec.name, own.dev
-    if not dev and name in question_files.MRQA and not from_tfds:  # Training files are large.
+    if not dev and name in question_files.BENCHMARKS and not from_tfds:
         dev = _questions(name, data_dir, "dev")
     if not dev and name not in KINDS:
         return load(name, data_dir, own, from_tfds=from_tfds).dev

@@ -168,11 +168,3 @@ def asked_for(values: flags.FlagValues) -> Normalization | None:
         raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "
                         f"Received: {shown(mode)}")
     return MODES.get(mode)
-
-
-def refuse_other(values: flags.FlagValues, trained: Normalization, source: str) -> None:
-    """Raises `UserError` if --normalization contradicts how the model of a source reads text."""
-    asked = asked_for(values)
-    if asked not in (None, trained):
-        raise UserError(f"{source} was trained with normalization {trained}, not {asked}; leave "
-                        "the flag out.")

@@ -1,4 +1,4 @@
-"""Puts networks, optimizer and step together, in one way for whatever trains."""
+"""Puts networks, optimizer and step together, for pre-training and fine-tuning."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def build_model(objective: Objective, config: Settings, strategy: tf.distribute.
 
 def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
                 rate_factors: Sequence[float] | None = None) -> TrainState:
-    """Creates what is trained, at step 0; `rate_factors` has one per trainable variable."""
+    """Creates the state of training at step 0; `rate_factors` has one per trainable variable."""
     variables = model.trainable_variables
     with strategy.scope():
         kind = Lamb if config.optimizer.name == "lamb" else Adam

@@ -1,8 +1,8 @@
-"""The devices of a run, in one way for all programs that train or predict, and their precision.
+"""The devices of all programs that train or predict, and their precision.
 
-TensorFlow spreads an op over all cores of a CPU and waits for the last one, again for every op.
-Parts of the batch side by side, each of whose ops runs on cores of its own, don't wait: 14 % more
-tokens/s for ELECTRA-Small at batch 32 and L = 128 on two cores.
+TensorFlow splits an op over all cores of a CPU and waits for the last core after every op. Parts of
+the batch that run in parallel, each on its own cores, don't wait: 14 % more tokens/s for
+ELECTRA-Small at batch 32 and L = 128 on two cores.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
             Precision.FLOAT16: "mixed_float16"}
 """Keras mixed-precision policy of each precision."""
 MAX_PARTS = 4
-"""Every part has gradients of its own for all weights; more parts gain nothing."""
+"""Each part has its own gradients for all weights; more parts are not faster."""
 _NO_REWRITING = "disable_meta_optimizer"
 
 

@@ -1,4 +1,4 @@
-"""Steps that can't be computed: refused before they begin, or explained by one line."""
+"""Refuses steps that don't fit into memory, and explains failures of training in one line."""
 
 import contextlib
 import os
@@ -20,12 +20,12 @@ _SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every
 _PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized proto|Feature: ")
-"""What our own checks of records say within the graph."""
+"""Texts of our own checks of records in the graph."""
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Turns failures of training that a user can mend into a `UserError`; also a decorator."""
+    """Turns failures of training that a user can repair into a `UserError`; also a decorator."""
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
@@ -47,7 +47,7 @@ def explained() -> Iterator[None]:
 
 
 def _reason(error: tf.errors.OpError) -> str:
-    """Returns what a message says first, without TensorFlow's graph and its place in our files."""
+    """Returns the reason in a message, without places in TensorFlow's graph and our files."""
     ours = re.search(r"assertion failed: \[(.*?)\]", error.message)
     if ours:
         return ours[1]

@@ -1,4 +1,4 @@
-"""A batch in equal parts: one after the other to save memory, side by side for speed."""
+"""Splits a batch: into rounds to save memory, into parts that run in parallel for speed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import tensorflow as tf
 
 RowsFn = Callable[[Any, tf.Tensor], Any]
-"""From a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
+"""Maps a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
 
 
 def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
-    """Runs a function on all parts side by side and joins the tensors of its results end to end.
+    """Runs a function on all parts in parallel and concatenates the tensors of its results.
 
     `inputs` is a structure of tensors [B, ...], B a multiple of `parts`.
     """
@@ -22,7 +22,7 @@ def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
 def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
     """Adds up the structure of tensors that a function returns over a whole batch.
 
-    The rounds run one after the other, the parts of each side by side. The rows of a call stand
+    The rounds run one after the other, the parts of each in parallel. The rows of a call are
     `rounds` apart in the batch. `inputs` is a structure of tensors [B, ...], B a multiple of
     `rounds * parts`.
     """
@@ -46,14 +46,14 @@ def _by_part(run: RowsFn, inputs: Any, parts: int,
              rounds: int = 1) -> Callable[[int, tf.Tensor | int], Any]:
     """Returns a function of the numbers of part and round, int32 []; `run` is traced once.
 
-    A part is a run of neighbouring rows, a round of it every `rounds`-th of them: where a compiler
-    splits the batch over cores, each of them has rows of every round.
+    A part is consecutive rows, a round of it every `rounds`-th of them: if a compiler splits the
+    batch over cores, each core has rows of every round.
     """
     rows = tf.nest.flatten(inputs)[0].shape[0] // parts
     split = tf.nest.map_structure(
         lambda whole: tf.reshape(whole, [parts, rows // rounds, rounds, *whole.shape[1:]]), inputs)
-    # A function that stays one costs the start-up and the memory of one graph, not of all.
+    # Without inlining all parts share the start-up and the memory of one graph.
     traced = tf.function(run, autograph=False, experimental_attributes={"_noinline": True})
-    return lambda number, turn: traced(
-        tf.nest.map_structure(lambda whole: whole[number, :, turn], split),
-        tf.cast(number * rows + turn, tf.int64))
+    return lambda number, index: traced(
+        tf.nest.map_structure(lambda whole: whole[number, :, index], split),
+        tf.cast(number * rows + index, tf.int64))

@@ -56,7 +56,7 @@ class LossScale(tf.Module):
 
 
 class TrainState(tf.Module):
-    """Everything that a checkpoint holds: weights, optimizer slots, loss scale, step."""
+    """The state in a checkpoint: weights, optimizer slots, loss scale, step."""
 
     def __init__(self, model: tf_keras.Model, optimizer: Adam, loss_scale: LossScale):
         super().__init__(name="train_state")
@@ -79,10 +79,10 @@ def with_static_rows(batch: Any, rows: int) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainStep:
-    """Mask, run, differentiate, add up over replicas, clip, update.
+    """One step: mask, run, differentiate, sum over replicas, clip, update.
 
-    Every loss is summed where it arises and divided once by its weight over the whole global
-    batch, so neither padding nor the number of replicas or micro-batches shifts the mean.
+    Every loss is divided once by its weight over the global batch, so padding, replicas and
+    micro-batches do not change the mean.
     """
 
     config: Settings
@@ -113,7 +113,7 @@ class TrainStep:
 
     def _differentiate(self, inputs: Any, factors: Mapping[str, tf.Tensor],
                        randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
-        """Gradients of this replica's part of the loss, compiled as a whole if asked for."""
+        """Returns this replica's gradients and sums, compiled as a whole if XLA is on."""
         runtime = self.config.runtime
         rounds = runtime.gradient_accumulation_steps
 

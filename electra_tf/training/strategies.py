@@ -1,4 +1,4 @@
-"""From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
+"""Creates the `tf.distribute` strategy of the settings, or refuses missing hardware."""
 
 import contextlib
 import functools
@@ -115,7 +115,7 @@ def _tpu(name: str) -> tf.distribute.Strategy:
 
 
 def _why_no_gpu() -> str:
-    """Returns what to do if TensorFlow finds no GPU; "" where none is to be expected."""
+    """Returns what to do if TensorFlow finds no GPU; "" where none is expected."""
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
     return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: `pip install "
@@ -125,7 +125,7 @@ def _why_no_gpu() -> str:
 
 @functools.cache
 def _note_unused_gpu() -> None:
-    """Says on stderr, once, that a run goes on a CPU although a GPU may be there."""
+    """Notes on stderr, once, that a run uses the CPU although there may be a GPU."""
     if reason := _why_no_gpu():
-        print(f"note: {reason}. Going on with the CPU; --num_gpus=0 says that it is meant.",
+        print(f"note: {reason}. The run uses the CPU; --num_gpus=0 removes this note.",
               file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Several processes that share every step: their cluster, who reports, what they agree on."""
+"""The cluster of several processes that share every step, and their agreement."""
 
 import contextlib
 import dataclasses
@@ -17,8 +17,8 @@ _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
             '"task": {"type": "worker", "index": 0}}')
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)
-"""What TensorFlow raises where another process is needed and doesn't answer: 1 to 3 s after it was
-killed, 11 s after it was stopped."""
+"""Errors of TensorFlow if another process doesn't answer: 1 to 3 s after it was killed, 11 s after
+it was stopped."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,7 @@ class Cluster:
 
 
 def parse(text: str) -> Cluster:
-    """Returns what TF_CONFIG describes, or refuses what is no cluster with a `UserError`.
-
-    TensorFlow would wait long for a cluster that can't come to be.
-    """
+    """Returns what TF_CONFIG describes, or a `UserError`: TensorFlow would wait for long."""
     try:
         cluster = strict_json.loads(os.fsencode(text), Cluster)
     except strict_json.Unreadable as error:
@@ -62,13 +59,8 @@ def parse(text: str) -> Cluster:
 
 
 def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
-    unknown = [job for job in jobs if job not in ("chief", "worker")]
-    if unknown:
-        return f"{shown(unknown[0])} takes no part in this training; only chief and worker do"
-    if len(jobs.get("chief", ())) > 1:
-        return "cluster.chief lists several; a cluster has one at most"
-    if not any(jobs.values()):
-        return "cluster lists nobody"
+    if jobs.keys() - {"chief", "worker"} or len(jobs.get("chief", ())) > 1:
+        return "the cluster has a job chief of one process at most, a job worker, and no others"
     addresses = [address for names in jobs.values() for address in names]
     for address in addresses:
         host, _, port = address.rpartition(":")
@@ -77,8 +69,7 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
         if addresses.count(address) > 1:
             return f"{address} stands there twice"
     if not 0 <= task.index < len(jobs.get(task.type, ())):
-        return (f"task.type {shown(task.type)} with index {task.index} is none of the cluster's, "
-                + ", ".join(f"{len(names)} {job}" for job, names in jobs.items()))
+        return f"the cluster has no task.type {shown(task.type)} with task.index {task.index}"
     return ""
 
 
@@ -88,7 +79,7 @@ def has_several_workers(strategy: tf.distribute.Strategy) -> bool:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether this process is the one that writes and reports."""
+    """Tells whether this process writes and reports."""
     resolver = strategy.cluster_resolver
     return resolver is None or not resolver.task_type or resolver.task_type == "chief" or (
         resolver.task_type == "worker" and resolver.task_id == 0
@@ -97,11 +88,7 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 @contextlib.contextmanager
 def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Turns TensorFlow's errors about another worker, in the block, into one line.
-
-    It is `Abandoned` if another worker ended or doesn't answer, and a `UserError` for clusters of
-    different sizes.
-    """
+    """Turns TensorFlow's errors about another worker into `Abandoned`, or into a `UserError`."""
     try:
         yield
     except _LOST as error:
@@ -120,14 +107,14 @@ def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
 
 
 class Agreement:
-    """Lets all workers go on from the same facts, by one all-reduce of a few numbers a question."""
+    """Shares facts between all workers, by one all-reduce of a few numbers per question."""
 
     def __init__(self, strategy: tf.distribute.Strategy):
         self._strategy = strategy
         self._sum = tf.function(self._replicas_sum, autograph=False)
 
     def any(self, facts: Sequence[bool]) -> list[bool]:
-        """Returns of each fact whether it is so for any worker; all have to ask the same."""
+        """Returns for each fact if it is true for any worker; all have to ask the same."""
         if not has_several_workers(self._strategy):
             return list(facts)
         return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.order import SHARDS_MIXED, part_of, windows
 from electra_tf.data.reader import permutation, philox
+from electra_tf.data.records import SHARDS_MIXED, part_of, windows
 
 SIZES = [30, 20, 36, 7]
 EPOCH = 93

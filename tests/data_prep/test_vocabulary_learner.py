@@ -10,7 +10,6 @@ from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from data_prep.work_units import WorkUnit
-from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -116,10 +115,3 @@ def test_the_rarest_words_go_when_there_are_too_many():
     parts = [collections.Counter(a=9, b=2, c=1), collections.Counter(a=1, d=3, e=1)]
     assert vocabulary_learner.merge_counts(parts, most_words=5) == dict(a=10, b=2, c=1, d=3, e=1)
     assert vocabulary_learner.merge_counts(parts, most_words=4) == dict(a=10, d=3)
-
-
-def test_a_text_without_words_is_refused(tmp_path):
-    (tmp_path / "blank.txt").write_text("\n\n")
-    with pytest.raises(UserError, match="holds no word"):
-        vocabulary_learner.count_corpus_words(
-            sources.open_source(str(tmp_path / "blank.txt")), UNCASED, LocalRunner())

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import tiny_records
 from tests.determinism import processes
 from tests.determinism.processes import interrupted, state, step_of
 
@@ -15,13 +14,6 @@ STEPS = 400
 FLAGS = ("--deterministic", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=20",
          "--log_every_steps=15", "--sample_every_steps=0", "--set=optimizer.warmup_steps=10")
 KILLS = 3
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("kill") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def logged(model_dir: Path) -> list[dict]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import tiny_records
 from tests.determinism import processes
 
 STEPS = 60
@@ -15,13 +14,6 @@ STEPS = 60
 FLAGS = ("--set=objective.name=mlm", "--train_batch_size=24", f"--num_train_steps={STEPS}",
          "--save_checkpoints_steps=15", "--log_every_steps=1", "--sample_every_steps=0",
          "--eval_steps=1")
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("replicas") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from tests import tiny_records
 from tests.determinism import processes
 from tests.determinism.test_workers import free_port
 
@@ -19,13 +18,6 @@ pytestmark = pytest.mark.slow
 FLAGS = ("--num_train_steps=100000", "--save_checkpoints_steps=20", "--log_every_steps=20",
          "--sample_every_steps=0", "--distribution_strategy=multi_worker_mirrored")
 HELD = "its checkpoint is saved. To go on from there: "
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("workers") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def environment(cluster, index):

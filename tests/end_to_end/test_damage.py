@@ -111,7 +111,7 @@ def test_a_read_only_directory_is_one_line(records, encoder, table, tmp_path, re
     for name, call in (("run", lambda: pretrain(records, tmp_path / "run")),
                        ("task", lambda: finetune(encoder, table, tmp_path / "task")),
                        ("served", lambda: export(encoder, tmp_path / "served"))):
-        with one_line("read-only", str(tmp_path / name)):
+        with one_line("Read-only", str(tmp_path / name)):
             call()
 
 

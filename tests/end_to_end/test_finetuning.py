@@ -1,4 +1,4 @@
-"""`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
+"""Fine-tuning on small made-up tasks: what it writes, continues, refuses, predicts and exports."""
 
 import functools
 import gzip
@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -13,14 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_weights
-from electra_tf.export import conversion
+from electra_tf.export.new_directory import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
+from tests import tiny_run
+from tests.apps.serving import running
 from tests.end_to_end import commands
-from tests.end_to_end.commands import HARDWARE
+from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
 
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
@@ -144,11 +146,9 @@ def interrupt(*_arguments):
 
 
 @pytest.mark.parametrize(("number", "step", "finished"), [
-    pytest.param(signal.SIGTERM, 2, "0 of 2 trials finished and kept; trial 1 begins again",
-                 marks=pytest.mark.slow),
-    (signal.SIGINT, 48 + 2, "1 of 2 trials finished and kept; trial 2 begins again"),
-    pytest.param(signal.SIGTERM, 2 * 48, "1 of 2 trials finished and kept; trial 2 begins again",
-                 marks=pytest.mark.slow)])
+    pytest.param(signal.SIGTERM, 2, "0 of 2 trials", marks=pytest.mark.slow),
+    (signal.SIGINT, 48 + 2, "1 of 2 trials"),
+    pytest.param(signal.SIGTERM, 2 * 48, "1 of 2 trials", marks=pytest.mark.slow)])
 def test_a_signal_keeps_the_trials_that_are_finished(
         classified, tmp_path, monkeypatch, number, step, finished):
     path, arguments = classified
@@ -193,21 +193,6 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
     assert [row[1] for row in predicted[1:]] == test
     assert [row[4] for row in predicted[1:]] == [text for text, _ in rows]
     assert "6 predictions" in capsys.readouterr().out
-
-
-def test_a_model_that_came_back_from_hugging_face_s_form_predicts_the_same(classified, tmp_path):
-    path, _ = classified
-    conversion.write(formats.read(path / "run"), tmp_path / "theirs", formats.Format.HUGGING_FACE)
-    conversion.write(conversion.read(tmp_path / "theirs"), tmp_path / "back", formats.Format.RUN)
-    fresh = write(tmp_path / "new.csv", "text\n" + "\n".join(
-        text for text, _ in texts(6, 3)) + "\n")
-    call("--mode=predict", f"--model_dir={tmp_path / 'back'}", f"--input={fresh}",
-         f"--output={tmp_path / 'new.jsonl'}", *HARDWARE)
-    before, after = ([json.loads(line) for line in file.read_text().splitlines()] for file in (
-        path / "run" / "predictions" / "test.jsonl", tmp_path / "new.jsonl"))
-    for one, other in zip(before, after, strict=True):
-        assert one["prediction"] == other["prediction"]
-        assert one["probability"] == pytest.approx(other["probability"], abs=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -258,21 +243,8 @@ def test_standard_input_and_output_and_files_give_the_same_predictions(
     assert capsys.readouterr().out == written
     assert [line.split("\t")[-1] for line in written.splitlines()] == [
         "title", "word9 word7", "word10"]
-    assert "exists; name another file, or give --overwrite" in refused(
-        *command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}")
-    assert "is --input" in refused(*command, f"--input={tmp_path / 'out.tsv'}", "--overwrite",
-                                   f"--output={tmp_path / 'out.tsv'}")
     call(*command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}", "--overwrite")
     assert (tmp_path / "out.tsv").read_text() == written
-
-
-def test_an_output_without_a_directory_is_refused_before_the_weights_are_read(
-        unprepared, tmp_path, monkeypatch):
-    monkeypatch.setattr("electra_tf.finetuning.setup.FinetuningRun.trained_model",
-                        lambda self: pytest.fail("computed"))
-    assert "cannot write" in refused(
-        "--mode=predict", f"--model_dir={unprepared / 'run'}", *HARDWARE[:1],
-        f"--input={write(tmp_path / 'new.txt', 'word9')}", f"--output={tmp_path / 'no' / 'o.tsv'}")
 
 
 def test_numbers_with_a_scale_of_their_own(encoder, tmp_path):
@@ -319,6 +291,12 @@ def test_tags(encoder, sentences, tmp_path):
     call(*command, f"--input={fresh}", f"--output={tmp_path / 'tagged.txt'}")
     assert (tmp_path / "tagged.txt").read_text() == (
         "word9 O\nword7 B-PER\nword8 I-PER\n\nword30 O\n\n")
+    tagged = write(tmp_path / "new.jsonl", json.dumps({"text": ["word7"], "label": ["I-LOC"]}))
+    call(*command, f"--input={tagged}", f"--output={tmp_path / 'tagged.tsv'}")
+    rows = [line.split("\t") for line in (tmp_path / "tagged.tsv").read_text().splitlines()]
+    assert rows[0] == ["key", "word", "prediction", "probability", "gold"]
+    assert (rows[1][:3], rows[1][4]) == (["1", "word7", "B-PER"], "B-LOC")
+    assert 0.5 < float(rows[1][3]) <= 1.0
     plain = write(tmp_path / "plain.txt", "word9 word7 word8\n")
     assert "one word per line" in refused(*command, f"--input={plain}", "--output=-")
 
@@ -401,8 +379,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--init_checkpoint=none"], ["--vocab_file is needed"]),
     (["--init_checkpoint=none", "--train="], ["--train and --vocab_file are needed",
                                               "For example: python run_finetuning.py --task="]),
-    (["--model_size=small"], ["isn't --model_size=small", "embedding_size is 16, not 128"]),
-    (["--vocab_file=OTHER"], ["--vocab_file isn't the vocabulary of"]),
+    (["--model_size=small"], ["--model_size is for an encoder that begins from scratch"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
     (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't among those of the training file"]),
     (["--train=EMPTY"], ["empty.tsv holds no rows"]),
@@ -412,14 +389,13 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--set=model.num_layers=3"], ["lacks 16 weights: electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
-def test_a_mistake_is_one_line_that_leaves_nothing(classified, encoder, tmp_path, arguments, words):
+def test_a_mistake_is_one_line_that_leaves_nothing(classified, tmp_path, arguments, words):
     _, rest = classified
     rows = texts(4, 1)
     files = {
         "OTHER_LABEL": table(tmp_path / "other.tsv", [*rows, ("word9", "perhaps")]),
         "EMPTY": write(tmp_path / "empty.tsv", ""),
         "CROOKED": table(tmp_path / "crooked.tsv", [rows[0], ("word9", "yes\tno")]),
-        "OTHER": write(tmp_path / "vocab.txt", (encoder / "vocab.txt").read_text() + "more\n"),
     }
     asked = []
     for argument in arguments:
@@ -446,3 +422,70 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
         "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
     assert "--model_dir holds a model for --task=classification" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
+
+
+@pytest.fixture(scope="module")
+def served(classified, tmp_path_factory):
+    """The export of a run."""
+    directory = tmp_path_factory.mktemp("exports") / "served"
+    export(f"--model_dir={classified[0] / 'run'}", f"--export_dir={directory}")
+    return directory
+
+
+def test_an_export_serves_what_was_learned(served):
+    with running.client(served) as client:
+        answers = client.rows("serving_default", ["word8 word7", "word9 word10 word11"])
+        assert [answer["label"] for answer in answers] == ["yes", "no"]
+        assert client.get("/metadata")[0] == 200
+        assert "input 'title'" in client.error({"instances": [1]})
+
+
+def test_another_version_has_another_precision_and_a_card(classified, served, capsys):
+    path, _ = classified
+    target = served / "2"
+    export(f"--model_dir={path / 'run'}", f"--export_dir={served}",
+           "--export_version=2", "--serving_precision=bfloat16")
+    printed = capsys.readouterr().out
+    assert f"exported {target}: bfloat16" in printed
+    assert "compared with the trained model" in printed
+    card = (target / "README.md").read_text()
+    assert "fine-tuned on classification" in card and "labels: no, yes" in card
+    assert f'tf.saved_model.load("{target}").signatures["serving_default"]' in card
+    assert "README.md" in json.loads((target / CHECKSUMS).read_text())
+
+
+@pytest.mark.slow
+def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_path):
+    export(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
+    with running.client(tmp_path / "served") as client:
+        (answer,) = client.rows("detect", ["word8 word9 word10"])
+        assert answer["words"] == ["word8", "word9", "word10"]
+        assert all(0.0 < share < 1.0 for share in answer["replaced_probability"])
+        (vectors,) = client.rows("embed", ["word8 word9"])
+        assert len(vectors["pooled"]) == tiny_run.config().model.hidden_size
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--export_version=latest"], "--export_version must be a positive integer"),
+    (["--model_dir=nowhere"], "nowhere holds no checkpoint"),
+])
+def test_what_cannot_be_exported_is_one_line(classified, tmp_path, arguments, message):
+    path, _ = classified
+    target = tmp_path / "served"
+    assert message in commands.refused(
+        export, f"--model_dir={path / 'run'}", f"--export_dir={target}", *arguments)
+    assert not target.exists() or list(target.iterdir()) == []
+
+
+def test_a_damaged_checkpoint_or_task_exports_nothing(classified, tmp_path):
+    path, _ = classified
+    run = shutil.copytree(path / "run", tmp_path / "run")
+    settings = json.loads((run / "settings.json").read_text())
+    command = (export, f"--model_dir={run}", f"--export_dir={tmp_path / 'served'}")
+    (run / "settings.json").write_text(json.dumps(settings | {"task_kind": "dance"}))
+    assert f"settings.json of {run}" in commands.refused(*command)
+    (run / "settings.json").write_text(json.dumps(settings))
+    (data,) = (run / "checkpoints").glob("*.data-*")
+    data.write_bytes(data.read_bytes()[:1000])
+    commands.refused(*command)
+    assert list((tmp_path / "served").iterdir()) == []

@@ -162,7 +162,6 @@ def test_results_of_other_settings_are_refused(place):
 @pytest.mark.slow
 def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     """Runs in a process of its own because signals reach main threads alone."""
-    (place / "out" / "slow").touch()
     command = [sys.executable, "-c", (
         "import sys; from pathlib import Path; from experiments import runner\n"
         f"runner.ROOT = Path({str(place / 'programs')!r})\n"

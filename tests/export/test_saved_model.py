@@ -16,7 +16,6 @@ from tensorflow_serving.apis import prediction_log_pb2
 from electra_tf.export import new_directory, servable
 from electra_tf.export import saved_model as exporting
 from electra_tf.export.new_directory import require_whole
-from electra_tf.export.saved_model import Target
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import tiny_networks
@@ -26,12 +25,8 @@ from tests.export.served_models import example
 CLASSIFIER = example(Kind.CLASSIFICATION)
 
 
-def target(path, version="1", precision="float32"):
-    return Target.of(str(path), version, precision)
-
-
 def export(directory, precision="float32"):
-    exporting.export(CLASSIFIER.servable, target(directory, precision=precision))
+    exporting.export(CLASSIFIER.servable, directory / "1", precision)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +43,7 @@ print(*answer(text=tf.constant(["The cafés won.", ""]))["label"].numpy())
 """
 
 
+@pytest.mark.slow
 def test_a_process_without_this_program_answers_strings(exported, tmp_path):
     done = subprocess.run([sys.executable, "-c", ASKING, str(exported)], cwd=tmp_path, check=True,
                           capture_output=True, text=True)
@@ -135,10 +131,10 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
 def test_a_version_is_a_number_and_is_never_overwritten(exported, tmp_path):
     for version in ("1.5", "-1", "0", "", "²", " 1", "9" * 19):
         with pytest.raises(UserError, match="--export_version must be a positive integer"):
-            target(tmp_path, version)
+            exporting.new_version(tmp_path, version)
     for version in ("1", "01"):
         with pytest.raises(UserError, match="exists already; give another --export_version"):
-            target(exported.parent, version)
+            exporting.new_version(exported.parent, version)
 
 
 def test_energies_are_not_served_as_probabilities():

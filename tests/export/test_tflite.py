@@ -92,6 +92,7 @@ def test_one_row_of_a_fixed_length_is_padded_by_the_caller(classifier, tmp_path,
         found["probabilities"], expected(classifier)["probabilities"][2:], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_quantized_weights_are_smaller(tmp_path):
     # Tensors of fewer than 1,024 weights stay as they are.
     model = Example(Kind.CLASSIFICATION, model__hidden_size=64, model__intermediate_size=128)
@@ -101,12 +102,14 @@ def test_quantized_weights_are_smaller(tmp_path):
         assert small.stat().st_size < share * exact.stat().st_size
 
 
-def test_a_difference_leaves_nothing(classifier, tmp_path, monkeypatch):
+def test_a_difference_or_too_long_a_row_leaves_nothing(classifier, tmp_path, monkeypatch):
     answers = tflite._answers
     monkeypatch.setattr(tflite, "_answers", lambda *arguments: {
         name: value + 0.001 for name, value in answers(*arguments).items()})
-    with pytest.raises(UserError, match="away from that of the trained network.* nothing was"):
-        export(classifier, tmp_path / "model.tflite")
+    for length, words in ((None, "away from that of the trained network.* nothing was"),
+                          (17, "--sequence_length=17 is more than the network's 16")):
+        with pytest.raises(UserError, match=words):
+            export(classifier, tmp_path / "model.tflite", sequence_length=length)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -127,8 +130,3 @@ def test_beams_in_another_order_are_the_same_answers_and_nan_is_a_difference():
     with pytest.raises(UserError, match="score is nan away"):
         tflite.compare(
             found, lambda inputs: {"score": np.zeros([1], np.float32)}, tokens, 0.5)
-
-
-def test_a_length_beyond_the_network_is_refused(classifier, tmp_path):
-    with pytest.raises(UserError, match="--sequence_length=17 is more than the network's 16"):
-        export(classifier, tmp_path / "x", "none", 17)

@@ -17,7 +17,10 @@ CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.7
             "probabilities": {"0": 0.5, "1": 0.5}}]
 ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5},
            {"key": "q2", "prediction": "", "no_answer_score": 2.0}]
-TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
+TAGS = [{"key": "1", "words": ["Ada", "wrote"], "gold": ["O", "O"], "prediction": ["B-PER", "O"],
+         "probability": [0.75, 0.5]},
+        {"key": "4", "words": [], "prediction": [], "probability": []},
+        {"key": "6", "words": ["."], "prediction": ["O"], "probability": [1.0]}]
 
 
 def spec_of(name, texts=("text",)):
@@ -32,11 +35,13 @@ def test_every_kind_has_its_own_form():
             (Kind.REGRESSION, "tsv",
              [{"key": "5", "texts": ["a", "b"], "gold": 2.0, "prediction": 2.5}],
              "key\tprediction\tgold\ttitle\ttext_2\n5\t2.5\t2.0\ta\tb\n"),
-            (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n"),
+            (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n\n. O\n\n"),
+            (Kind.TAGGING, "tsv", TAGS, (
+                "key\tword\tprediction\tprobability\tgold\n"
+                "1\tAda\tB-PER\t0.75\tO\n1\twrote\tO\t0.5\tO\n6\t.\tO\t1\t\n")),
             (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n')):
-        assert KINDS[kind].suffix == f".{suffix}"
         texts = ("title", "gold")[:len(records[0].get("texts", "a"))]  # "gold" is a column of ours.
-        assert KINDS[kind].written(spec_of("own", texts), records) == content
+        assert KINDS[kind].forms(spec_of("own", texts))[f".{suffix}"](records) == content
 
 
 def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
@@ -84,14 +89,24 @@ def test_mistakes_are_counted_and_the_most_confident_come_first():
     assert [line.split()[0] for line in lines[6:]] == ["80.0"] * 7 + ["60.0"] * 3
 
 
+def test_mistakes_of_tags_are_words_in_their_sentences():
+    spec = TaskSpec(name="tagging", kind=Kind.TAGGING, labels=("B-PER", "O"), metrics=("f1",))
+    lines = mistakes(spec, TAGS[:1], "dev").splitlines()
+    assert [line.split() for line in lines[2:5]] == [
+        ["B-PER", "O"], ["B-PER", "0", "0"], ["O", "1", "1"]]
+    assert lines[5:] == ["the most confident mistakes of 1 on dev",
+                          "   75.0 %  B-PER, true: O; 1: Ada / Ada wrote"]
+
+
 def test_rare_labels_share_a_row_of_the_confusion_matrix():
     labels = [f"label{number}" for number in range(outputs.SHOWN_LABELS + 2)]
     truth = [*labels[2:], *labels[2:], "label0", "label1"]
     found = [*labels[2:], *labels[2:], "label2", "label0"]
-    shown, table = outputs.confusion([{"gold": truth, "prediction": found}], labels)
+    shown, table = outputs.confusion([{"gold": one, "prediction": other}
+                                      for one, other in zip(truth, found, strict=True)], labels)
     assert shown == [*labels[2:], outputs.OTHERS]
-    assert table.diagonal().tolist() == [2] * outputs.SHOWN_LABELS + [1]
-    assert table[-1, 0] == 1 and table.sum() == len(truth)
+    assert [row[place] for place, row in enumerate(table)] == [2] * outputs.SHOWN_LABELS + [1]
+    assert table[-1][0] == 1 and sum(map(sum, table)) == len(truth)
 
 
 def test_servers_take_files_of_their_own():

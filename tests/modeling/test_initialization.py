@@ -152,12 +152,3 @@ def test_the_normal_scheme_changes_nothing():
     assert shares(after.discriminator.encoder).max() < 2 / LENGTH
     for one, two in zip(before.variables, after.variables, strict=True):
         np.testing.assert_array_equal(one.numpy(), two.numpy(), err_msg=one.name)
-
-
-def test_the_value_gain_multiplies_what_a_layer_passes_on():
-    def product(gain: float) -> np.ndarray:
-        config = dataclasses.replace(NEIGHBOURS, value_gain=gain)
-        layer = model_of(TINY, config).discriminator.encoder.encoder_layers[0]
-        return layer.attention.value.kernel.numpy() @ layer.attention_output.kernel.numpy()
-
-    np.testing.assert_allclose(product(2.0), 2 * product(1.0), rtol=1e-5, atol=1e-7)

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig, SamplingConfig
-from electra_tf.modeling.corruption import TokenReplacement
+from electra_tf.config.model import MaskingConfig
+from electra_tf.modeling.corruption import corrupt
+from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import (
     Predictions,
     draw_with_replacement,
     draw_words,
     gather_tokens,
-    gather_vectors,
     mask_tokens,
     maskable,
     number_to_predict,
@@ -93,11 +93,10 @@ def test_slots_that_arent_valid_write_nothing():
 
 
 def test_a_sample_equal_to_the_original_isnt_replaced_and_padding_never_is():
-    replacement = TokenReplacement(MaskingConfig(), SamplingConfig(), None, 1)
     slots = Predictions(tf.constant([[0, 1, 3]]), tf.constant([[5, 6, 0]]),
                         tf.constant([[True, True, True]]))
-    ids, replaced = replacement.corrupt(tf.constant([[5, 6, 7, 0]]), tf.constant(
-        [[True, True, True, False]]), slots, tf.constant([[5, 9, 9]]))
+    ids, replaced = corrupt(tf.constant([[5, 6, 7, 0]]), tf.constant([[True, True, True, False]]),
+                            slots, tf.constant([[5, 9, 9]]))
     assert ids.numpy().tolist() == [[5, 9, 7, 9]]
     assert replaced.numpy().tolist() == [[False, True, False, False]]
 
@@ -119,7 +118,7 @@ def test_every_candidate_is_selected_equally_often():
     ids, valid = text(rows=512, length=40)
     counts = np.zeros(40)
     for step in range(20):
-        predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place(step)).predictions
+        _, predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place(step))
         chosen = predictions.positions.numpy()[predictions.valid.numpy()]
         counts += np.bincount(chosen, minlength=40)
     candidates = maskable(ids, valid, SPECIAL).numpy()[0]

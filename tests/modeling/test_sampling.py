@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig, SamplingConfig
+from electra_tf.config.model import SamplingConfig
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.corruption import (
-    TokenReplacement,
     at_temperature,
     cross_entropy,
     distribution,
@@ -15,6 +15,7 @@ from electra_tf.modeling.corruption import (
 )
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.electra import ElectraObjective
 from tests import tiny_given
 from tests.parity import golden_files
 
@@ -28,17 +29,6 @@ PLACE = Randomness(seed=3, step=tf.constant(0, tf.int64), first_example=tf.const
 
 def uniforms(count):
     return tf.reshape(PLACE.uniform("sampling", 1, count), [-1])
-
-
-def replacement(**sampling):
-    """That of a run of 1,000 steps."""
-    return TokenReplacement(MaskingConfig(), SamplingConfig(**sampling),
-                            tiny_given.of(vocab_size=256).kinds, num_steps=1000)
-
-
-def slots(*shape):
-    """Predictions whose right answers are 5."""
-    return Predictions(tf.zeros(shape, tf.int32), tf.fill(shape, 5), tf.ones(shape, tf.bool))
 
 
 def test_cross_entropy_and_its_gradient_equal_tensorflows():
@@ -121,26 +111,12 @@ def test_without_the_right_answers_the_references_distribution_is_drawn_from():
 
 def test_the_setting_keeps_right_answers_out_of_the_samples():
     x = tf.tensor_scatter_nd_update(logits(rows=6), [[row, 5] for row in range(6)], [50.0] * 6)
+    slots = Predictions(tf.zeros([2, 3], tf.int32), tf.fill([2, 3], 5), tf.ones([2, 3], tf.bool))
 
     def drawn(**sampling) -> np.ndarray:
-        return replacement(**sampling).sample(
-            distribution(x), slots(2, 3), PLACE, training=True).numpy()
+        config = PretrainingConfig(sampling=SamplingConfig(**sampling))
+        objective = ElectraObjective(config, tiny_given.of(vocab_size=256))
+        return objective.sample(distribution(x), slots, PLACE).numpy()
 
     assert (drawn() == 5).all()
     assert (drawn(disallow_correct=True) != 5).all()
-
-
-def test_the_temperature_falls_from_the_initial_one():
-    layer = replacement(initial_temperature=2.0)
-    for step, expected in ((0, 2.0), (100, 1.0 + math.exp(-1)), (1000, 1.0 + math.exp(-10))):
-        assert float(layer.temperature(tf.constant(step, tf.int64))) == pytest.approx(expected)
-
-
-def test_an_evaluation_samples_at_the_final_temperature():
-    x = logits(rows=6)
-    layer = replacement(initial_temperature=100.0, temperature=0.01)
-    best = tf.argmax(x, axis=-1).numpy().reshape(2, 3)
-    drawn = {training: layer.sample(distribution(x), slots(2, 3), PLACE, training=training).numpy()
-             for training in (True, False)}
-    np.testing.assert_array_equal(drawn[False], best)
-    assert (drawn[True] != best).any()

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.modeling.masking import Masked, Predictions
+from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.pretraining import MaskedBatch
 from tests import tiny_given
@@ -22,5 +22,5 @@ def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:
     predictions = Predictions(
         tf.constant(arrays["masked_lm_positions"]), tf.constant(arrays["masked_lm_ids"]),
         tf.constant(arrays["masked_lm_weights"] > 0))
-    masked = Masked(tf.constant(arrays["masked_input_ids"]), predictions)
-    return MaskedBatch(batch, masked), tf.constant(arrays["sampled_tokids"])
+    return (MaskedBatch(batch, tf.constant(arrays["masked_input_ids"]), predictions),
+            tf.constant(arrays["sampled_tokids"]))

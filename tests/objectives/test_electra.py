@@ -72,11 +72,8 @@ def test_scores_equal_a_count_by_hand():
     assert scores["discriminator_auc"] == pytest.approx(5 / 8)
 
 
-def test_nothing_called_replaced_is_no_precision_and_no_recall():
+def test_scores_of_no_flags_and_of_one_class_alone():
     scores = detection_scores(np.array([True, False]), np.array([-1.0, -2.0]))
     assert scores["discriminator_precision"] == scores["discriminator_recall"] == 0.0
-
-
-def test_one_class_alone_has_no_area_under_the_curve():
     scores = detection_scores(np.array([False, False]), np.array([-1.0, 2.0]))
     assert math.isnan(scores["discriminator_auc"])

@@ -13,17 +13,15 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.variants import (
-    DiscriminatorModel,
-    FrozenGeneratorModel,
-    MaskedLanguageModel,
-)
 from electra_tf.objectives.given_generator import (
+    DiscriminatorModel,
     FixedGeneratorObjective,
+    FrozenGeneratorModel,
     assign_generator,
     generator_shape,
     replacement_logits,
 )
+from electra_tf.objectives.language_models import MaskedLanguageModel
 from electra_tf.objectives.pretraining import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError

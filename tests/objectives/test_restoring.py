@@ -32,7 +32,7 @@ def built(kind):
 
 def read_as_the_reference(inputs) -> Corrupted:
     """What BERT reads, [MASK]s and all, in place of a corrupted text."""
-    ids = inputs.masked.ids
+    ids = inputs.ids
     return Corrupted(ids, ids != inputs.original.ids)
 
 
@@ -41,7 +41,7 @@ def test_replace_mlm_of_berts_input_is_the_references_bert():
     inputs, _ = masked_batch()
     outcome = objective.restore(
         model, inputs, read_as_the_reference(inputs), RANDOMNESS, training=False)
-    slots = inputs.masked.predictions.valid.numpy().sum()
+    slots = inputs.predictions.valid.numpy().sum()
     assert float(outcome.loss_sums["restoring_loss"]) / slots == pytest.approx(
         float(golden_files.load("mlm_outputs")["mlm_loss"]), rel=1e-6)
 
@@ -57,7 +57,7 @@ def test_all_tokens_mlm_without_copying_is_the_references_bert_at_its_positions(
     golden = golden_files.load("mlm_outputs")
     arrays = golden_files.load("inputs")
     states = model.restorer.encode(
-        inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid)
+        inputs.ids, inputs.original.segment_ids, inputs.original.valid)
     logits = model.restorer.head(tf.reshape(states, [-1, 64]))[:, :500].numpy().reshape(5, 48, 500)
     rows = np.arange(5)[:, np.newaxis]
     np.testing.assert_allclose(  # The same logits as the reference's, where it has any.

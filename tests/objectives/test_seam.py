@@ -19,7 +19,7 @@ from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveCo
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
-from electra_tf.modeling.variants import DiscriminatorModel
+from electra_tf.objectives.given_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage

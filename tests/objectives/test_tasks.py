@@ -103,12 +103,7 @@ def test_the_loss_of_tags_by_sentence_is_googles():
                 "first_piece": inputs["chunk_labeled_positions"][index, words],
                 "tag": inputs["chunk_labels"][index, words]}))
     objective = task_objective("tagging", 25, dropout=0.0, tagging_loss_by_sentence=True)
-    vocab_size, embedding_size = encoder["weight|electra/embeddings/word_embeddings"].shape
-    model = objective.build_model(ModelConfig(
-        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
-        num_heads=4, max_position_embeddings=64, hidden_dropout=0.0, attention_dropout=0.0,
-        intermediate_size=encoder["weight|electra/encoder/layer_0/intermediate/dense/bias"].size,
-    ), seed=0, policy="float32")
+    model = objective.build_model(golden_files.finetuned_config(), seed=0, policy="float32")
     for variable in model.variables:
         name = variable.name.split(":")[0]
         variable.assign((golden if name.startswith("head/") else encoder)[f"weight|{name}"])

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
 
@@ -28,6 +29,16 @@ def model_config(variant: str) -> ModelConfig:
         intermediate_size=256, max_position_embeddings=64, generator_width=0.5, tying=tying)
 
 
+def finetuned_config() -> ModelConfig:
+    """Returns the sizes of the encoder of "finetune_encoder", without dropout."""
+    weights = load("finetune_encoder")
+    vocab_size, embedding_size = weights["weight|electra/embeddings/word_embeddings"].shape
+    return ModelConfig(
+        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
+        num_heads=4, max_position_embeddings=64, hidden_dropout=0.0, attention_dropout=0.0,
+        intermediate_size=weights["weight|electra/encoder/layer_0/intermediate/dense/bias"].size)
+
+
 def load_weights(model, variant: str) -> None:
     """Sets every weight from the golden file; both sides must have the same names."""
     weights = load(f"{variant}_weights")
@@ -35,3 +46,20 @@ def load_weights(model, variant: str) -> None:
     assert variables.keys() == weights.keys()
     for name, variable in variables.items():
         variable.assign(weights[name])
+
+
+def assert_gradients(variant: str, model, gradients, rtol: float) -> None:
+    """Compares gradients, or their norms; `rtol` is relative to an array's largest value."""
+    golden = load(f"{variant}_gradients")
+    found = {variable.name.split(":")[0]: tf.convert_to_tensor(gradient).numpy()
+             for variable, gradient in zip(model.trainable_variables, gradients, strict=True)}
+    assert {name.partition(":")[2] for name in golden} == found.keys()
+    for name, expected in golden.items():
+        kind, _, weight = name.partition(":")
+        if weight.endswith("key/bias"):  # Zero but for rounding: softmax ignores a shift.
+            np.testing.assert_allclose(np.linalg.norm(found[weight]), 0.0, atol=1e-4)
+        elif kind == "gradnorm":
+            np.testing.assert_allclose(np.linalg.norm(found[weight]), expected, rtol=rtol)
+        else:
+            np.testing.assert_allclose(found[weight], expected, rtol=0,
+                                       atol=rtol * np.abs(expected).max())

@@ -34,10 +34,10 @@ def outputs(networks, corrupted_ids):
     """Hidden states and logits of both networks, by the golden file's names."""
     model, (inputs, _) = ElectraModel(networks.model, seed=0), masked_batch()
     assign_weights(model.trainable_variables, networks.weights, networks.source)
-    batch, positions = inputs.original, inputs.masked.predictions.positions
+    batch, positions = inputs.original, inputs.predictions.positions
     rest = batch.segment_ids, batch.valid
-    logits = model.generator(inputs.masked.ids, *rest, positions)[:, :500]
-    return {"gen_sequence_output": model.generator.encoder(inputs.masked.ids, *rest),
+    logits = model.generator(inputs.ids, *rest, positions)[:, :500]
+    return {"gen_sequence_output": model.generator.encoder(inputs.ids, *rest),
             "mlm_logits": tf.reshape(logits, [*positions.shape, 500]),
             "disc_sequence_output": model.discriminator.encoder(corrupted_ids, *rest),
             "disc_logits": model.discriminator(corrupted_ids, *rest)}

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.encoder import Encoder, electra_encoder
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
 from tests.parity import golden_files
@@ -17,15 +16,9 @@ ATOL = 2e-5
 
 
 def encoder() -> Encoder:
-    weights = golden_files.load("finetune_encoder")
-    vocab_size, embedding_size = weights["weight|electra/embeddings/word_embeddings"].shape
-    intermediate = weights["weight|electra/encoder/layer_0/intermediate/dense/bias"].size
-    config = EncoderConfig(
-        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
-        num_heads=4, intermediate_size=intermediate, max_position_embeddings=64,
-        type_vocab_size=2, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.02)
-    network = electra_encoder(config, seed=0, policy="float32")
-    assign(network, weights)
+    network = electra_encoder(
+        golden_files.finetuned_config().discriminator, seed=0, policy="float32")
+    assign(network, golden_files.load("finetune_encoder"))
     return network
 
 

@@ -26,7 +26,7 @@ class GoldenObjective(ElectraObjective):
     def prepare(self, batch, randomness):
         inputs, _ = masked_batch()
         return inputs, {
-            "generator_loss": tf.reduce_sum(tf.cast(inputs.masked.predictions.valid, tf.float32)),
+            "generator_loss": tf.reduce_sum(tf.cast(inputs.predictions.valid, tf.float32)),
             "discriminator_loss": tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32))}
 
     def compute(self, model, inputs, randomness, *, training):

@@ -54,7 +54,7 @@ def test_a_signal_ends_a_command_in_one_line(body, line, number, status, ignorin
 
 @pytest.mark.parametrize(("body", "deaf_seconds", "output"), [
     (f"ready()\n{LONG_CALL}", 1.0, "interrupted.\n"),
-    ("try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(2)\n    print('clean')", 0.5,
+    ("try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(2)\n    print('clean')", 1.0,
      "clean\ninterrupted.\n"),
     ("""
 with signals.StopRequest(grace_seconds=0.6, late='not stopped within 0.6 s.'):

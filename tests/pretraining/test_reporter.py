@@ -28,7 +28,7 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
             {"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime).items()})
     run = SimpleNamespace(
         config=config, length=25, strategy=None, rows=lambda split: 8,
-        objective=SimpleNamespace(flops_per_token=lambda length: None))
+        objective=SimpleNamespace(networks=lambda: ()))
     table = Timetable(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
     return Reporter(run, path, table, out=out or io.StringIO(), clock=clock or Clock())
 

@@ -166,6 +166,9 @@ def test_tagged_sentences_of_json_lines(tmp_path):
                                                   "tags": ["I-ORG", "O"]}))
     assert read_tagged(path, TAGGED) == [
         TaggedExample(key="1", words=("EU", "rejects"), tags=("B-ORG", "O"))]
+    assert read_tagged(path, TAGGED, labelled=False) == read_tagged(path, TAGGED)
+    (bare,) = read_tagged(write(tmp_path, "a.jsonl", '{"words": ["EU"]}'), TAGGED, labelled=False)
+    assert (bare.words, bare.tags) == (("EU",), None)
     for record, message in (
             ({"words": ["a", "b"], "tags": ["O"]}, r"a\.jsonl:1: 2 words and 1 tags"),
             ({"words": [], "tags": []}, "0 words and 0 tags"),

@@ -15,7 +15,6 @@ from electra_tf.text.tokenization import (
     TextSettings,
     Tokenization,
     asked_for,
-    refuse_other,
 )
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -85,10 +84,6 @@ def test_the_flag_names_a_normalization(mode, expected):
     assert expected is None or str(expected) == mode
 
 
-def test_another_mode_or_that_of_another_model_is_refused():
+def test_another_mode_is_refused():
     with pytest.raises(UserError, match="one of auto, bert_uncased, .* nfc. Received: 'nfkc'"):
         asked_for(given("nfkc"))
-    refuse_other(given(), UNCASED, "run")
-    refuse_other(given("bert_uncased"), UNCASED, "run")
-    with pytest.raises(UserError, match="run was trained with normalization bert_uncased, not nfc"):
-        refuse_other(given("nfc"), UNCASED, "run")

@@ -13,13 +13,6 @@ from tests import tiny_records, tiny_run
 STEPS = 4
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("step") / "records"
-    tiny_records.write(directory)
-    return directory
-
-
 def train(records, *, xla=False, steps=STEPS, **changes):
     """Runs a few steps; returns losses and statistics per step, and the final weights."""
     run = tiny_run.run_on(records, model__num_layers=1, **changes)
@@ -47,11 +40,6 @@ def assert_same(result, expected, rtol=1e-4, atol=3e-5):
 def test_another_seed_gives_other_numbers(records, baseline):
     history, _ = train(records, steps=1, training__seed=2)
     assert history[0]["loss"] != pytest.approx(baseline[0][0]["loss"], rel=1e-6)
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_numbers(records, baseline):
-    assert_same(train(records, runtime__cpu_parts=1), baseline, rtol=1e-6, atol=1e-6)
 
 
 def test_two_replicas_give_what_one_gives(records, baseline):
@@ -116,27 +104,21 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
         np.testing.assert_array_equal(value, before[name])
 
 
-def test_the_scale_halves_after_an_overflow_and_never_falls_below_one():
+def test_the_scale_doubles_after_2000_good_steps_and_halves_after_an_overflow_down_to_one():
     scale = LossScale(enabled=True)
     scale.good_steps.assign(1998)
+    for good, factor in ((1999, 2.0**15), (0, 2.0**16)):
+        scale.update(tf.constant(True))
+        assert float(scale.scale) == factor and int(scale.good_steps) == good
+    scale.good_steps.assign(1998)
     scale.update(tf.constant(False))
-    assert float(scale.scale) == 2.0**14 and int(scale.good_steps) == 0
+    assert float(scale.scale) == 2.0**15 and int(scale.good_steps) == 0
     off = LossScale(enabled=False)
     off.update(tf.constant(False))
     assert float(off.scale) == 1.0
     for _ in range(20):
         scale.update(tf.constant(False))
     assert float(scale.scale) == 1.0
-
-
-def test_the_scale_doubles_after_2000_good_steps_in_a_row():
-    scale = LossScale(enabled=True)
-    scale.good_steps.assign(1998)
-    scale.update(tf.constant(True))
-    assert float(scale.scale) == 2.0**15
-    scale.update(tf.constant(True))
-    assert float(scale.scale) == 2.0**16
-    assert int(scale.good_steps) == 0
 
 
 BATCH_TYPES = {"ids": tf.int32, "segment_ids": tf.int32, "valid": tf.bool}

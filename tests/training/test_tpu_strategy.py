@@ -15,20 +15,13 @@ from electra_tf.pretraining import training_run
 from electra_tf.pretraining.trainer import Timetable
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
-from tests import tiny_networks, tiny_records, tiny_run
+from tests import tiny_networks, tiny_run
 from tests.training import fake_tpu
 
 CORES = 2
 REFUSED = {"AsString", "StringFormat", "EagerPyFunc", "StatelessShuffle", "DecodeRaw",
            "DenseBincount"}
 """Ops that TensorFlow doesn't lower for TPUs."""
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("tpu") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 @pytest.fixture

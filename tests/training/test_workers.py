@@ -24,12 +24,12 @@ def test_a_cluster_knows_the_others(jobs, kind, index, others):
 
 
 @pytest.mark.parametrize(("given", "problem"), [
-    (text({"chief": ["a:1", "b:1"], "worker": ["c:1"]}, "chief"), "cluster.chief lists several"),
-    (text(TWO | {"ps": ["c:1"]}), "'ps' takes no part in this training; only chief and worker do"),
-    (text({"worker": []}), "cluster lists nobody"),
+    (text({"chief": ["a:1", "b:1"], "worker": ["c:1"]}, "chief"), "the cluster has a job chief"),
+    (text(TWO | {"ps": ["c:1"]}), "the cluster has a job chief of one process at most"),
+    (text({"worker": []}), "the cluster has no task.type 'worker' with task.index 0"),
     (text({"worker": ["one:70000"]}), "'one:70000' must be host:port"),
     (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 stands there twice"),
-    (text(index=2), "task.type 'worker' with index 2 is none of the cluster's, 2 worker"),
+    (text(index=2), "the cluster has no task.type 'worker' with task.index 2"),
 ])
 def test_what_no_cluster_can_be_is_refused(given, problem):
     with pytest.raises(UserError, match=f"^TF_CONFIG: {problem}") as error:

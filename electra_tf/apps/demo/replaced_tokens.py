@@ -14,7 +14,7 @@ from pydantic import Field
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
-from electra_tf.config.objectives import objective_class
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.modeling.corruption import at_temperature, distribution, sample
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
@@ -219,7 +219,7 @@ def _require_both(networks: Pretrained) -> None:
     needed = {"generator_predictions", "discriminator_predictions"}
     if networks.model.tying is not Tying.EVERYTHING:
         needed.add("generator")
-    if objective_class(networks.objective).energies or not needed <= parts:
+    if OBJECTIVES[networks.objective].settings.energies or not needed <= parts:
         raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
                         "trains them; name a run of objective.name=electra, or a conversion of "
                         "both networks.")

@@ -83,9 +83,8 @@ def masked_examples(records: Records, count: int, masking: MaskingConfig, *, see
 def _mask(records: Records, batch: Batch, masking: MaskingConfig, seed: int,
           draw: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns what the generator reads, int32 [B, L], and the predicted positions, bool [B, L]."""
-    masked = mask_tokens(
+    masked_ids, (positions, _, filled) = mask_tokens(
         tf.constant(batch.ids), tf.constant(batch.valid), masking, token_kinds(records.vocabulary),
         Randomness(seed=seed, step=tf.constant(draw, tf.int64),
                    first_example=tf.constant(0, tf.int64)))
-    positions, _, filled = masked.predictions
-    return masked.ids.numpy(), mark_positions(positions, filled, batch.ids.shape[1]).numpy()
+    return masked_ids.numpy(), mark_positions(positions, filled, batch.ids.shape[1]).numpy()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from absl import flags
 
+from electra_tf.apps.planning import paper_flops
 from electra_tf.config import overrides, pretraining, pretraining_flags
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
@@ -86,12 +87,12 @@ class Workload:
                 f"--max_seq_length={length} is more than the model's "
                 f"{model.max_position_embeddings} positions; give --set "
                 f"model.max_position_embeddings={length} too.")
-        objective = _objective(config)
-        networks = objective.networks()
+        networks = _objective(config).networks()
         tokens = float(training.train_batch_size * training.num_train_steps * length)
         return cls(networks=networks, tokens=tokens,
-                   paper_flops=flops.paper_per_token(networks, length) * tokens,
-                   matmul_flops=objective.flops_per_token(length) * tokens)
+                   paper_flops=paper_flops.training_per_token(networks, length) * tokens,
+                   matmul_flops=tokens * flops.products_per_token(
+                       networks, length, config.masking.max_predictions(length)))
 
     def inference(self, length: int) -> tuple[float, float]:
         """Returns the FLOPs of one answer about L tokens: the paper's count, and matmuls.
@@ -99,7 +100,7 @@ class Workload:
         The first includes the discriminator's head in place of a task's, the second no head.
         """
         encoder = self.networks[0].encoder
-        return (flops.paper_forward(weight_table.discriminator(encoder), length),
+        return (paper_flops.forward(weight_table.discriminator(encoder), length),
                 length * flops.encoder_products_per_token(encoder, length))
 
 

@@ -19,14 +19,13 @@ def main() -> None:
     from electra_tf.export import card, conversion, saved_model, servable
     from electra_tf.finetuning.results import threshold_of
 
-    target = saved_model.Target.of(
-        values.export_dir, values.export_version, values.serving_precision)
-    source = storage.path(values.model_dir)
+    source, export_dir = storage.path(values.model_dir), storage.path(values.export_dir)
+    target = saved_model.new_version(export_dir, values.export_version)
     networks = conversion.read(source)
     saved_model.export(
-        servable.of_networks(networks, threshold_of(source)), target,
+        servable.of_networks(networks, threshold_of(source)), target, values.serving_precision,
         lambda directory: card.write(
-            directory, networks, source, title=str(target.directory), saved_model=True))
+            directory, networks, source, title=str(target), saved_model=True))
 
 
 def define() -> None:

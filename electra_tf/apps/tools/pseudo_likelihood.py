@@ -17,7 +17,7 @@ import tensorflow as tf
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
-from electra_tf.config.objectives import objective_class
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
@@ -41,7 +41,7 @@ class PseudoLikelihood:
         if not any(name.startswith("generator/") for name in networks.weights):
             # One encoder plays both parts, or there is no generator.
             config = dataclasses.replace(config, tying=Tying.EVERYTHING)
-        self._energies = objective_class(networks.objective).energies
+        self._energies = OBJECTIVES[networks.objective].settings.energies
         self._model = ElectraModel(config, seed=0)
         missing = assign_parts(self._model.variables, networks.weights, networks.source)
         self._log_probabilities = ByLength(self._hidden_tokens)

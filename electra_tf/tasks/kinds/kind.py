@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -222,6 +223,14 @@ class TaskKind(abc.ABC):
     def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns predictions in this kind's own file format."""
 
+    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:
+        """Maps suffixes of prediction files, beside .jsonl, to the functions that write them."""
+        return {self.suffix: functools.partial(self.written, spec)}
+
+    def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Returns a record for every label that was chosen; its "texts" show what for."""
+        return records if self.labelled else ()
+
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the names of the texts that an exported model takes."""
         return self.inputs
@@ -243,6 +252,14 @@ def count(marked: tf.Tensor) -> tf.Tensor:
 def share(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
     """Returns how many of the marked are right, bool [...] both."""
     return Ratio(count(right & marked), count(marked))
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Returns tab-separated values of rows by column; tabs and line ends become spaces."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [names, *([row.get(name, "") for name in names] for row in rows)]
+    return "".join("\t".join(" ".join(str(cell).split()) for cell in line) + "\n"
+                   for line in lines)
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
 import collections
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -33,7 +33,10 @@ class TaggingObjective(base.TaskObjective):
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
+        """Needs "first_piece" and "tag", int32 [B, W].
+
+        Details hold "tags", int32 [B, W], and "probability", float32 [B, W], of each.
+        """
         dropout = randomness if training else None
         is_word, places = _is_word(inputs), inputs.targets["first_piece"]
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
@@ -42,7 +45,8 @@ class TaggingObjective(base.TaskObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = tags == inputs.targets["tag"]
         return Outcome({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": base.share(right, is_word)}, {"tags": tags})
+                       {"accuracy": base.share(right, is_word)},
+                       {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 
 class Tagging(base.TaskKind):
@@ -52,8 +56,8 @@ class Tagging(base.TaskKind):
     metrics = ("f1", "precision", "recall", "accuracy")
     objective_class = TaggingObjective
     suffix = piped = ".txt"
-    hugging_face = base.HuggingFaceHead(architecture="ElectraForTokenClassification",
-                                   layers={"classifier": ("dense",)})
+    hugging_face = base.HuggingFaceHead(
+        architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
     columns = {"texts": ("words",), "label": "tags"}
     inputs = ("text",)
 
@@ -80,8 +84,8 @@ class Tagging(base.TaskKind):
                config: TaskConfig) -> base.Split:
         """Returns rows that hold all words in order; a sentence that is too long becomes several.
 
-        Targets are "first_piece", int32 position of every word, and "tag", int32 index (0 where
-        not known).
+        Targets are "first_piece", int32 position of every word, and "tag", int32 index, 0 if
+        unknown.
         """
         in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
                               reduce_retracing=True)
@@ -93,7 +97,7 @@ class Tagging(base.TaskKind):
                 tf.constant([word for one in part for word in one.words], tf.string),
                 [len(one.words) for one in part])))
             row, column = found.first_piece.numpy().T
-            known = np.array([index[tag] for one in part for tag in one.tags or
+            known = np.array([index.get(tag, 0) for one in part for tag in one.tags or
                               [spec.labels[0]] * len(one.words)], np.int32)
             ends = np.searchsorted(row, np.arange(1, len(found.tokens.ids)))
             rows += [Row(*tokens, {"first_piece": places, "tag": own})
@@ -107,6 +111,21 @@ class Tagging(base.TaskKind):
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(
                 record["words"], record["prediction"], strict=True)) + "\n" for record in records)
+
+    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
+        """Adds a table of all words with their tags."""
+        return super().forms(spec) | {".tsv": lambda records: base.table([
+            {"key": one["key"], "word": one["texts"][0], "prediction": one["prediction"],
+             "probability": f"{one['probability']:.6g}"}
+            | {name: one[name] for name in ("gold",) if name in one}
+            for one in self.decisions(records)])}
+
+    def decisions(self, records: Sequence[base.Record]) -> Sequence[base.Record]:
+        """Returns a record for every word, with the word and its sentence as texts."""
+        return [{"key": one["key"], "texts": [word, " ".join(one["words"])]}
+                | {name: one[name][number] for name in ("prediction", "probability", "gold")
+                   if name in one}
+                for one in records for number, word in enumerate(one["words"])]
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
@@ -129,14 +148,16 @@ class Tagging(base.TaskKind):
 
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
           results: Sequence[base.RowResults]) -> base.Scored:
-    """Scores sentences; results hold "tags", int32 [W], for each of the rows."""
-    tags = [spec.labels[index] for row, result in zip(rows, results, strict=True)
-            for index in result["tags"][:len(row.targets["tag"])]]
+    """Scores sentences; results hold the objective's details of each of the rows, [W]."""
+    indices, shares = (np.concatenate([
+        result[name][:len(row.targets["tag"])] for row, result in zip(rows, results, strict=True)])
+        for name in ("tags", "probability"))
     ends = np.cumsum([len(example.words) for example in examples])
     records = [{"key": example.key, "words": list(example.words)}
                | ({} if example.tags is None else {"gold": list(example.tags)})
-               | {"prediction": tags[end - len(example.words):end]}
-               for example, end in zip(examples, ends, strict=True)]
+               | {"prediction": [spec.labels[index] for index in indices[first:end]],
+                  "probability": shares[first:end].tolist()}
+               for example, first, end in zip(examples, [0, *ends[:-1]], ends, strict=True)]
     if any(example.tags is None for example in examples):
         return base.Scored(records=records, scores={})
     return base.Scored(records=records, scores=span_scores(
@@ -151,12 +172,10 @@ def span_scores(tags: Sequence[Sequence[str]],
     one list per sentence; a predicted "I-" that continues nothing begins a span.
     """
     true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
-    return {
-        "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
-        "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
-        "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
-        "accuracy": float(metrics.accuracy_score(true, predicted)),
-    }
+    spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,
+             "recall": metrics.recall_score}
+    return {name: float(of(true, predicted, zero_division=0)) for name, of in spans.items()} | {
+        "accuracy": float(metrics.accuracy_score(true, predicted))}
 
 
 def _is_word(batch: RowBatch) -> tf.Tensor:

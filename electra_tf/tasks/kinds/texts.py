@@ -127,17 +127,12 @@ class TextKind(base.TaskKind):
         """Returns a table of keys, predictions, probabilities, true labels and texts."""
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]
-        rows = [{"key": one["key"], "prediction": one["prediction"]}
-                | {f"probability of {label}": f"{share:.6g}"
-                   for label, share in one.get("probabilities", {}).items()}
-                | {name: one[name] for name in ("gold",) if name in one}
-                | dict(zip(columns, one["texts"], strict=True))
-                for one in records]
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        lines = [names, *([row.get(name, "") for name in names] for row in rows)]
-        # Tabs and line ends within texts become spaces.
-        return "".join("\t".join(" ".join(str(cell).split()) for cell in line) + "\n"
-                       for line in lines)
+        return base.table([
+            {"key": one["key"], "prediction": one["prediction"]}
+            | {f"probability of {label}": f"{share:.6g}"
+               for label, share in one.get("probabilities", {}).items()}
+            | {name: one[name] for name in ("gold",) if name in one}
+            | dict(zip(columns, one["texts"], strict=True)) for one in records])
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""

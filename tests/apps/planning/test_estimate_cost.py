@@ -7,13 +7,12 @@ import re
 
 import pytest
 
-from electra_tf.apps.planning import estimate_cost
+from electra_tf.apps.planning import estimate_cost, paper_flops
 from electra_tf.apps.planning.estimate_cost import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
-from electra_tf.modeling import flops
 from electra_tf.modeling.weight_table import discriminator, language_model, whole_encoder
 from electra_tf.platform.errors import UserError
 from tests import command_flags
@@ -32,7 +31,7 @@ def masked(hidden, layers, *, batch, steps, embedding=0, vocabulary=30522, lengt
         attention_dropout=0.1, initializer_range=0.02, num_heads=hidden // 64,
         intermediate_size=4 * hidden)
     network = language_model("language model", shape, whole_encoder(shape), fraction=fraction)
-    return batch * length * steps * flops.paper_per_token([network], length)
+    return batch * length * steps * paper_flops.training_per_token([network], length)
 
 
 def work(size, **changes):
@@ -59,7 +58,7 @@ def test_rows_of_googles_table_come_out(name, counted):
 
 def test_an_answer_of_electra_small_comes_out():
     network = discriminator(SIZES["small"].model.discriminator)
-    assert flops.paper_forward(network, INFERENCE_LENGTH) == GOLDEN["small_inference_128"]
+    assert paper_flops.forward(network, INFERENCE_LENGTH) == GOLDEN["small_inference_128"]
 
 
 def test_steps_and_objectives_are_counted():

@@ -179,7 +179,7 @@ def test_the_exported_state_is_that_of_the_run(records, carried):
     values = values_of(fresh)
     for name, value in state.items():
         np.testing.assert_array_equal(value, values[name], err_msg=name)
-    assert layout.reading.fingerprint == run.records.manifest.fingerprint
+    assert layout.reading.fingerprint == run.records.fingerprint
     assert (carried / "run" / run_directory.SETTINGS_FILE).exists()
 
 

@@ -11,7 +11,6 @@ from data_prep.cleaning import plan, survey
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
-from electra_tf.data import manifest
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.conftest import make_text
@@ -62,19 +61,6 @@ def test_every_measure_is_counted(build_with_everything):
             counts.near_duplicate_documents, counts.contaminated_lines,
             counts.duplicate_lines) == (1, 1, 1, 1, 1, 1)
     assert len(made.shards) > 3
-
-
-def test_the_manifest_counts_what_is_left_and_what_is_not(build, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("first line\n42\nsecond line\n\nfirst line\nthird line\n")
-    made = build(text=str(text), held_out_fraction=0.0,
-                 cleaning=CleaningSettings(drop_duplicate_lines=True, drop_letterless_lines=True))
-    counts = made.counts
-    assert counts.content_tokens == len("firstlinesecondlinethirdline")  # A token is a letter.
-    assert (counts.documents, counts.lines, counts.duplicate_lines, counts.letterless_lines,
-            counts.dropped_text_bytes) == (2, 3, 1, 1, len("42first line"))
-    assert manifest.load(tmp_path / "records") == made
-    assert made.settings["drop_duplicate_lines"] is True
 
 
 def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path, monkeypatch):

@@ -38,13 +38,6 @@ def test_an_endless_word_is_cut_between_characters_and_loses_nothing(tmp_path, l
     assert "".join(read(tmp_path / "a.txt")) == f"x{text}"
 
 
-def test_the_digest_follows_the_content_and_not_the_place(tmp_path):
-    for name, content in (("a", "one"), ("b", "one"), ("c", "two")):
-        (tmp_path / name).write_text(content)
-    digests = [open_source(str(tmp_path / name)).sha256() for name in "abc"]
-    assert digests[0] == digests[1] != digests[2]
-
-
 def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path):
     content = b"good line\nbad \xe9 line\n"
     (tmp_path / "a.txt").write_bytes(content)

@@ -190,10 +190,12 @@ def test_tags_of_a_sentence_in_several_rows_are_joined():
     examples = [TaggedExample(key="1", words=("a", "b", "c"), tags=("B-X", "I-X", "O")),
                 TaggedExample(key="2", words=("d",), tags=("B-X",))]
     rows = [Row(np.zeros(4), np.zeros(4), {"tag": np.zeros(size)}) for size in (2, 1, 1)]
-    results = [{"tags": np.array([1, 2, 0, 0])}, {"tags": np.array([0, 2])},
-               {"tags": np.array([0, 1])}]
+    results = [{"tags": np.array(tags), "probability": np.array(shares, np.float32)}
+               for tags, shares in (([1, 2, 0, 0], [0.5, 0.25, 1, 1]), ([0, 2], [0.75, 1]),
+                                    ([0, 1], [0.125, 1]))]
     scored = tagging.score(spec, examples, rows, results)
     assert [record["prediction"] for record in scored.records] == [["B-X", "I-X", "O"], ["O"]]
+    assert [record["probability"] for record in scored.records] == [[0.5, 0.25, 0.75], [0.125]]
     assert scored.scores["recall"] == pytest.approx(1 / 2)
     assert scored.scores["precision"] == 1.0
 

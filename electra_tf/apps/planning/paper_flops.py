@@ -1,0 +1,77 @@
+"""FLOPs as the ELECTRA paper counts them (appendix "Compute"), to compare with its tables.
+
+Every operation is one, a matrix product 2*m*n*k, look-ups are products with one-hot vectors, and
+the backward pass costs one forward pass.
+"""
+
+from collections.abc import Iterable
+
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.weight_table import Head, Network
+
+# Operations per element by the paper's count.
+_DROPOUT = 4  # draw, compare, multiply by the mask, multiply by the correction
+_LAYER_NORM = 5  # mean, square, sum, bias, scale
+_GELU = 8
+_SOFTMAX = 5  # maximum, subtract, exponential, sum, divide
+_SELECTED = 0.15625
+"""Predicted positions per token: 20 of 128, whatever the masking rate."""
+
+
+def training_per_token(networks: Iterable[Network], length: int) -> float:
+    """Returns the training FLOPs per token of an objective's networks by the paper's count.
+
+    Times tokens per batch and steps, this is the "Train FLOPs" column of the paper's tables.
+    """
+    return sum(network.share * (2 if network.trained else 1) * forward(network, length)
+               for network in networks) / length
+
+
+def forward(network: Network, length: int) -> float:
+    """Returns the FLOPs of one forward pass over one sequence of L tokens by the paper's count.
+
+    For a discriminator, whose head stands for a task's, and L = 128 it is table 1's "Infer FLOPs".
+    """
+    config = network.encoder
+    encoders = network.towers * length * (
+        config.num_layers * block(config, length) + embedding(config, length))
+    return encoders + sum(_head(head, config, length) for head in network.heads)
+
+
+def block(config: EncoderConfig, length: int) -> int:
+    """Returns the FLOPs per token of a Transformer block.
+
+    The layer norm after attention counts 5 per token and not 5 H: the published numbers do so.
+    """
+    hidden, inner = config.hidden_size, config.intermediate_size
+    query_key_value = 3 * (2 * hidden + 1) * hidden
+    # Scores and weighted sum are products; the rest is scale, softmax and dropout of the scores.
+    attention = 4 * hidden * length + (1 + _SOFTMAX + _DROPOUT) * length * config.num_heads
+    attention_output = (2 * hidden + 1) * hidden + (_DROPOUT + 1) * hidden + _LAYER_NORM
+    intermediate = (2 * hidden + 1 + _GELU) * inner
+    output = (2 * inner + 1) * hidden + (_DROPOUT + 1 + _LAYER_NORM) * hidden
+    return query_key_value + attention + attention_output + intermediate + output
+
+
+def embedding(config: EncoderConfig, length: int) -> int:
+    """Returns the FLOPs per token of the embeddings, look-ups counted as one-hot products."""
+    size, hidden = config.embedding_size, config.hidden_size
+    look_up = 2 * size * config.vocab_size
+    position_and_type = 2 * size * (length + 2) + 2 * size
+    regularize = (_LAYER_NORM + _DROPOUT) * size
+    project = (2 * size + 1) * hidden if size != hidden else 0
+    return look_up + position_and_type + regularize + project
+
+
+def _head(head: Head, config: EncoderConfig, length: int) -> float:
+    """Returns the FLOPs of a head; the last dense layer of one without vocabulary has no bias."""
+    kernels = [shape for path, shape in head.weights.items() if path.endswith("/kernel")]
+    positions = length * head.positions(_SELECTED)
+    if head.scores_vocabulary:
+        (inputs, size), = kernels
+        vocab = config.vocab_size
+        transform = (2 * inputs + 1 + _GELU + _LAYER_NORM) * size
+        return positions * (transform + 2 * size * vocab + (_SOFTMAX + 2) * vocab)
+    *inner, (inputs, outputs) = kernels
+    return positions * (sum((2 * wide + 1 + _GELU) * size for wide, size in inner)
+                        + 2 * inputs * outputs)
