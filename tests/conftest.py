@@ -4,9 +4,12 @@ GPUs are hidden: tests are of the CPU, on every machine.
 """
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
+
+import pytest
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # Killed processes leave TensorFlow's generated files.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
@@ -16,19 +19,40 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["HF_HUB_OFFLINE"] = "1"  # No test reaches another machine.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-import pytest
-import tensorflow as tf
 
-from tests import tiny_records
+def pytest_configure(config):
+    """Sets the devices before test modules make tensors; TensorFlow refuses it afterwards."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return  # This process only hands out the tests.
+    import tensorflow as tf
+    from tensorflow.python.data.ops.dataset_ops import DatasetV2
 
-# At import: TensorFlow refuses it once a test module has made a tensor.
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+    # Before an iterator is freed, its autotuner may sleep for 60 s more: the thread is woken before
+    # it can see that it was cancelled. TensorFlow calls this hook for every iterator.
+    DatasetV2._apply_debug_options = _without_autotuning
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+def _without_autotuning(dataset):
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
+
+
+def pytest_collection_finish():
+    """Exempts the imported libraries, about a million objects, from every garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def records(tmp_path_factory):
     """Returns the directory of `tiny_records`, which tests only read."""
+    from tests import tiny_records
+
     directory = tmp_path_factory.mktemp("tiny") / "records"
     tiny_records.write(directory)
     return directory

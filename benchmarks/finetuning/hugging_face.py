@@ -16,7 +16,7 @@ from benchmarks.pretraining.hugging_face import config_of, training_of
 
 _RATE = 3e-4
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Ids int64 [B, L], bool [B, L] of what isn't padding, classes int64 [B]."""
+"""Ids int64 [B, L], bool [B, L] that is False on padding, classes int64 [B]."""
 
 
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,

@@ -19,7 +19,7 @@ from electra_tf.training.devices import POLICIES, prepare_cpu
 from electra_tf.training.strategies import create_strategy
 
 _ENDLESS = 10_000
-"""Epochs; nobody waits for the last."""
+"""Number of epochs, more than a benchmark runs."""
 
 
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],

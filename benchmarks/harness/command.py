@@ -58,10 +58,10 @@ def chosen(systems: Sequence[System], beginnings: Sequence[str]) -> list[System]
 
 
 class Bench:
-    """One run of a comparison: the systems, and where processes and results go."""
+    """One run of a comparison: its systems, their processes and the directory of results."""
 
     def __init__(self, systems: Sequence[System]):
-        """Chooses systems as the flags say and creates the directory of results.
+        """Chooses systems by the flags and creates the directory of results.
 
         Raises:
             UserError: an unknown system, or a given --peers_python that doesn't exist.

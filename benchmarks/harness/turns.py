@@ -54,12 +54,12 @@ class Measurement:
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     accelerator: str = ""
     start_seconds: float | None = None
-    """From the start of the process to the end of its first warm-up request."""
+    """Seconds from the start of the process to the end of its first warm-up request."""
     warm_up: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     turns: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
     """Turn's name -> replies, one for each round."""
     failure: str = ""
-    """Why the system stopped, on one line; empty if it didn't."""
+    """Reason of a failure, on one line; empty for a system that ran to the end."""
 
     def values(self, turn: str, field: str = "seconds") -> list[Any]:
         """Returns a field of the replies to a turn; none if the system failed."""
@@ -67,7 +67,7 @@ class Measurement:
 
     @property
     def peak_bytes(self) -> int:
-        """The largest memory in any reply."""
+        """Largest memory in any reply, in bytes."""
         replies = sum(self.turns.values(), self.warm_up)
         return max((reply["peak_bytes"] for reply in replies), default=0)
 
@@ -83,12 +83,12 @@ class Case:
     turns: Mapping[str, Mapping[str, Any]]
     """Name -> request. Every system gets each of them in every round."""
     warm_up: Sequence[Mapping[str, Any]] = ()
-    """Requests before the rounds: tracing, compiling, shapes that are met for the first time."""
+    """Requests before the rounds: they trace, compile and meet every shape once."""
     rounds: int
 
 
 def has_room(largest_bytes: int) -> bool:
-    """Tells if one more process fits in memory, half as large again as the largest one so far."""
+    """Returns whether memory has room for a process 1.5 times as large as the largest so far."""
     left = machine.table(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
     return left is None or int(left.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
 
@@ -168,7 +168,7 @@ class Turns:
 
     @contextlib.contextmanager
     def _failing(self, one: Measurement, worker: Worker) -> Iterator[None]:
-        """Notes why a worker failed, ends it and continues."""
+        """Records the reason of a worker's failure and ends the worker."""
         try:
             yield
         except WorkerFailed as error:

@@ -37,13 +37,13 @@ class Ready:
     """A system that is ready for its turns."""
 
     label: str = ""
-    """The setting in the system's own words, "auto" resolved."""
+    """Name of the setting in the system's terms, with "auto" resolved."""
     turn: Callable[..., Mapping[str, Any] | None]
     """Takes a request's fields and returns further fields of the reply."""
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Library -> version."""
     accelerator: str = ""
-    """The accelerator's name in its driver; "" for the CPU."""
+    """Name of the accelerator in its driver; "" for the CPU."""
     peak_bytes: Callable[[], int] = peak_memory_bytes
     """Returns the largest memory so far; on an accelerator, that of its allocator."""
 

@@ -35,7 +35,7 @@ class JointModel(torch.nn.Module):
         self.register_buffer("special_ids", torch.tensor(workload.special_ids))
 
     def forward(self, ids: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
-        """Maps int64 [B, L] and bool [B, L], or None where nothing is padded, to the loss []."""
+        """Maps int64 [B, L] and bool [B, L], or None without padding, to the loss []."""
         generator_loss, corrupted = self.corrupt(ids, valid)
         replaced = (corrupted != ids).float()
         scores = self.discriminator(corrupted, attention_mask=valid).logits.float()

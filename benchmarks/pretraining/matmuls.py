@@ -23,7 +23,7 @@ class Matmul:
 
     @property
     def copies(self) -> int:
-        """Number with operands of their own, run side by side: a divisor of `count`, at most 4."""
+        """Number of copies with operands of their own: a divisor of `count`, at most 4."""
         return max(n for n in range(1, 5) if self.count % n == 0)
 
 

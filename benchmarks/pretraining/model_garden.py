@@ -83,7 +83,7 @@ def _encoder(workload: Workload, encoder: Encoder,
 
 
 def _batches(workload: Workload) -> list[Inputs]:
-    """Synthetic text: int32 [B, L] with [MASK] in it, and what stood there, int32 [B, N]."""
+    """Synthetic text: int32 [B, L] with [MASK], and the masked tokens, int32 [B, N]."""
     draws = np.random.default_rng(1)
     shape = (workload.batch, workload.length)
 

@@ -37,7 +37,7 @@ def prepare(workload: Workload, setting: Setting) -> Ready:
 
 def _build(workload: Workload, config: PretrainingConfig,
            strategy: tf.distribute.Strategy) -> Step:
-    """Model, state and loop as a run puts them together."""
+    """Model, state and loop of a pre-training run."""
     size = config.model.vocab_size
     kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(

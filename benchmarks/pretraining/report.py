@@ -1,4 +1,4 @@
-"""Speeds, ratios and shares of what the machine can do: the table and the JSON beside it."""
+"""Speeds, ratios and shares of the machine's limit: the table and its JSON."""
 
 import dataclasses
 from collections.abc import Sequence

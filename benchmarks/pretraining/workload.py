@@ -14,7 +14,7 @@ from benchmarks.harness import worker
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = 0, 101, 102, 103
 """Special entries of BERT's vocabulary."""
 FIRST_WORD_ID = 104
-"""Synthetic text is drawn from here up to V."""
+"""First id of synthetic text; the last one is V - 1."""
 BATCHES = 16
 """Distinct synthetic batches, used in turn."""
 MASK_TOKEN_FRACTION = 0.85
@@ -45,7 +45,7 @@ class Workload:
     batch: int
     """B."""
     length: int
-    """L, all of it text: no padding."""
+    """L, without padding."""
     predictions: int
     """N, masked positions per example."""
     vocab_size: int
@@ -65,12 +65,12 @@ class Workload:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How a system computes."""
+    """Number type, compiler and device of a system."""
 
     precision: str
     """"float32" or "bfloat16"."""
     compiler: str = "off"
-    """"off", "on", "graphs" with CUDA graphs besides, "auto" for the system's own choice."""
+    """"off", "on", "graphs" (compiled, with CUDA graphs) or "auto", the system's own choice."""
     device: str = "cpu"
     """"cpu" or "cuda", the first card."""
 

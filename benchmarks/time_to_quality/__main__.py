@@ -32,7 +32,7 @@ from electra_tf.text.vocabulary import Vocabulary
 GOALS = (0.60, 0.65, 0.70, 0.75)
 """AUCs to reach."""
 PAPER_RATE = 5e-4
-"""ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""
+"""ELECTRA-Small's learning rate, the highest in the paper; the networks here are narrower."""
 EVALUATIONS, EVAL_BATCHES = 40, 20
 """Evaluations of a run, and the held-out batches of each."""
 _MOST_BYTES = 1 << 30

@@ -38,8 +38,6 @@ def remove_checkpoints(model_dir, after):
 
 
 def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
-    shutil.copytree(place / "first", place / "killed")
-    shutil.copytree(place / "first", place / "damaged")
     call(place, "first", "--num_train_steps=10", "--log_every_steps=1")
     printed = capsys.readouterr().out
     assert "steps    4 done, 6 to go\nextended at step 4: " in printed
@@ -51,7 +49,7 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
     for step in range(6, 11):
         assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 5) / 6))
     for name, left in ("killed", 6), ("damaged", 2):
-        call(place, name, "--num_train_steps=10")
+        shutil.copytree(place / "first", place / name)
         remove_checkpoints(place / name, left)
         (place / name / "checkpoints" / "checkpoint").unlink()
         call(place, name, "--num_train_steps=10")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import tiny_run
+from tests.end_to_end import commands
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("generator_accuracy", "discriminator_accuracy", "discriminator_precision",
@@ -72,9 +73,10 @@ def test_training_leaves_what_it_promises(work):
     assert all(name in records[-1] for name in NAMES)
 
 
-def test_evaluation_gives_the_same_numbers_again(work):
-    printed = call("run_pretraining.py", f"--data_dir={work}/records",
-                   f"--model_dir={work}/model", "--mode=eval", "--eval_steps=3")
+def test_evaluation_gives_the_same_numbers_again(work, capsys):
+    commands.pretrain(f"--data_dir={work}/records", f"--model_dir={work}/model", "--mode=eval",
+                      "--eval_steps=3")
+    printed = capsys.readouterr().out
     assert "evaluation at step 30" in printed
     results = json.loads((work / "model" / "eval_results.json").read_text())
     last = json.loads((work / "model" / "metrics.jsonl").read_text().splitlines()[-1])

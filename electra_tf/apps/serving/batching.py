@@ -84,7 +84,7 @@ class Batcher:
 
 
 def _sharing_key(signature: Signature, inputs: Arrays) -> Hashable | None:
-    """Returns a value that is equal for requests that may share a call, None to share none."""
+    """Returns equal values for requests that may share a call, None for a request that may not."""
     if not signature.has_rows or len({len(array) for array in inputs.values()}) != 1:
         return None
     return id(signature), *((name, array.shape[1:]) for name, array in sorted(inputs.items()))

@@ -21,13 +21,14 @@ from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
 
 MOST_VALUES = 2_000_000
-"""Values of a request, up to 64 bytes each: 1,024 rows of 512 tokens in three inputs."""
+"""Largest number of values of a request: 1,024 rows of 512 tokens in three inputs. A value takes
+up to 64 bytes."""
 
 
 def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signature, Arrays, bool]:
     """Returns a request's signature and inputs, and whether it has the row format.
 
-    Invalid JSON, inputs of another signature and what is beyond a limit are HTTPExceptions.
+    Invalid JSON, inputs of another signature and values beyond a limit are HTTPExceptions.
     """
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Before they take memory.
         raise HTTPException(400, f"the body may have at most {MOST_VALUES:,} values, counted by "

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import time
 from urllib.parse import unquote, urlsplit
 
 import huggingface_hub
@@ -127,6 +128,7 @@ def test_without_a_connection_there_is_one_line(hub, monkeypatch):
     hub.shutdown()
     hub.server_close()
     huggingface_hub.close_session()
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # Between five attempts.
     with pytest.raises(UserError, match="datasets/a/own can't be read .*repeat the command"):
         documents_of(source)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
