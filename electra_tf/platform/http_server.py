@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 
@@ -20,7 +21,7 @@ def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Confi
     """
     hosts = list(_LOCAL) if address in _LOCAL else ["*"]
     return uvicorn.Config(
-        TrustedHostMiddleware(_own_pages_only(application), hosts), http="h11", ws="none",
+        TrustedHostMiddleware(_own_pages_only(application), hosts), http=_Protocol, ws="none",
         lifespan="off", log_level="error", access_log=False, server_header=False,
         h11_max_incomplete_event_size=16 * 1024, **settings)
 
@@ -45,3 +46,19 @@ def _hostname(address: str) -> str:
         return urllib.parse.urlsplit(address).hostname or ""
     except ValueError:
         return ""
+
+
+class _Protocol(H11Protocol):
+    """Answers a request whose client has closed its sending side, then closes the connection."""
+
+    _half_closed = False
+
+    def eof_received(self) -> bool:
+        cycle = self.cycle
+        self._half_closed = bool(cycle and not cycle.more_body and not cycle.response_complete)
+        return self._half_closed
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._half_closed:
+            self.transport.close()

@@ -54,11 +54,13 @@ class Client:
         assert (received, answer.keys()) == (status, {"error"}), answer
         return answer["error"]
 
-    def exchange(self, content: bytes) -> bytes:
+    def exchange(self, content: bytes, *, half_close: bool = False) -> bytes:
         """What the server sends back for these bytes until it closes the connection."""
         host, port = self.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=20) as connection:
             connection.sendall(content)
+            if half_close:
+                connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
 

@@ -8,6 +8,7 @@ import re
 import socket
 import struct
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -110,6 +111,15 @@ def test_a_text_has_a_limit(models):
         assert client.rows("", ["a" * 1024]) == ["a" * 1024]
         for text in ("a" * 1025, "é" * 513, {"b64": "YWFh" * 342}):
             assert "(--max_text_mib). Received: " in client.error({"instances": [text]})
+
+
+def test_a_half_closed_client_gets_its_answer(echo):
+    begin = f"POST {echo.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+    whole = f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()
+    begun = time.monotonic()
+    assert echo.exchange(whole, half_close=True).endswith(b'{"predictions": ["a"]}\n')
+    assert time.monotonic() - begun < 4  # The connection is closed then, not kept alive.
+    assert echo.exchange(whole[:-3], half_close=True) == b""
 
 
 def test_clients_that_leave_cause_no_traceback(capfd):
