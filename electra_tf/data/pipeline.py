@@ -51,6 +51,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
         .map(lambda examples: parse_examples(examples, records, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(_BATCHES_AHEAD)
+        .with_options(_without_autotuning())
     )
 
 
@@ -68,7 +69,18 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
                                       for part in parse_examples(examples, records, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(_BATCHES_AHEAD)
+        .with_options(_without_autotuning())
     )
+
+
+def _without_autotuning() -> tf.data.Options:
+    """Returns options against a stall: freeing an autotuner can take TensorFlow a minute.
+
+    The woken thread may sleep once more, for it was woken before it can see that it has ended.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:

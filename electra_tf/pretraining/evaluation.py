@@ -17,7 +17,7 @@ from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, spread
-from electra_tf.training.devices import largest_divisor
+from electra_tf.training.devices import distributed, largest_divisor
 from electra_tf.training.parts import joined
 from electra_tf.training.step import with_static_rows
 
@@ -82,8 +82,8 @@ class Evaluator:
     def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
         """Yields the outcomes of the first batches; of all for 0."""
         run, replicas, corrupt = self._run, self._run.strategy.num_replicas_in_sync, self._corrupt
-        dataset = run.strategy.distribute_datasets_from_function(
-            lambda context: evaluation_batches(
+        dataset = distributed(
+            run.strategy, lambda context: evaluation_batches(
                 run.records, pad_id=run.vocabulary.pad_id,
                 global_batch_size=self._rows * replicas, context=context,
             ).map(lambda batch: (batch, corrupt(batch))))

@@ -32,7 +32,7 @@ from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
 from electra_tf.training import failures, workers
 from electra_tf.training.assembly import build_state, build_step
-from electra_tf.training.devices import device_name
+from electra_tf.training.devices import device_name, distributed
 from electra_tf.training.step import TrainState
 
 
@@ -121,8 +121,8 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
 def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     config = run.config
     step = build_step(config, run.objective, state, run.strategy, table.num_steps, run.finished_at)
-    batches = run.strategy.distribute_datasets_from_function(
-        lambda context: training_batches(
+    batches = distributed(
+        run.strategy, lambda context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id,
             seed=config.training.seed, window_examples=config.data.shuffle_window,
             global_batch_size=config.training.train_batch_size, first_step=table.first_step,

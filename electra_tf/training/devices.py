@@ -7,7 +7,7 @@ ELECTRA-Small at batch 32 and L = 128 on two cores.
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -138,3 +138,15 @@ def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
 def device_type(strategy: tf.distribute.Strategy) -> str:
     """Returns CPU, GPU or TPU."""
     return tf.DeviceSpec.from_string(strategy.extended.worker_devices[0]).device_type
+
+
+def distributed(strategy: tf.distribute.Strategy,
+                batches: Callable[[tf.distribute.InputContext], tf.data.Dataset]
+                ) -> tf.distribute.DistributedDataset:
+    """Returns a strategy's batches; one CPU reads them without a buffer for each device.
+
+    Such a buffer has an autotuner, and freeing an autotuner can take TensorFlow a minute.
+    """
+    one_cpu = device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
+    return strategy.distribute_datasets_from_function(batches, tf.distribute.InputOptions(
+        experimental_fetch_to_device=False) if one_cpu else None)
