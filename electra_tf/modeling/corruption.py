@@ -32,9 +32,9 @@ def distribution(logits: tf.Tensor) -> Distribution:
     return Distribution(logits, largest, _block_sums(logits, largest))
 
 
-def at_temperature(softmax: Distribution, temperature: float) -> Distribution:
-    """Returns softmax(logits / T), T above 0."""
-    if temperature == 1.0:
+def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Distribution:
+    """Returns softmax(logits / T), T above 0, a number or float32 []."""
+    if isinstance(temperature, float) and temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
 
