@@ -9,24 +9,11 @@ import sys
 import pytest
 
 from electra_tf.data import manifest, pipeline, shards
-from electra_tf.data.manifest import Counts, load_records
+from electra_tf.data.manifest import Counts
 from electra_tf.platform.errors import UserError
 from electra_tf.training import failures
 from tests import tiny_records
 from tests.tiny_records import serialize_example
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("built") / "records"
-    return directory, tiny_records.write(directory)
-
-
-def test_a_manifest_survives_its_file(built):
-    directory, made = built
-    assert manifest.load(directory) == made
-    manifest.verify_shards(directory, made)
-    pipeline.look_at_first_examples(load_records(directory))
 
 
 def test_counts_add_up():
@@ -38,8 +25,8 @@ def test_counts_add_up():
     assert (Counts() + Counts()).unknown_by_script is None
 
 
-def test_the_fingerprint_follows_the_examples_and_nothing_else(built):
-    _, made = built
+def test_the_fingerprint_follows_the_examples_and_nothing_else(records):
+    made = manifest.load(records)
     same = dataclasses.replace(made, settings={"seed": 1}, counts=Counts())
     changed = [
         dataclasses.replace(made, max_seq_length=64),
@@ -58,13 +45,13 @@ def test_the_fingerprint_follows_the_examples_and_nothing_else(built):
     (lambda path: path.write_bytes(path.read_bytes()[::-1]), "wrong checksum"),
 ])
 def test_a_missing_truncated_or_changed_shard_is_named_with_the_fix(
-        built, tmp_path, damage, message):
-    copy = shutil.copytree(built[0], tmp_path / "copy")
+        records, tmp_path, damage, message):
+    copy, made = shutil.copytree(records, tmp_path / "copy"), manifest.load(records)
     damage(copy / "eval-00000.tfrecord")
     with pytest.raises(UserError, match=f"eval-00000.tfrecord.*{message}.*--overwrite"):
-        manifest.verify_shards(copy, built[1])
+        manifest.verify_shards(copy, made)
     if message == "wrong checksum":
-        manifest.verify_shards(copy, built[1], checksums=False)
+        manifest.verify_shards(copy, made, checksums=False)
 
 
 def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_path):
@@ -74,33 +61,28 @@ def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_p
         manifest.load(tmp_path / "no_such_place")
 
 
-def test_reading_a_manifest_and_packing_text_need_no_tensorflow():
+def test_reading_a_manifest_and_packing_text_import_neither_tensorflow_nor_beam():
     program = ("import sys; import electra_tf.data.manifest, electra_tf.data.reader, "
                "data_prep.packing, data_prep.sources.registry, data_prep.record_builder, "
-               "data_prep.vocabulary_learner; print('tensorflow' in sys.modules)")
-    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                            check=True).stdout
-    assert output.strip() == "False"
+               "data_prep.vocabulary_learner; "
+               "sys.exit(bool({'tensorflow', 'apache_beam'} & sys.modules.keys()))")
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(("path", "value", "words"), [
     ("format_version", 2, "'format_version' must be 1. Received: 2"),
     ("surprise", 1, "surprise"),
-    ("shards", [{"name": "a"}], "is damaged: shards[0]: "),
     ("max_seq_length", 16, "can't have"),
     ("max_seq_length", 10**12, "'max_seq_length' must be less than or equal to 65536"),
     ("token_bytes", 4, "token_bytes is 4, but ids of 40 entries take 2"),
-    ("packing", "tight", "'packing' must be 'full' or 'reference'"),
     ("vocabulary.size", -1, "vocabulary.size must be"),
     ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
     ("shards.1.name", "train-00000.tfrecord", "two shards have one name"),
-    ("shards.0.split", "test", "must be 'train' or 'eval'"),
     ("shards.0.examples", 31, "counts.examples is 96, but the shards have 97"),
-    ("counts.padding_positions", -1, "'padding_positions' must be greater than or equal to 0"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
 ])
-def test_values_that_contradict_each_other_are_refused(built, tmp_path, path, value, words):
-    content = json.loads((built[0] / "manifest.json").read_text())
+def test_values_that_contradict_each_other_are_refused(records, tmp_path, path, value, words):
+    content = json.loads((records / "manifest.json").read_text())
     *outer, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     holder = content
     for part in outer:
@@ -114,7 +96,7 @@ def test_values_that_contradict_each_other_are_refused(built, tmp_path, path, va
 
 
 def written(tmp_path, lengths, *, claimed, packing="full", size=40):
-    """A directory whose manifest fits itself, with examples of other lengths than it says."""
+    """A manifest that fits itself, with examples of other lengths than it says."""
     (tmp_path / "records").mkdir()
     shard = shards.write_shard(tmp_path / "records" / "train-00000.tfrecord", "train", [
         (serialize_example([2, *range(5, length + 3), 3], length, 2), length)

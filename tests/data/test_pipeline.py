@@ -14,19 +14,13 @@ BATCH = 8
 EXAMPLES = sum(tiny_records.TRAIN_SHARDS)
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("input") / "records"
-    return directory, tiny_records.write(directory)
-
-
 def context(workers=1, worker=0, replicas=1):
     return tf.distribute.InputContext(workers, worker, replicas)
 
 
 def batches(records, first_step=0, last_step=5, ctx=None, window=40):
     return list(training_batches(
-        load_records(records[0]), pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
+        load_records(records), pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
         first_step=first_step, last_step=last_step, context=ctx or context()))
 
 
@@ -35,12 +29,10 @@ def test_two_epochs_hold_every_example_twice(records):
     rows = collections.Counter(row.tobytes() for batch in seen for row in batch.ids.numpy())
     assert sum(rows.values()) == 2 * EXAMPLES // BATCH * BATCH
     epoch = collections.Counter()
-    for shard in records[1].shards_of("train"):
-        directory = records[0]
-        for record in tf.data.TFRecordDataset(str(directory / shard.name)):
-            feature = tf.train.Example.FromString(record.numpy()).features.feature
-            ids = np.frombuffer(feature["ids"].bytes_list.value[0], "<u2").astype(np.int32)
-            epoch[np.pad(ids, [0, tiny_records.LENGTH - ids.size]).tobytes()] += 1
+    for record in tf.data.TFRecordDataset(sorted(map(str, records.glob("train-*")))):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        ids = np.frombuffer(feature["ids"].bytes_list.value[0], "<u2").astype(np.int32)
+        epoch[np.pad(ids, [0, tiny_records.LENGTH - ids.size]).tobytes()] += 1
     left = {row: 2 * count - rows[row] for row, count in epoch.items()}
     assert min(left.values()) >= 0
     assert sum(left.values()) == 2 * EXAMPLES - sum(rows.values())  # The unfinished last batch.
@@ -70,7 +62,7 @@ def test_the_global_batch_doesnt_depend_on_who_shares_it(records, workers, repli
 def test_evaluation_reads_every_held_out_example_once_and_fills_the_last_batch(records):
     for replicas in (1, 2):
         seen = list(evaluation_batches(
-            load_records(records[0]), pad_id=0, global_batch_size=BATCH,
+            load_records(records), pad_id=0, global_batch_size=BATCH,
             context=context(replicas=replicas)))
         valid = np.concatenate([batch.valid for batch in seen])
         assert {batch.ids.shape[0] for batch in seen} == {BATCH // replicas}

@@ -30,6 +30,10 @@ def read_skipping(text, **options):
     return [document for document in found if document], notes.messages
 
 
+def files(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
 HEADER = ('<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11">\n'
           '<siteinfo><namespaces><namespace key="6" case="first-letter">Datei</namespace>'
           '</namespaces></siteinfo>\n')
@@ -37,7 +41,6 @@ FOOTER = "</mediawiki>\n"
 
 
 def page(title, text, namespace=0, redirect=False):
-    """Returns a page as dumps have it."""
     return (f"  <page>\n    <title>{html.escape(title)}</title>\n    <ns>{namespace}</ns>\n"
             f"    <id>1</id>\n" + '    <redirect title="X" />\n' * redirect +
             f'    <revision><id>2</id><text bytes="9" xml:space="preserve">'
@@ -45,5 +48,4 @@ def page(title, text, namespace=0, redirect=False):
 
 
 def dump(*pages):
-    """Returns a dump."""
     return (HEADER + "".join(pages) + FOOTER).encode()

@@ -1,9 +1,5 @@
 """Beam's runners make what local processes make, and fail and stop as they do."""
 
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
 from data_prep import record_builder, vocabulary_learner, work_units
@@ -13,17 +9,12 @@ from data_prep.sources import files as source_files
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
+from tests.data_prep.reading import files
 from tests.own_lines import own_lines
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 def direct(tmp_path, *arguments):
     return BeamRunner("DirectRunner", arguments, tmp_path / "scratch")
-
-
-def files(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 @pytest.fixture
@@ -50,13 +41,6 @@ def test_words_are_counted_on_beam_as_locally(corpus, small_pieces, tmp_path):
         path.read_text() for path in corpus.iterdir())).split())
 
 
-@pytest.fixture
-def text(tmp_path):
-    """A source of one line."""
-    (tmp_path / "text.txt").write_text("a line\n")
-    return open_source(f"{tmp_path}/text.txt")
-
-
 def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, capfd):
     (tmp_path / "bad.txt").write_bytes(b"fine\n" * 9000 + b"\xff\n")
     lines = []
@@ -79,10 +63,10 @@ def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
             directory.build_or_reuse(unit, pytest.fail, identity)
 
 
-def test_an_error_that_is_no_mistake_of_the_user_stays_what_it_is(text, tmp_path):
+def test_an_error_that_is_no_mistake_of_the_user_stays_what_it_is(corpus, tmp_path):
     runner = direct(tmp_path)
     with pytest.raises(Exception, match="a bug"):
-        list(runner.run([work_units.Piece(text)], work_units.Piece.itself,
+        list(runner.run([work_units.Piece(open_source(f"{corpus}/*.txt"))], work_units.Piece.itself,
                         _broken, int))
     assert not (tmp_path / "scratch").exists()
 
@@ -109,9 +93,3 @@ def test_a_job_server_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match="no job server answers at localhost:1 "):
         list(runner.run([], work_units.Piece.itself, _broken, int))
     assert not (tmp_path / "scratch").exists()
-
-
-def test_local_work_does_not_import_beam():
-    code = ("import sys; import data_prep.build_pretraining_data; "
-            "sys.exit('apache_beam' in sys.modules)")
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -22,6 +22,8 @@ MISTAKES = {
         ({"num_workers": 0}, "--num_workers must be in [1, 1000]. Received: 0"),
         ({"runner": "DirectRunner", "num_workers": 2}, "--num_workers belongs to --runner=local"),
         ({"beam_options": "--direct_num_workers=2"}, "--beam_options belongs to Beam's runners"),
+        ({"min_line_characters": 9, "max_line_characters": 8}, "--max_line_characters must be at "),
+        ({"near_duplicate_threshold": 0.9}, "--near_duplicate_threshold belongs to --drop_near_"),
         ({"languages": "en,english"}, "--languages: 'english' is no known language code"),
         ({"decontaminate": "nowhere"}, "--decontaminate=nowhere is no directory"),
     ],

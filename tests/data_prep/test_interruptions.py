@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.data_prep.reading import files
 from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -23,10 +24,6 @@ def command(corpus, vocab_file, tmp_path):
     return [sys.executable, "-m", "data_prep.build_pretraining_data", f"--input={corpus}/*.txt",
             f"--vocab_file={vocab_file}", f"--output_dir={tmp_path}/killed", "--max_seq_length=32",
             "--shard_text_bytes=1000", "--held_out_fraction=0.1"]
-
-
-def files(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 def start(command):

@@ -5,10 +5,9 @@ tests, many and new ones in `make fuzz`, which sets FUZZ_CASES.
 """
 
 import collections
-import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
@@ -37,19 +36,22 @@ def cases(share: float = 1.0) -> Callable:
 def attempt(reader: str, read: Callable[[], Any]) -> Any:
     """Returns what a function read, or `REFUSED` after an error that a person can use.
 
-    Any other exception goes on: a traceback is what the tests look for.
-
-    Args:
-        reader: name to count under.
-        read: takes nothing.
+    It counts under the name of the reader. Any other exception goes on: the tests look for it.
     """
+    def too_long(*_arguments: object) -> None:
+        raise TimeoutError(f"a reader took more than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(SECONDS)
     try:
-        with _time_limit():
-            found = read()
+        found = read()
     except UserError as error:
         require_readable(str(error))
         tally[reader]["refused"] += 1
         return REFUSED
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
     tally[reader]["accepted"] += 1
     return found
 
@@ -58,17 +60,3 @@ def require_readable(message: str) -> None:
     """Fails unless a message is one short line without anything that a terminal would obey."""
     assert message.isprintable(), repr(message)
     assert 0 < len(message) <= LONGEST_MESSAGE, len(message)
-
-
-@contextlib.contextmanager
-def _time_limit() -> Iterator[None]:
-    def too_long(*_arguments: object) -> None:
-        raise TimeoutError(f"a reader took more than {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)

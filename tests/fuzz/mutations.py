@@ -86,7 +86,6 @@ def _places(tree: Any) -> Any:
 
 
 def _placed(tree: Any, mark: str, value: str, name: str = "") -> bytes:
-    text, quoted = json.dumps(tree, indent=1), json.dumps(mark)
-    if name is not None:
-        text = text.replace(f"{quoted}: ", f'"{name}": ')
+    quoted = json.dumps(mark)
+    text = json.dumps(tree, indent=1).replace(f"{quoted}: ", f'"{name}": ')
     return text.replace(quoted, value).encode()

@@ -20,8 +20,6 @@ from tests.text.nasty_lines import assigned, lines
 from tests.text.reference import Reference, vocabulary_of
 
 MODES = {"uncased": (True, None), "cased": (False, None), "keep accents": (True, False)}
-QUICK_IF_UNCASED = pytest.mark.parametrize("mode", [
-    mode if mode == "uncased" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES])
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +30,6 @@ def nasty() -> list[str]:
 @pytest.fixture(scope="module")
 def nasty_vocabulary(nasty, tmp_path_factory) -> Vocabulary:
     return vocabulary_of(nasty, tmp_path_factory.mktemp("vocabulary"))
-
-
-@pytest.fixture(scope="module")
-def real_text() -> list[str]:
-    """Topics line by line with their grammar and code, and some modules' prose as one text each."""
-    texts = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines()]
-    return texts + ["\n".join(paragraphs) for paragraphs in embedded.documents()[::9]]
-
-
-@pytest.fixture(scope="module")
-def real_vocabulary(real_text, tmp_path_factory) -> Vocabulary:
-    return vocabulary_of(real_text, tmp_path_factory.mktemp("vocabulary"))
 
 
 def tokenizer_of(vocabulary: Vocabulary, normalization: Normalization = UNCASED) -> Tokenizer:
@@ -63,12 +49,13 @@ def test_nasty_lines_give_the_reference_ids(mode, nasty, nasty_vocabulary, tmp_p
     assert 0.02 < (ids == nasty_vocabulary.unk_id).mean() < 0.5
 
 
-@pytest.mark.parametrize("mode", ["uncased"])
-def test_real_text_gives_the_reference_ids(mode, real_text, real_vocabulary, tmp_path):
-    tokenizer = tokenizer_of(real_vocabulary, Normalization.of(*MODES[mode]))
-    reference = Reference(real_vocabulary, tmp_path, *MODES[mode])
-    assert len(real_text) > 9000
-    assert differing(tokenizer, reference, real_text) == []
+def test_real_text_gives_the_reference_ids(tmp_path):
+    """Topics line by line with their grammar and code, and some modules' prose as one text each."""
+    texts = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines()]
+    texts += ["\n".join(paragraphs) for paragraphs in embedded.documents()[::9]]
+    vocabulary = vocabulary_of(texts, tmp_path)
+    assert len(texts) > 9000
+    assert differing(tokenizer_of(vocabulary), Reference(vocabulary, tmp_path), texts) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -81,18 +68,6 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
     tokenizer = tokenizer_of(vocabulary, Normalization.of(*MODES[mode]))
     assert len(texts) > 50_000
     assert differing(tokenizer, Reference(vocabulary, tmp_path, *MODES[mode]), texts) == []
-
-
-@QUICK_IF_UNCASED
-def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_vocabulary):
-    tokenizer = tokenizer_of(nasty_vocabulary, Normalization.of(*MODES[mode]))
-    lines_without_sigma = [line for line in nasty if "Σ" not in line]
-    texts = tf.constant([*lines_without_sigma, "clark\x00able \x00 un\x00", ""])
-    assert texts.shape[0] > 3000
-    pieces = tokenizer.tokenize_with_words(texts)
-    assert pieces.ids.to_list() == tokenizer.tokenize(texts).to_list()
-    assert pieces.starts.row_lengths().numpy().tolist() == (
-        pieces.ends.row_lengths().numpy().tolist()) == pieces.ids.row_lengths().numpy().tolist()
 
 
 @pytest.mark.parametrize("letter", ["a", "д", "𐍈"])
@@ -126,8 +101,9 @@ def test_words_that_cleaning_takes_away_stay_in_the_list_without_pieces():
     assert words.pieces.to_list() == [[5], [], [1], [6], [5]]
 
 
-@QUICK_IF_UNCASED
-def test_texts_known_to_be_valid_give_the_same(mode, nasty, nasty_vocabulary):
+@pytest.mark.parametrize("mode", [
+    mode if mode == "uncased" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES])
+def test_texts_known_to_be_valid_and_words_give_the_same_ids(mode, nasty, nasty_vocabulary):
     """Every character, first in its text and last: noncharacters and byte-order marks, too."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     splitter = WordSplitter(Normalization.of(*MODES[mode]))
@@ -136,6 +112,11 @@ def test_texts_known_to_be_valid_give_the_same(mode, nasty, nasty_vocabulary):
     tokenizer = tokenizer_of(nasty_vocabulary, splitter.normalization)
     assert (tokenizer.tokenize_valid(tf.constant(nasty)).to_list()
             == tokenizer.tokenize(tf.constant(nasty)).to_list())
+    texts = tf.constant([*(line for line in nasty if "Σ" not in line), "clark\x00able \x00 un\x00"])
+    pieces = tokenizer.tokenize_with_words(texts)
+    assert pieces.ids.to_list() == tokenizer.tokenize(texts).to_list()
+    assert pieces.starts.row_lengths().numpy().tolist() == (
+        pieces.ends.row_lengths().numpy().tolist()) == pieces.ids.row_lengths().numpy().tolist()
 
 
 @pytest.mark.slow

@@ -10,20 +10,18 @@ from data_prep import record_builder, vocabulary_learner
 from data_prep.cleaning import plan, survey
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
+from data_prep.settings import BuildSettings
 from data_prep.sources import registry as sources
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.conftest import make_text
+from tests.data_prep.reading import files
 
 EVERYTHING = {
     "unicode": "nfkc", "drop_letterless_lines": True, "drop_boilerplate": True,
     "min_line_characters": 3, "max_line_characters": 5000, "drop_duplicate_lines": True,
     "drop_near_duplicates": True, "languages": ("en", "la", "zxx"), "language_confidence": 0.01,
     "min_language_characters": 1000}
-
-
-def files(directory):
-    return {path.name: path.read_bytes() for path in directory.glob("*.tfrecord")}
 
 
 @pytest.fixture
@@ -52,6 +50,15 @@ def build_with_everything(build, dirty, tmp_path):
 def test_neither_bytes_nor_counts_depend_on_the_number_of_workers(build_with_everything, tmp_path):
     assert build_with_everything("one") == build_with_everything("two", num_workers=2)
     assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+def test_measures_are_part_of_a_build_only_where_they_are_on():
+    plain = BuildSettings().identity(UNCASED)
+    made = BuildSettings(cleaning=CleaningSettings(drop_near_duplicates=True, languages=("en",)))
+    assert made.identity(UNCASED) == plain | {
+        "drop_near_duplicates": True, "near_duplicate_threshold": 0.8,
+        "near_duplicate_permutations": 128, "languages": "en", "language_confidence": 0.5,
+        "min_language_characters": 100}
 
 
 def test_every_measure_is_counted(build_with_everything):

@@ -1,8 +1,5 @@
 """What goes for what a line is by itself, and what looks like it and stays."""
 
-import sys
-import unicodedata
-
 import pytest
 
 from data_prep.cleaning.line_rules import LineRules, is_boilerplate
@@ -49,19 +46,3 @@ def test_boilerplate_is_known_and_prose_is_left_alone():
 ])
 def test_a_line_goes_for_one_reason(line, settings, reason):
     assert LineRules(CleaningSettings(**settings)).reason(line) == reason
-
-
-@pytest.mark.parametrize(("form", "expected"), [
-    ("none", "e\u0301 \ufb01 \u00bd"), ("nfc", "\u00e9 \ufb01 \u00bd"),
-    ("nfkc", "\u00e9 fi 1\u20442")])
-def test_text_is_brought_into_the_form_that_is_asked_for(form, expected):
-    assert LineRules(CleaningSettings(unicode=form)).normalized("e\u0301 \ufb01 \u00bd") == expected
-
-
-def test_no_character_becomes_an_empty_line_or_two_lines():
-    """An empty line would end a document."""
-    for code in range(sys.maxunicode + 1):
-        character = chr(code)
-        if character.strip():
-            normal = unicodedata.normalize("NFKC", character).strip()
-            assert normal and "\n" not in normal, hex(code)

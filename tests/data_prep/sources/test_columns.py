@@ -1,6 +1,5 @@
 """Parquet files: rows are documents, damage is told by row group."""
 
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

@@ -1,5 +1,7 @@
 """TensorFlow Datasets, of data sets that are made here."""
 
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
@@ -11,6 +13,7 @@ from tests.data_prep.reading import documents_of, read, read_skipping
 
 WIKI = ("\n_START_ARTICLE_\nParis\n_START_SECTION_\nHistory\n_START_PARAGRAPH_\n"
         "One.\u2029_NEWLINE_Two._NEWLINE_ Three.")
+LINES = [[f"Text {number}.", "More."] for number in range(50)]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +32,6 @@ def data_dir(tmp_path_factory):
                  for key, value in features.items()}),
             split_datasets={"train": list(enumerate(rows)), "test": list(enumerate(rows[:2]))})
     return str(home)
-
-
-LINES = [[f"Text {number}.", "More."] for number in range(50)]
 
 
 def test_a_row_is_a_document(data_dir):
@@ -69,7 +69,6 @@ def test_a_mistake_is_one_line(data_dir, name, changes, message):
 
 
 def test_a_file_cut_short_is_told(data_dir, tmp_path):
-    import shutil
     copy = tmp_path / "copy"
     shutil.copytree(data_dir, copy)
     (path,) = copy.glob("letters/1.0.0/*train*")

@@ -1,7 +1,6 @@
 """JSON lines: a string of every object, and every bad line by its place."""
 
 import gzip
-import json
 
 import pytest
 
@@ -10,21 +9,10 @@ from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import read, read_skipping
 
 
-def write(path, *objects):
-    path.write_text("".join(json.dumps(one) + "\n" for one in objects))
-    return path
-
-
-def test_a_line_is_a_document(tmp_path):
-    write(tmp_path / "a.jsonl", {"text": "One.\n\nTwo \u2028é."}, {"id": 1, "text": ""},
-          {"text": "Three."})
-    assert read(f"jsonl:{tmp_path}/a.jsonl") == [["One.", "Two \u2028é."], [], ["Three."]]
-
-
-def test_compressed_files_blank_lines_and_marks_do_not_matter(tmp_path):
+def test_a_line_is_a_document_and_blank_lines_and_marks_do_not_matter(tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(
-        b'\xef\xbb\xbf{"text": "One."}\r\n\n  \n{"text": "Two."}'))
-    assert read(f"jsonl:{tmp_path}/a.jsonl.gz") == [["One."], ["Two."]]
+        '\ufeff{"text": "One.\\n\\nTwo \u2028é."}\r\n\n  \n{"text": ""}\n{"text": "3."}'.encode()))
+    assert read(f"jsonl:{tmp_path}/a.jsonl.gz") == [["One.", "Two \u2028é."], [], ["3."]]
 
 
 GOOD = b'{"text": "good"}\n'
@@ -32,19 +20,15 @@ GOOD = b'{"text": "good"}\n'
 
 @pytest.mark.parametrize(("bad", "message"), [
     (b'{"text": "a" "b"}', "the line at byte 17 is no JSON: Expecting ',' delimiter at byte 30;"),
-    ('{"é": 1, "text" 3}'.encode(), "is no JSON: Expecting ':' delimiter at byte 34;"),
     (b'{"text": "cut', "the line at byte 17 is no JSON: Invalid control character at at byte 30"),
     (b"[1]", "the line at byte 17 is no JSON object; it holds [1]."),
-    (b'"text"', "is no JSON object; it holds 'text'."),
     (b'{"body": "a"}', "has no field 'text'; it has ['body']. Name the field"),
     (b'{"text": 3}', "the field 'text' must be a string. Received: 3"),
-    (b'{"text": null}', "the field 'text' must be a string. Received: None"),
     (b'{"text": "\\ud800"}', "the field 'text' has half of a character"),
     (b'{"text": "\xe9"}', "is not UTF-8: bad byte 0xe9 at offset 27; convert the file"),
     (b"[" * 100_000, "the line at byte 17 is nested too deeply"),
     (b'{"text": ' + b"1" * 5000 + b"}", "has a number with too many digits"),
-], ids=["delimiter", "letters", "cut", "list", "string", "absent", "number", "null", "half",
-        "bytes", "deep", "digits"])
+], ids=["delimiter", "cut", "list", "absent", "number", "half", "bytes", "deep", "digits"])
 def test_a_bad_line_is_told_by_its_place_or_skipped(tmp_path, bad, message):
     path = tmp_path / "a.jsonl"
     path.write_bytes(GOOD + bad + b"\n" + GOOD)
