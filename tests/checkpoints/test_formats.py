@@ -31,13 +31,20 @@ def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
     require_equal(networks, formats.read(tmp_path / "out"))
 
 
-def test_heads_that_nothing_tells_are_asked_for(networks, tmp_path):
-    conversion.write(networks, tmp_path / "out", Format.GOOGLE)
-    (tmp_path / "out" / "bert_config.json").unlink()
+def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks, tmp_path):
+    conversion.write(networks, out := tmp_path / "out", Format.GOOGLE)
+    (out / "bert_config.json").write_bytes(b"{}")
+    with pytest.raises(UserError, match=r"bert_config\.json.*num_attention_heads"):
+        formats.read(out)
+    (out / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"2 layers of 32 units are no published model's.*"
                                         r"convert_checkpoint --from=.*--num_heads=HEADS"):
-        formats.read(tmp_path / "out")
-    assert formats.read(tmp_path / "out", num_heads=2).model.num_heads == 2
+        formats.read(out)
+    assert formats.read(out, num_heads=2).model.num_heads == 2
+    data = out / "model.ckpt.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:5000])
+    with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):
+        formats.read(out, num_heads=2)
 
 
 def test_the_published_models_heads_are_known():
@@ -47,21 +54,6 @@ def test_the_published_models_heads_are_known():
         table = weight_table.whole_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
         assert google.model_of_weights(weights, "theirs").num_heads == heads
-
-
-def test_a_config_beside_it_that_says_nothing_is_one_line(networks, tmp_path):
-    conversion.write(networks, tmp_path / "out", Format.GOOGLE)
-    (tmp_path / "out" / "bert_config.json").write_bytes(b"{}")
-    with pytest.raises(UserError, match=r"bert_config\.json.*num_attention_heads"):
-        formats.read(tmp_path / "out")
-
-
-def test_a_damaged_checkpoint_of_google_is_one_line(networks, tmp_path):
-    conversion.write(networks, tmp_path / "out", Format.GOOGLE)
-    data = tmp_path / "out" / "model.ckpt.data-00000-of-00001"
-    data.write_bytes(data.read_bytes()[:5000])
-    with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):
-        formats.read(tmp_path / "out", num_heads=2)
 
 
 def test_weights_that_are_no_numbers_are_refused(networks, tmp_path):

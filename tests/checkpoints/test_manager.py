@@ -5,7 +5,6 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 
 DATA = "data-00000-of-00001"
@@ -82,25 +81,6 @@ def test_what_a_killed_process_left_goes_when_something_newer_is_whole(tmp_path)
         "checkpoint", f"ckpt-12.{DATA}", "ckpt-12.index", "ckpt-12.json"]
 
 
-def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(trained, monkeypatch):
-    variable, manager = manager_of(trained)
-    manager.restore_or_initialize()
-
-    def fail(*_arguments, **_options):
-        (trained / "ckpt-64_temp").mkdir()
-        raise tf.errors.ResourceExhaustedError(
-            None, None, "{{function_node __wrapped__SaveV2_device_/CPU:0}} No space left on device")
-
-    monkeypatch.setattr(manager.checkpoint, "write", fail)
-    with pytest.raises(UserError) as error:
-        manager.save(64)
-    for words in ("step 64 can't be written", "No space left on device",
-                  f"continues from {trained / 'ckpt-60'}"):
-        assert words in str(error.value)
-    assert "function_node" not in str(error.value)
-    assert not (trained / "ckpt-64_temp").exists()
-
-
 @pytest.mark.parametrize("damage", [
     lambda path: path.unlink(), lambda path: path.write_text('model_checkpoint_path: "ckpt-52"')],
     ids=["gone", "names another"])
@@ -127,25 +107,12 @@ def test_of_a_damaged_newest_one_is_told_and_the_one_before_is_used(trained, dam
     assert "ckpt-60" in line and "step 56" in line
 
 
-def test_two_damaged_ones_are_both_named(trained, capsys):
-    flip(trained / f"ckpt-60.{DATA}")
-    (trained / "ckpt-56.index").unlink()
-    assert restored(trained) == 52
-    line = capsys.readouterr().err
-    assert "ckpt-60 is damaged" in line and "ckpt-56 lacks ckpt-56.index" in line
-
-
-def test_a_run_that_lost_all_its_checkpoints_is_refused_with_the_ways_out(trained):
+def test_a_run_whose_checkpoints_are_all_damaged_is_refused_and_keeps_them(trained):
     for step in (52, 56, 60):
         flip(trained / f"ckpt-{step}.{DATA}")
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match="ckpt-60 is damaged.*from a copy.*--restart"):
         restored(trained)
-    for words in ("ckpt-60 is damaged", "from a copy", "--restart", "new --model_dir"):
-        assert words in str(error.value)
     assert checkpoints.steps(trained) == [60, 56, 52]
-    checkpoints.remove(trained, {52, 56, 60})
-    with pytest.raises(UserError, match="none is left"):
-        restored(trained)
 
 
 def test_a_run_that_was_killed_in_its_first_checkpoint_begins_anew(tmp_path):
@@ -163,16 +130,6 @@ def test_damaged_ones_stay_until_something_newer_is_whole(trained):
     assert checkpoints.steps(trained) == [60, 58]
     manager.save(62)
     assert checkpoints.steps(trained) == [62]
-
-
-def test_checkpoints_live_on_another_file_system_too(tmp_path, capsys):
-    remote = storage.path(f"ram:/{tmp_path}/run/checkpoints")
-    write(remote, steps=(52, 56, 60, 64))
-    assert restored(remote) == 64
-    (remote / f"ckpt-64.{DATA}").write_bytes(b"short")
-    assert restored(remote) == 60
-    assert "ckpt-64 is damaged" in capsys.readouterr().err
-    assert checkpoints.steps(remote) == [64, 60, 56]
 
 
 def test_files_of_other_names_are_never_touched(trained):

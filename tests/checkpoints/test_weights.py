@@ -4,28 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints.weights import assign_parts, assign_weights, read_weights
-from electra_tf.modeling.encoder import electra_encoder
+from electra_tf.checkpoints.weights import assign_parts, assign_weights
 from electra_tf.platform.errors import UserError
-from tests import tiny_encoder, tiny_records, tiny_run
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A run's directory with one checkpoint, and the state it was saved from."""
-    directory = tmp_path_factory.mktemp("weights")
-    state = tiny_encoder.write(directory)
-    return directory, state, tiny_run.config(model__vocab_size=tiny_records.VOCABULARY.size).model
-
-
-def test_an_encoder_takes_its_part(trained):
-    directory, state, config = trained
-    encoder = electra_encoder(config.discriminator, seed=5, policy="float32")
-    assign_weights(encoder.trainable_variables, read_weights(directory), "a run")
-    expected = tiny_run.weights(state)
-    assert len(encoder.trainable_variables) > 30
-    for variable in encoder.trainable_variables:
-        np.testing.assert_array_equal(variable, expected[variable.name])
 
 
 @pytest.mark.parametrize(("other", "words"), [

@@ -8,6 +8,7 @@ from electra_tf.export.servable import Detector
 from electra_tf.modeling import chunks
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.kinds import questions
 from electra_tf.text.rows import RowEncoder
 from tests.export.allowed_ops import ALLOWED
 from tests.export.served_models import TEXT, Example, example, tiny_detector, tiny_discriminator
@@ -110,8 +111,7 @@ def discriminator():
 
 @pytest.fixture(scope="module")
 def detector(discriminator):
-    return Detector(discriminator.encoder, discriminator.head,
-                    RowEncoder(TEXT, 16))
+    return Detector(discriminator.encoder, discriminator.head, RowEncoder(TEXT, 16))
 
 
 def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector):
@@ -146,16 +146,18 @@ def test_embeddings_average_word_pieces(discriminator, detector):
 
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     texts = tf.constant(["a cafes " * 30, "The cafés won.", "b"])
-    whole = detector.answer(texts)
-    tagger = example(Kind.TAGGING).served()
-    tags = tagger.answer(texts)
+    reader = example(Kind.QUESTION_ANSWERING).served()
+    calls = (lambda: detector.answer(texts), lambda: example(Kind.TAGGING).served().answer(texts),
+             lambda: reader.answer(tf.constant(["Who?"] * 3), texts))
+    whole = [call() for call in calls]
     monkeypatch.setattr(chunks, "TOKENS", 40)
-    for expected, found in ((whole, detector.answer(texts)), (tags, tagger.answer(texts))):
-        for name, values in expected.items():
+    monkeypatch.setattr(questions, "SERVED_CHUNK", 1)
+    for call, expected in zip(calls, whole, strict=True):
+        for name, values in call().items():
             if values.dtype == tf.string:
-                np.testing.assert_array_equal(found[name], values)
+                np.testing.assert_array_equal(values, expected[name])
             else:
-                np.testing.assert_allclose(found[name], values, atol=1e-6)
+                np.testing.assert_allclose(values, expected[name], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -189,14 +191,13 @@ def test_no_rows_get_no_answers(signatures):
             name: (0, value.shape.rank) for name, value in expected.items()}, key
 
 
-@pytest.fixture(scope="module")
-def token_ids():
-    function = example(Kind.CLASSIFICATION).signatures["token_ids"]
-    return lambda **changes: function(**{
-        name: tf.constant(value, tf.int32) for name, value in (GOOD | changes).items()})
+def test_token_ids_are_checked_except_in_padding():
+    signature = example(Kind.CLASSIFICATION).signatures["token_ids"]
 
+    def call(**changes):
+        return signature(**{name: tf.constant(value, tf.int32)
+                            for name, value in (GOOD | changes).items()})
 
-def test_token_ids_that_the_network_cant_read(token_ids):
     no_token = "attention_mask must have a 1 in every row"
     for changes, words in (
             ({"token_type_ids": [[0, 0, 0]]},
@@ -207,12 +208,9 @@ def test_token_ids_that_the_network_cant_read(token_ids):
             ({"input_ids": [[2, 19, 3], [2, 3, 0]]}, "input_ids must be from 0 to 18"),
             ({"token_type_ids": [[0, 2, 0], [0, 0, 0]]}, "token_type_ids must be from 0 to 1")):
         with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-            token_ids(**changes)
-
-
-def test_what_stands_in_padding_is_nobodys_business(token_ids):
-    other = token_ids(input_ids=[[2, 5, 3], [2, 3, -100]], token_type_ids=[[0, 0, 0], [0, 0, 9]])
-    np.testing.assert_array_equal(other["probabilities"], token_ids()["probabilities"])
+            call(**changes)
+    padded = call(input_ids=[[2, 5, 3], [2, 3, -100]], token_type_ids=[[0, 0, 0], [0, 0, 9]])
+    np.testing.assert_array_equal(padded["probabilities"], call()["probabilities"])
 
 
 def test_columns_of_different_lengths():

@@ -88,23 +88,6 @@ def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
     assert int(training.state.step.numpy()) == 4
 
 
-QUESTION = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
-    "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
-
-
-def test_tags_and_answers_come_per_row():
-    words = Row(np.arange(2, 9, dtype=np.int32), np.zeros(7, np.int32), {
-        "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
-    task = task_of(task_objective("tagging", 3))
-    (result,) = Predictor(task, model_of(task)).predict([words])
-    assert result["tags"].shape == (7,)
-    task = task_of(task_objective("question_answering", beam_size=4))
-    (result,) = Predictor(task, model_of(task)).predict([QUESTION])
-    assert {name: value.shape for name, value in result.items()} == {
-        "start_log_probs": (4,), "start_index": (4,), "end_log_probs": (4, 4),
-        "end_index": (4, 4), "impossible": ()}
-
-
 def test_intervals_by_time_are_passing_and_change_no_other():
     task = task_of(task_objective("classification", 2), training__num_train_epochs=2,
                    runtime__log_every_steps=4, runtime__log_every_seconds=20.0)

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -66,15 +65,6 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_progress_is_a_line_in_ten_seconds_with_the_time_left(capsys):
-    times = iter([0.0, 5.0, 12.0, 15.0, 24.0, 40.0])
-    show = outputs.progress(clock=lambda: next(times))
-    for done in (0.1, 0.25, 0.3, 0.5, 1.0):
-        show(done)
-    assert capsys.readouterr().err.splitlines() == [
-        "   25 %  ETA 0:00:36", "   50 %  ETA 0:00:24"]
-
-
 def test_mistakes_are_counted_and_the_most_confident_come_first():
     spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
                     metrics=("accuracy",))
@@ -87,26 +77,6 @@ def test_mistakes_are_counted_and_the_most_confident_come_first():
     assert lines[5] == "the most confident mistakes of 14 on dev"
     assert lines[6] == "   80.0 %  no, true: yes; 2: text 2" and len(lines) == 16
     assert [line.split()[0] for line in lines[6:]] == ["80.0"] * 7 + ["60.0"] * 3
-
-
-def test_mistakes_of_tags_are_words_in_their_sentences():
-    spec = TaskSpec(name="tagging", kind=Kind.TAGGING, labels=("B-PER", "O"), metrics=("f1",))
-    lines = mistakes(spec, TAGS[:1], "dev").splitlines()
-    assert [line.split() for line in lines[2:5]] == [
-        ["B-PER", "O"], ["B-PER", "0", "0"], ["O", "1", "1"]]
-    assert lines[5:] == ["the most confident mistakes of 1 on dev",
-                          "   75.0 %  B-PER, true: O; 1: Ada / Ada wrote"]
-
-
-def test_rare_labels_share_a_row_of_the_confusion_matrix():
-    labels = [f"label{number}" for number in range(outputs.SHOWN_LABELS + 2)]
-    truth = [*labels[2:], *labels[2:], "label0", "label1"]
-    found = [*labels[2:], *labels[2:], "label2", "label0"]
-    shown, table = outputs.confusion([{"gold": one, "prediction": other}
-                                      for one, other in zip(truth, found, strict=True)], labels)
-    assert shown == [*labels[2:], outputs.OTHERS]
-    assert [row[place] for place, row in enumerate(table)] == [2] * outputs.SHOWN_LABELS + [1]
-    assert table[-1][0] == 1 and sum(map(sum, table)) == len(truth)
 
 
 def test_servers_take_files_of_their_own():

@@ -61,14 +61,6 @@ def test_a_file_holds_all_of_it_as_strict_json(tmp_path):
     assert Results.load(tmp_path / "nowhere") is None
 
 
-def test_a_table_shows_per_cent_of_each_trial():
-    lines = results(accuracies(0.5), accuracies(0.75)).table().splitlines()
-    assert lines[0] == "rte, dev"
-    assert lines[1].split() == ["mean", "median", "std", "best", "trial", "1", "trial", "2"]
-    assert lines[2].split() == ["accuracy", "62.50", "62.50", "17.68", "75.00", "50.00", "75.00"]
-    assert results(accuracies(0.5)).table().splitlines()[2].split() == ["accuracy", "50.00"]
-
-
 GLUE = {
     "cola": [{"mcc": 0.5}, {"mcc": 0.6}, {"mcc": 0.9}], "sst2": [{"accuracy": 0.9}],
     "mrpc": [{"accuracy": 0.8, "f1": 0.95}], "stsb": [{"pearson": 0.99, "spearman": 0.8}],

@@ -3,12 +3,8 @@
 import os
 import subprocess
 import sys
-import types
-from importlib import metadata
 
 import pytest
-
-from electra_tf.platform import command_line
 
 
 def command(body, parameters="", operand=""):
@@ -86,14 +82,3 @@ def test_an_operand_is_there_once(arguments, status, words):
     assert done.returncode == status
     assert (done.stdout + done.stderr).startswith(words)
     assert (done.stdout + done.stderr).count("\n") == 1
-
-
-def test_help_names_programs_in_the_way_this_one_was_started(monkeypatch):
-    entry = metadata.EntryPoint("electra-plan", "electra_tf.apps.planning.plan:run", "")
-    monkeypatch.setattr(
-        metadata, "distribution", lambda name: types.SimpleNamespace(entry_points=[entry]))
-    text = "python -m electra_tf.apps.planning.plan --budget=2h; python run_pretraining.py"
-    for argv, expected in (("/usr/bin/electra-plan", "electra-plan --budget=2h; electra-pretrain"),
-                           ("/work/plan.py", text)):
-        monkeypatch.setattr(sys, "argv", [argv])
-        assert command_line._grouped_help(text, {}) == expected

@@ -70,16 +70,14 @@ def test_several_files_are_one_whose_keys_name_them(tmp_path):
         (f"{tmp_path}/b.tsv:2", ("b.tsv",)), (f"{tmp_path}/b.tsv:3", ("x",))]
 
 
-@pytest.mark.parametrize(("joint", "refused"), [
-    ("sports,art", True), ("art; sports", True), ("art|", False), ("Paris, TX", False)])
-def test_labels_that_join_others_are_refused(tmp_path, joint, refused):
-    path = write(tmp_path, "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
-    own = Files(train=[path], dev=[path])
-    if refused:
-        with pytest.raises(UserError, match=rf"a\.tsv: the label '{joint}' joins several labels"):
-            registry.load("classification", None, own)
-    else:
-        assert joint in registry.load("classification", None, own).spec.labels
+def test_labels_that_join_others_are_refused(tmp_path):
+    own = Files(train=[tmp_path / "a.tsv"], dev=[tmp_path / "a.tsv"])
+    for joint in ("art|", "Paris, TX", "sports,art"):
+        write(tmp_path, "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
+        if joint != "sports,art":
+            assert joint in registry.load("classification", None, own).spec.labels
+    with pytest.raises(UserError, match=r"a\.tsv: the label 'sports,art' joins several labels"):
+        registry.load("classification", None, own)
 
 
 class TestHeldOutExamples:
@@ -114,12 +112,6 @@ class TestHeldOutExamples:
         with pytest.raises(UserError, match="--dev is needed: the training file is too small"):
             files.hold_out([one, one])
         assert len(files.hold_out([one, TextExample(key="2", texts=("b",), label="y")])[1]) == 1
-
-    def test_may_hold_the_only_example_of_a_label(self, tmp_path):
-        rows = "".join(f"text {number}\tlabel {number}\n" for number in range(30))
-        path = write(tmp_path, "a.tsv", f"text\tlabel\n{rows}")
-        task = registry.load("classification", None, Files(train=[path]))
-        assert (len(task.spec.labels), len(task.train), len(task.dev["dev"])) == (30, 27, 3)
 
 
 @pytest.mark.parametrize(("text", "refused"), [
@@ -201,21 +193,17 @@ def test_damaged_columns_are_named(tmp_path, text, message):
         read_conll(write(tmp_path, "a.txt", text))
 
 
-def rows(tmp_path, name, data, **options):
-    path = tmp_path / name
+def rows(path, data):
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return [(row.line, dict(row.values)) for row in read_rows(path, **options)]
+    return [(row.line, dict(row.values)) for row in read_rows(path)]
 
 
-def test_tabs_are_read_without_quoting_and_with_a_byte_order_mark(tmp_path):
+def test_tabs_are_read_without_quoting_and_commas_with_it(tmp_path):
     data = b'\xef\xbb\xbfa\tb\r\n"x\ty "z"\r\n\xc2\x85\t\r\n'
-    assert rows(tmp_path, "t.tsv", data) == [
+    assert rows(tmp_path / "t.tsv", data) == [
         (2, {"a": '"x', "b": 'y "z"'}), (3, {"a": "\x85", "b": ""})]
-
-
-def test_commas_quotes_and_line_ends_within_quotes(tmp_path):
     data = 'a,b\n"x, ""y""",1\n"two\nlines",2\nlast,3\n'
-    assert rows(tmp_path, "t.csv", data) == [
+    assert rows(tmp_path / "t.csv", data) == [
         (2, {"a": 'x, "y"', "b": "1"}), (3, {"a": "two\nlines", "b": "2"}),
         (5, {"a": "last", "b": "3"})]
 
@@ -225,15 +213,13 @@ def test_commas_quotes_and_line_ends_within_quotes(tmp_path):
     ("t.tsv", "a\tb\n1\t2\t3\n", r"t\.tsv:2: 3 columns"),
     ("t.tsv", "a\tb\n\n1\t2\n", r"t\.tsv:2: 1 columns"),
     ("t.tsv", "a\ta\n1\t2\n", r"t\.tsv:1: the header names 'a' twice"),
-    ("t.tsv", "a\tb\n", "holds no rows"),
-    ("t.tsv", "", "holds no rows"),
+    ("t.tsv", "a\tb\n", "holds no rows"), ("t.tsv", "", "holds no rows"),
     ("t.tsv", b"a\tb\n1\t\xff\n", r"t\.tsv:2: not UTF-8 at byte 3"),
     ("t.csv", 'a,b\n"x,1\n', r"t\.csv:2: unexpected end of data"),
     ("t.csv", "a,b\n1\n", r"t\.csv:2: 1 columns"),
     ("t.jsonl", '{"a": 1}\n{"a": \n', r"t\.jsonl:2: not JSON"),
     ("t.jsonl", "[1]\n", r"t\.jsonl:1: a JSON object is expected"),
-    ("t.txt", "a\n", r"must end in \.tsv, \.csv or \.jsonl"),
-])
+    ("t.txt", "a\n", r"must end in \.tsv, \.csv or \.jsonl")])
 def test_damage_is_named_with_its_line(tmp_path, name, data, message):
     with pytest.raises(UserError, match=message):
-        rows(tmp_path, name, data)
+        rows(tmp_path / name, data)

@@ -79,13 +79,9 @@ def line(*questions, context=CONTEXT):
     return {"id": "", "context": context, "context_tokens": [["[TLE]", 0]], "qas": list(questions)}
 
 
-def content(*lines, header=HEADER):
-    return "".join(json.dumps(one) + "\n" for one in (header, *lines)).encode()
-
-
 def write(path, *lines, header=HEADER):
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = content(*lines, header=header)
+    data = "".join(json.dumps(one) + "\n" for one in (header, *lines)).encode()
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path
 
@@ -124,16 +120,14 @@ def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detecte
 def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(tmp_path, lines, message):
     with pytest.raises(UserError, match=rf"^{tmp_path}/a\.jsonl.*{message}"):
         read_questions(write(tmp_path / "a.jsonl", *lines))
-
-
-def test_the_first_line_of_mrqas_files_is_a_header(tmp_path):
     with pytest.raises(UserError, match=":1: 'header' is missing; the first line of MRQA's files"):
         read_questions(write(tmp_path / "a.jsonl", line(asked()), header=line(asked())))
 
 
 def test_damaged_and_endless_files_are_one_line(tmp_path, monkeypatch):
-    lines = content(line(asked("a")), line(asked("b")))
-    packed, path = gzip.compress(lines, mtime=0), tmp_path / "a.jsonl.gz"
+    path = write(tmp_path / "a.jsonl.gz", line(asked("a")), line(asked("b")))
+    packed = path.read_bytes()
+    lines = gzip.decompress(packed)
     for data, message in ((lines, "not gzip, or damaged: Not a gzipped file"),
                           (packed[:-9], "damaged: Compressed file ended before")):
         path.write_bytes(data)

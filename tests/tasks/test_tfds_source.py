@@ -107,11 +107,8 @@ def test_entities(tmp_path):
 def test_what_it_has_not_is_one_line(tmp_path, name, message):
     with pytest.raises(UserError, match=message):
         load(name, tmp_path)
-
-
-def test_files_of_ones_own_are_no_data_sets(tmp_path):
     with pytest.raises(UserError, match="--dev names a file; leave it out"):
-        registry.load("squad", tmp_path, Files(dev=[tmp_path]), from_tfds=True)
+        registry.load(name, tmp_path, Files(dev=[tmp_path]), from_tfds=True)
 
 
 @pytest.mark.parametrize(("task", "listens", "reason"), [

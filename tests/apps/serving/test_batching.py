@@ -1,7 +1,6 @@
 """Concurrent requests become one call, whose size the model itself tells."""
 
 import concurrent.futures
-import contextlib
 import time
 
 import pytest
@@ -16,26 +15,14 @@ def patient(models):
         yield client
 
 
-def at_once(calls):
-    """What the calls return, each in a thread of its own."""
-    with concurrent.futures.ThreadPoolExecutor(len(calls)) as threads:
-        return [future.result() for future in [threads.submit(call) for call in calls]]
-
-
-@contextlib.contextmanager
-def busy(client):
-    """Keeps one of the two calls of the model running while requests come in."""
-    with concurrent.futures.ThreadPoolExecutor(1) as thread:
-        slow = thread.submit(client.rows, "slow", ["a"])
-        time.sleep(0.05)
-        yield slow
-        slow.result()
-
-
 def joined(client, calls):
-    """Like `at_once`, of requests that meet a busy model."""
-    with busy(client):
-        return at_once(calls)
+    """What the calls return, each in a thread of its own, while the model is busy."""
+    with concurrent.futures.ThreadPoolExecutor(1 + len(calls)) as threads:
+        slow = threads.submit(client.rows, "slow", ["a"])
+        time.sleep(0.05)
+        answers = [future.result() for future in [threads.submit(call) for call in calls]]
+        slow.result()
+        return answers
 
 
 def asking(client, signature, *rows):

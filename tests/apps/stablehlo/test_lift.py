@@ -8,7 +8,6 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.compiler.mlir.stablehlo import stablehlo
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 from electra_tf.apps.stablehlo import artefact, lift
@@ -20,33 +19,9 @@ from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.setup import prepare
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
-from tests import tiny_records, tiny_run
+from tests import tiny_run
 
 STEPS = 3
-MODULE = """\
-#loc1 = loc("a \\"name\\" (of)")
-module @a_inference__1.2 attributes {mhlo.input_output_alias = [{alias = {kind = "may_alias", \
-parameter_index = array<i64>, parameter_number = 1 : i64}, output_index = array<i64: 0>}], \
-mhlo.is_dynamic = false} {
-  func.func @main(%arg0: tensor<2x2xf32> loc("XLA_Args"), %arg1: tensor<2x2xf32> \
-loc("x;(y)")) -> tensor<2x2xf32> {
-    %0 = stablehlo.dot %arg0, %arg1, precision = [DEFAULT, DEFAULT] \
-{mhlo.frontend_attributes = {grad_x = "false", grad_y = "false"}} : (tensor<2x2xf32>, \
-tensor<2x2xf32>) -> tensor<2x2xf32> loc(#loc2)
-    %1 = mhlo.erf %0 : tensor<2x2xf32> loc(fused["a", #loc1])
-    %2 = mhlo.copy %1 : tensor<2x2xf32> loc(#loc)
-    return %2 : tensor<2x2xf32> loc(#loc)
-  } loc(#loc)
-} loc(#loc)
-#loc2 = loc(fused[#loc1, #loc1])
-"""
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("lift") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def run_of(records, **changes):
@@ -135,20 +110,6 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
     monkeypatch.setattr(encoder, "cpu_multiplies_bfloat16",
                         lambda before=encoder.cpu_multiplies_bfloat16: not before())
     assert module() == found
-
-
-def test_a_module_becomes_portable():
-    found = lift.portable(MODULE)
-    assert found.startswith(b"ML\xefR") and b"StableHLO_v" in found[:20]  # MLIR's byte code.
-    assert b"frontend_attributes" not in found and b"mhlo.copy" not in found
-    assert b"mhlo.erf" in found and b"reshape_v1" in found and b"custom_call_v1" in found
-    assert stablehlo.deserialize_portable_artifact_str(found)
-    assert lift.updates(MODULE) == {1: 0}
-
-
-def test_a_foreign_op_is_named():
-    with pytest.raises(UserError, match=r"the op mhlo\.topk, which StableHLO doesn't have"):
-        lift.portable(MODULE.replace("mhlo.copy", "mhlo.topk"))
 
 
 def run_in(records, model_dir, **changes):

@@ -42,8 +42,7 @@ def words(row):
 
 
 def test_a_short_context_is_one_row():
-    encoded = encode(question())
-    (row,) = encoded.rows
+    (row,) = encode(question()).rows
     assert words(row) == ["[CLS]", "who", "?", "[SEP]", "the", "cafe", "##s", "won", "[UNK]", "in",
                           "(", "1999", ")", ".", "[SEP]"]
     assert row.segment_ids.tolist() == [0] * 4 + [1] * 11
@@ -57,15 +56,12 @@ def test_an_answer_is_the_words_that_it_touches(text, first, last):
     assert (row.targets["start"], row.targets["end"]) == (first, last)
 
 
-def test_a_long_context_is_read_through_windows_and_a_question_is_cut():
+def test_a_long_context_is_read_through_windows_that_count_alone_or_as_their_question_does():
     encoded = encode(question(question="who who who"), **SHORT)
     assert [words(row)[4:-1] for row in encoded.rows] == WINDOWS
     assert [row.targets["impossible"] for row in encoded.rows] == [1.0, 0.0, 0.0]
     assert [int(row.targets["start"]) for row in encoded.rows] == [0, 8, 5]
     assert encoded.windows.first.numpy().tolist() == [0, 3, 6]
-
-
-def test_a_window_without_the_answer_may_count_as_its_question_does():
     by_question = SHORT | {"answerable_by_window": False}
     answered = encode(question(question="who who who"), **by_question)
     assert [row.targets["impossible"] for row in answered.rows] == [0.0, 0.0, 0.0]
@@ -74,12 +70,9 @@ def test_a_window_without_the_answer_may_count_as_its_question_does():
     assert {float(row.targets["impossible"]) for row in unanswerable.rows} == {1.0}
 
 
-def test_a_question_without_an_answer_aims_at_cls():
+def test_a_question_without_an_answer_aims_at_cls_and_one_without_a_context_has_a_row():
     (row,) = encode(question(None, is_impossible=True)).rows
     assert (row.targets["start"], row.targets["end"], row.targets["impossible"]) == (0, 0, 1.0)
-
-
-def test_questions_without_a_context_have_a_row():
     assert len(encode(question(None, context="")).rows) == 1
 
 

@@ -11,12 +11,7 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import answers, tagging
-from electra_tf.tasks.kinds.answers import (
-    Contexts,
-    Questions,
-    answer_scores,
-    best_threshold,
-)
+from electra_tf.tasks.kinds.answers import Contexts, Questions, answer_scores, best_threshold
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.kinds.tagging import span_scores
 from electra_tf.tasks.kinds.texts import SCORERS, label_scores
