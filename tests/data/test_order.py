@@ -62,15 +62,6 @@ def test_many_shards_are_mixed_so_many_at_a_time(count, size, window, groups):
     assert max(window.size for window in seen) <= window + max(groups)
 
 
-def test_a_window_of_mixed_text_is_mixed():
-    """200 shards of books before 800 of an encyclopedia: a fifth of each window, or nearly."""
-    shares = [sum(shard < 200 for shard in window.shards) / len(window.shards)
-              for window in windows([330] * 1000, seed=1, window_examples=1310, start=0,
-                                    stop=330_000)]
-    assert len(shares) > 200
-    assert all(0.08 < share < 0.35 for share in shares)
-
-
 def test_draws_are_tensorflows():
     for key, counter in ((0, (0, 0)), (2**64 - 1, (7, 2**63)),
                          (0x0123456789ABCDEF, (2**64 - 2, 5))):

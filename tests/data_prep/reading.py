@@ -13,8 +13,13 @@ def read(text, **options):
 
 
 def documents_of(source, notes=None):
+    return split(lines_of(source.documents(), source.parse, notes))
+
+
+def split(lines):
+    """Returns the lines of each document."""
     found = [[]]
-    for line in lines_of(source.documents(), source.parse, notes):
+    for line in lines:
         if line == DOCUMENT_END:
             found.append([])
         else:

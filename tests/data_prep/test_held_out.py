@@ -72,8 +72,6 @@ def test_what_is_held_out_is_told(build, tmp_path):
     (shard,) = made.shards_of("eval")
     assert shard.tokens == 5 * 4 + 3  # Five words of four letters; [CLS] and two [SEP].
     assert "1 of the 5 documents was held out" in summary.held_out_note(made)
-    assert summary.held_out_note(build("usual")) == ""
-    assert "(--held_out_fraction)" in summary.held_out_note(build("none", held_out_fraction=0.0))
     (tmp_path / "one.txt").write_text("a single document\n")
     note = summary.held_out_note(build("single", text=str(tmp_path / "one.txt")))
     assert "the text is a single document. Put blank lines between documents" in note

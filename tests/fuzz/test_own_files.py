@@ -39,6 +39,14 @@ def with_defaults(form, tree):
             if field.default is not dataclasses.MISSING} | tree
 
 
+def changed(data, reader, path, tree, read):
+    """What reading a changed file of JSON gave, and what stands in it if it was read."""
+    content = data.draw(json_changed(tree))
+    path.write_bytes(content)
+    found = attempt(reader, read)
+    return found, found is not REFUSED and json.loads(content.decode("utf-8-sig"))
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     return tmp_path_factory.mktemp("own")
@@ -54,8 +62,6 @@ def records(home):
 @cases()
 def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, data):
     directory, made, tree = records
-    content = data.draw(json_changed(tree))
-    (directory / "manifest.json").write_bytes(content)
 
     def read():
         found = manifest.load(directory)
@@ -63,9 +69,9 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
         pipeline.look_at_first_examples(found.records(directory))
         return found
 
-    found = attempt("manifest.json", read)
+    found, said = changed(data, "manifest.json", directory / "manifest.json", tree, read)
     if found is not REFUSED:
-        said = with_defaults(manifest.Manifest, json.loads(content.decode("utf-8-sig")))
+        said = with_defaults(manifest.Manifest, said)
         said["counts"] = with_defaults(manifest.Counts, said["counts"])
         assert exact(said) == exact(
             dataclasses.asdict(found) | {"vocabulary": found.vocabulary.facts()})
@@ -102,8 +108,7 @@ def receipt(home):
 @cases()
 def test_a_changed_receipt_never_changes_what_was_built(receipt, data):
     directory, path, outcome, tree = receipt
-    path.write_bytes(data.draw(json_changed(tree)))
-    found = attempt("receipt of a shard", lambda: directory.build_or_reuse(
+    found, _ = changed(data, "receipt of a shard", path, tree, lambda: directory.build_or_reuse(
         UNIT, lambda unit: outcome, IDENTITY))
     assert found is REFUSED or found == outcome
 
@@ -123,13 +128,10 @@ def settings_tree(finetuned: bool):
 @hypothesis.given(data=st.data())
 @cases(0.75)
 def test_changed_settings_are_refused_or_read_as_they_stand(home, finetuned, data):
-    content = data.draw(json_changed(settings_tree(finetuned)))
-    path = home / "settings.json"
-    path.write_bytes(content)
     known = FinetuningConfig() if finetuned else PretrainingConfig()
-    found = attempt("settings.json", lambda: read_identity(home, known))
-    if found is not REFUSED:
-        assert exact(found) == exact(json.loads(content.decode("utf-8-sig")))
+    found, said = changed(data, "settings.json", home / "settings.json", settings_tree(finetuned),
+                          lambda: read_identity(home, known))
+    assert found is REFUSED or exact(found) == exact(said)
 
 
 @pytest.fixture(scope="module")
@@ -146,17 +148,10 @@ def results(home):
 @hypothesis.given(data=st.data())
 @cases()
 def test_changed_results_are_refused_or_read_as_they_stand(home, results, data):
-    content = data.draw(json_changed(results))
-    (home / "results.json").write_bytes(content)
-
-    def read():
-        return checkpoint_of_results(home), Results.load(home)
-
-    found = attempt("results.json", read)
+    found, said = changed(data, "results.json", home / "results.json", results,
+                          lambda: (checkpoint_of_results(home), Results.load(home)))
     if found is not REFUSED:
-        number, loaded = found
-        said, known = json.loads(content.decode("utf-8-sig")), dataclasses.asdict(loaded)
-        known |= {"checkpoint": number}
+        known = dataclasses.asdict(found[1]) | {"checkpoint": found[0]}
         assert exact(known) == exact({name: said.get(name) for name in known})
 
 

@@ -52,7 +52,7 @@ def test_what_we_import_is_required_directly():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lock_holds_pinned_packages_with_hashes_and_nothing_else(name):
+def test_a_lock_holds_pinned_packages_with_hashes_as_its_source_asks(name):
     found = entries(FOLDER / f"{name}.lock")
     assert found
     wrong = [str(pin) for pin, hashes in found
@@ -60,10 +60,6 @@ def test_a_lock_holds_pinned_packages_with_hashes_and_nothing_else(name):
              or not hashes
              or not all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for word in hashes)]
     assert wrong == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_lock_is_what_its_source_asks_for(name):
     pins = locked(name)
     for wanted, options in entries(source(name)):
         assert not options

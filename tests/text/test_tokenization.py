@@ -57,7 +57,6 @@ def test_a_manifest_of_another_vocabulary_is_refused(vocab_file):
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"strip_accents": True}, "strip_accents can't be True with nfc"),
-    ({"nfc": "yes"}, "'nfc' must be true or false"),
     ({"colour": 1}, "'colour' is unknown")])
 def test_a_damaged_manifest_is_named(vocab_file, changes, message):
     path = tokenization.manifest_of(vocab_file)
@@ -84,6 +83,3 @@ def test_the_flag_names_a_normalization(mode, expected):
     assert expected is None or str(expected) == mode
 
 
-def test_another_mode_is_refused():
-    with pytest.raises(UserError, match="one of auto, bert_uncased, .* nfc. Received: 'nfkc'"):
-        asked_for(given("nfkc"))

@@ -1,12 +1,7 @@
 """The tokenizer's graph equals the Python tokenizer of BERT and ELECTRA."""
 
-import os
-import pathlib
 import pydoc_data.topics
-import subprocess
-import sys
 import time
-import unicodedata
 
 import pytest
 import tensorflow as tf
@@ -117,24 +112,6 @@ def test_texts_known_to_be_valid_and_words_give_the_same_ids(mode, nasty, nasty_
     assert pieces.ids.to_list() == tokenizer.tokenize(texts).to_list()
     assert pieces.starts.row_lengths().numpy().tolist() == (
         pieces.ends.row_lengths().numpy().tolist()) == pieces.ids.row_lengths().numpy().tolist()
-
-
-@pytest.mark.slow
-def test_lower_casing_does_not_depend_on_the_locale():
-    locale = "tr_TR.UTF-8"
-    program = ("import tensorflow as tf; from electra_tf.text.tokenizer import WordSplitter as W;"
-               "from electra_tf.text.tokenization import Normalization as N;"
-               "t = tf.constant(['TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307']);"
-               "print(ascii([W(N(strip_accents=s)).normalize(t).numpy()[0].decode() "
-               "for s in (True, False)]))")
-    text = "TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307".lower()
-    stripped = "".join(c for c in unicodedata.normalize("NFD", text)
-                       if unicodedata.category(c) != "Mn")
-    output = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True,
-        cwd=pathlib.Path(__file__).parents[2],
-        env=os.environ | {"LC_ALL": locale, "LANG": locale, "PYTHONUTF8": "1"}).stdout
-    assert output.strip() == ascii([stripped, text])
 
 
 def test_a_token_that_is_too_long_for_the_op_is_named():

@@ -11,6 +11,7 @@ from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DocumentPart, key_of, parse_plain_text
 from data_prep.work_units import HeldOut, Progress, work_units
+from tests.data_prep.reading import split
 
 
 class ShuffledRunner:
@@ -53,17 +54,9 @@ def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_ou
         cleaner = made.cleaner(unit)
         left[unit.split] += cleaner.clean(unit.lines())
         tally += cleaner.tally
-    return {name: documents_of(lines) for name, lines in left.items()}, +tally
+    return {name: split(lines) for name, lines in left.items()}, +tally
 
 
 @pytest.fixture
 def clean(tmp_path):
     return functools.partial(cleaned, tmp_path)
-
-
-def documents_of(lines):
-    """Returns the lines of each document; an empty one ends it."""
-    found = [[]]
-    for line in lines:
-        found = found[:-1] + [[*found[-1], line]] if line else [*found, []]
-    return found[:-1]

@@ -80,7 +80,6 @@ def test_what_is_trained_on_is_not_looked_for(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "message"), [
-    ("readme.txt", TEN, r"holds no task files.*GLUE's \.tsv"),
     ("own.jsonl", json.dumps({"text": SHORT}) + "\n", "no test text of at least 8 words"),
     ("dev.json", "{", r"dev\.json: not JSON"),
     ("RTE/dev.tsv", f"index\tsentence1\tsentence2\tlabel\n0\t{TEN}\n", r"dev\.tsv:2: 2 columns"),

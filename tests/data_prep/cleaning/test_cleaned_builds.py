@@ -1,6 +1,5 @@
 """Records of cleaned text: what the manifest counts, and that nothing depends on workers."""
 
-import functools
 import json
 import pathlib
 
@@ -15,7 +14,6 @@ from data_prep.sources import registry as sources
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.conftest import make_text
-from tests.data_prep.reading import files
 
 EVERYTHING = {
     "unicode": "nfkc", "drop_letterless_lines": True, "drop_boilerplate": True,
@@ -36,22 +34,6 @@ def dirty(tmp_path):
     return str(path)
 
 
-@pytest.fixture
-def build_with_everything(build, dirty, tmp_path):
-    """Builds with every measure on; the longest line is a test text."""
-    (tmp_path / "tasks").mkdir()
-    line = max(pathlib.Path(dirty).read_text().splitlines(), key=len)
-    (tmp_path / "tasks" / "own.jsonl").write_text(json.dumps({"text": line}) + "\n")
-    cleaning = CleaningSettings(**EVERYTHING, decontaminate=str(tmp_path / "tasks"))
-    return functools.partial(build, text=dirty, shard_text_bytes=4000, cleaning=cleaning)
-
-
-@pytest.mark.slow
-def test_neither_bytes_nor_counts_depend_on_the_number_of_workers(build_with_everything, tmp_path):
-    assert build_with_everything("one") == build_with_everything("two", num_workers=2)
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-
-
 def test_measures_are_part_of_a_build_only_where_they_are_on():
     plain = BuildSettings().identity(UNCASED)
     made = BuildSettings(cleaning=CleaningSettings(drop_near_duplicates=True, languages=("en",)))
@@ -61,8 +43,13 @@ def test_measures_are_part_of_a_build_only_where_they_are_on():
         "min_language_characters": 100}
 
 
-def test_every_measure_is_counted(build_with_everything):
-    made = build_with_everything()
+def test_every_measure_is_counted(build, dirty, tmp_path):
+    """The longest line is a test text."""
+    (tmp_path / "tasks").mkdir()
+    line = max(pathlib.Path(dirty).read_text().splitlines(), key=len)
+    (tmp_path / "tasks" / "own.jsonl").write_text(json.dumps({"text": line}) + "\n")
+    made = build(text=dirty, shard_text_bytes=4000, cleaning=CleaningSettings(
+        **EVERYTHING, decontaminate=str(tmp_path / "tasks")))
     counts = made.counts
     assert (counts.letterless_lines, counts.boilerplate_lines, counts.short_or_long_lines,
             counts.near_duplicate_documents, counts.contaminated_lines,

@@ -3,11 +3,10 @@
 import random
 
 import hypothesis
-import numpy as np
 import pytest
 from hypothesis import strategies
 
-from data_prep.cleaning import ngrams, plan, survey
+from data_prep.cleaning import plan, survey
 from data_prep.documents import key_of
 from electra_tf.platform.errors import UserError
 from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
@@ -83,25 +82,6 @@ def test_copies_go_and_the_first_stays(clean):
     found, tally = clean(documents, drop_near_duplicates=True)
     assert found["train"] == [[first], [other], [], [], [changed(first, 3)], []]
     assert tally["near_duplicate_documents"] == tally["lines_of_dropped_documents"] == 3
-
-
-def test_the_index_of_datasketch_finds_the_same_copies():
-    datasketch = pytest.importorskip("datasketch")
-    generator = random.Random(5)
-    texts = [text_of(seed, 60) for seed in range(40)]
-    texts += [changed(generator.choice(texts), generator.choice([3, 10, 30])) for _ in range(80)]
-    signatures = np.stack([ngrams.signature(text, 128) for text in texts])
-    index = datasketch.MinHashLSH(threshold=0.6, num_perm=128)
-    sketches, expected = {}, []
-    for number, values in enumerate(signatures):
-        sketch = datasketch.MinHash(hashvalues=values, scheme="affine32")
-        expected.append(any(sketches[other].jaccard(sketch) >= 0.6
-                            for other in index.query(sketch)))
-        if not expected[-1]:
-            index.insert(number, sketch)
-            sketches[number] = sketch
-    assert ngrams.copies(np.split(signatures, [7, 7, 50]), 0.6).tolist() == expected
-    assert 10 < sum(expected) < 80
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 10**9])
