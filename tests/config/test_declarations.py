@@ -1,6 +1,7 @@
 """Every setting is declared once, and what derives from the declaration agrees with it."""
 
 import dataclasses
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
@@ -8,6 +9,7 @@ from annotated_types import Interval
 
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
+from docs.generate_reference import settings_page
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
@@ -48,6 +50,11 @@ def test_every_setting_has_a_meaning_and_bounds_and_the_name_that_users_write():
     assert [name for name, setting in known if not meaning(setting) or setting.name != name] == []
     assert [name for name, setting in known
             if setting.kind in (int, float) and not setting.allowed] == []
+
+
+def test_the_page_in_docs_is_the_one_that_the_tool_prints():
+    page = Path(__file__).parents[2] / "docs" / "configuration.md"
+    assert page.read_text() == settings_page()
 
 
 def test_a_declaration_has_type_bounds_choices_and_meaning():

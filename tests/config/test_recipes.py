@@ -28,14 +28,6 @@ def test_two_of_four_heads_match_words_where_that_is_possible(changes, heads):
     assert build_config("tiny", "short", given).initialization.matching_heads == heads
 
 
-@pytest.mark.parametrize(("size", "rate", "width"), [("tiny", 1e-3, 64), ("small", 5e-4, 96)])
-def test_the_rate_falls_with_the_width_and_a_narrow_generator_has_one_head(size, rate, width):
-    """It sees one neighbour at first, and leaves the discriminator time."""
-    config = build_config(size, "short", {})
-    assert config.optimizer.learning_rate == rate
-    assert (config.model.generator.hidden_size, config.model.generator.num_heads) == (width, 1)
-
-
 def test_the_width_is_the_runs_own_not_the_sizes():
     config = build_config("tiny", "short", {"model.hidden_size": 512})
     assert config.optimizer.learning_rate == 0.128 / 512

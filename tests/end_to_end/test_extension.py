@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from electra_tf.platform.errors import UserError
-from tests import tiny_run
 from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER
@@ -68,7 +67,9 @@ def test_only_a_finished_run_with_equal_settings_is_extended_and_restart_begins_
     remove_checkpoints(place / "first", 2)
     with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
         call(place, "first", "--num_train_steps=8")
+    (place / "first" / "notes.txt").write_text("mine")
     call(place, "first", "--restart", *ONE_LAYER, "--num_train_steps=6")
+    assert (place / "first" / "notes.txt").read_text() == "mine"
     assert "finished_at" not in json.loads((place / "first" / "settings.json").read_text())
 
 
@@ -108,20 +109,3 @@ def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
     assert (place / "new" / "settings.json").exists()
     call(place, "new", *ONE_LAYER, "--num_train_steps=2", "--seed=7")
     assert step_of(place / "new") == 2
-
-
-def test_flags_win_over_the_short_recipe_and_the_initialization_matters_at_the_start_alone(
-        place, capsys):
-    narrow = [flag for flag in tiny_run.FLAGS if "_size=" in flag or "embeddings" in flag]
-    flags = ("--model_size=tiny", *narrow, "--recipe=short", "--learning_rate=3e-4",
-             "--set=model.num_layers=1", "--set=model.hidden_dropout=0", "--num_train_steps=2")
-    call(place, "short", *flags)
-    saved = json.loads((place / "short" / "settings.json").read_text())
-    assert saved["initialization.scheme"] == "neighbours"
-    assert saved["optimizer.bias_correction"] is True
-    assert saved["optimizer.learning_rate"] == 3e-4
-    call(place, "short", *flags, "--set=initialization.scheme=normal")
-    said = capsys.readouterr().out
-    assert ("note     initial values matter only at the start, which this run is past: "
-            "initialization.scheme: neighbours then, normal now") in said
-    assert "2 done, 0 to go" in said

@@ -56,17 +56,6 @@ def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(record
     assert logged(run) == [2, 4]
 
 
-@pytest.mark.slow
-def test_restart_begins_again_and_touches_only_what_the_run_wrote(records, run, capsys):
-    (run / "notes.txt").write_text("mine")
-    checkpoints.remove(run / "checkpoints", {2, 4})
-    train(records, run, "--restart")
-    assert "0 done, 4 to go" in capsys.readouterr().out
-    assert logged(run) == [2, 4]
-    assert checkpoints.finished(run / "checkpoints") == [4, 2]
-    assert (run / "notes.txt").read_text() == "mine"
-
-
 def test_a_vocabulary_with_two_lines_swapped_is_refused(run):
     vocabulary = Vocabulary.load(run / "vocab.txt")
     tokens = list(vocabulary.tokens)

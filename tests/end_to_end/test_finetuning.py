@@ -19,7 +19,6 @@ from electra_tf.export.new_directory import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
-from tests import tiny_run
 from tests.apps.serving import running
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
@@ -247,20 +246,6 @@ def test_standard_input_and_output_and_files_give_the_same_predictions(
     assert (tmp_path / "out.tsv").read_text() == written
 
 
-def test_numbers_with_a_scale_of_their_own(encoder, tmp_path):
-    lines = [json.dumps({"text": text, "label": 700 if label == "yes" else 500})
-             for text, label in texts(64, 1)]
-    train = write(tmp_path / "train.jsonl", "\n".join(lines) + "\n")
-    call("--task=regression", f"--train={train}", f"--dev={train}",
-         f"--model_dir={tmp_path / 'run'}", f"--init_checkpoint={encoder}",
-         "--num_train_epochs=12", *QUICK)
-    scores = results_of(tmp_path / "run")["summary"]["dev"]
-    assert scores["pearson"]["best"] > 0.9
-    predicted = [json.loads(line)["prediction"] for line in (
-        tmp_path / "run" / "predictions" / "dev.jsonl").read_text().splitlines()]
-    assert 550 < np.mean(predicted) < 650
-
-
 @pytest.fixture(scope="module")
 def sentences(tmp_path_factory):
     """CoNLL columns: word7 begins a name, which word8 continues."""
@@ -452,29 +437,6 @@ def test_another_version_has_another_precision_and_a_card(classified, served, ca
     assert "fine-tuned on classification" in card and "labels: no, yes" in card
     assert f'tf.saved_model.load("{target}").signatures["serving_default"]' in card
     assert "README.md" in json.loads((target / CHECKSUMS).read_text())
-
-
-@pytest.mark.slow
-def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_path):
-    export(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
-    with running.client(tmp_path / "served") as client:
-        (answer,) = client.rows("detect", ["word8 word9 word10"])
-        assert answer["words"] == ["word8", "word9", "word10"]
-        assert all(0.0 < share < 1.0 for share in answer["replaced_probability"])
-        (vectors,) = client.rows("embed", ["word8 word9"])
-        assert len(vectors["pooled"]) == tiny_run.config().model.hidden_size
-
-
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--export_version=latest"], "--export_version must be a positive integer"),
-    (["--model_dir=nowhere"], "nowhere holds no checkpoint"),
-])
-def test_what_cannot_be_exported_is_one_line(classified, tmp_path, arguments, message):
-    path, _ = classified
-    target = tmp_path / "served"
-    assert message in commands.refused(
-        export, f"--model_dir={path / 'run'}", f"--export_dir={target}", *arguments)
-    assert not target.exists() or list(target.iterdir()) == []
 
 
 def test_a_damaged_checkpoint_or_task_exports_nothing(classified, tmp_path):

@@ -56,22 +56,6 @@ def test_scores_by_task_and_the_mean_of_runs_that_have_all():
     assert results.scores_of(["chunk", "mrpc"], rows).keys() == {"chunk"}
 
 
-def test_a_page_has_a_line_per_variant_and_a_picture(tmp_path):
-    chosen, table = sweep.load("compute"), Table(tmp_path / "results.sqlite")
-    results.write(chosen, TINY, table, tmp_path)
-    assert not (tmp_path / "report.png").exists()  # Nothing ran.
-    for number, variant in enumerate(chosen.variants[:-1]):
-        for task in chosen.tasks[:2]:
-            table.add(rows_of([0.5 + number / 50, 0.52 + number / 50], sweep="compute", task=task,
-                              variant=variant.name))
-    page = results.write(chosen, TINY, table, tmp_path).read_text()
-    lines = [line for line in page.splitlines() if line.startswith("| ")]
-    assert len(lines) == 1 + len(chosen.variants)
-    assert "| 51.0 ± 1.0 |" in lines[1]
-    assert lines[-1].count("| - ") == lines[0].count("| ") - 1  # Nothing ran of the last one.
-    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_page_of_results_has_a_section_for_every_sweep_and_budget(tmp_path):
     (tmp_path / "docs" / "images").mkdir(parents=True)
 

@@ -192,13 +192,6 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     assert (place / "all" / "own-tiny" / "report.png").exists()
 
 
-def test_there_is_room_for_as_many_runs_as_have_cores(monkeypatch):
-    assert runner._slots(0) == runner._slots(10_000) == [frozenset()]
-    assert len(set(runner._slots(1))) == usable_cores()
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # macOS binds no run to cores.
-    assert runner._slots(1) == [frozenset()] * usable_cores()
-
-
 @pytest.mark.slow
 def test_the_real_programs_train_and_judge_every_variant(
         tmp_path, records, monkeypatch, capsys):

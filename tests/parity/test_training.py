@@ -1,7 +1,6 @@
 """Four whole training steps equal four of Google's reference code: the losses and the weights."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from electra_tf.config.overrides import override
@@ -49,23 +48,12 @@ def official_step() -> TrainStep:
                      compile_with_xla=False, schedule=Schedule.of(config.optimizer, 10))
 
 
-@pytest.fixture(scope="module")
-def training():
-    """The total loss before each of five steps, and the weights after four."""
+def test_five_losses_and_the_weights_after_four_steps_equal_the_references():
     step, batch = official_step(), masked_batch()[0].original
     compiled = tf.function(lambda: step(batch)["loss"].sum)
     losses = [float(compiled()) for _ in range(4)]
     weights = {variable.name.split(":")[0]: variable.numpy()
                for variable in step.state.model.trainable_variables}
-    return [*losses, float(compiled())], weights
-
-
-def test_the_losses_of_five_steps_equal_the_references(training):
-    losses, _ = training
-    np.testing.assert_allclose(losses, LOSSES, rtol=1e-5)
-
-
-def test_the_weights_after_four_steps_equal_the_references(training):
-    _, weights = training
+    np.testing.assert_allclose([*losses, float(compiled())], LOSSES, rtol=1e-5)
     for name, value in golden_files.load("electra_after_4_steps").items():
         np.testing.assert_allclose(weights[name], value, rtol=0, atol=2e-6, err_msg=name)

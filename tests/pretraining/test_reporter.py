@@ -111,24 +111,6 @@ def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path)
     assert [record["step"] for record in records(tmp_path)] == [50]
 
 
-def test_evaluations_are_left_out_of_the_pace_and_the_start_of_the_first_one_altogether(tmp_path):
-    out, clock = io.StringIO(), Clock()
-    report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
-    for step, seconds in (1, 20.0), (2, 1.0), (50, 48.0):
-        clock.now += seconds
-        train(report, totals(1.0), step)
-    for batch, seconds in (1, 500.0), (2, 3.0):
-        clock.now += seconds
-        report.on_evaluated(batch)
-    report.on_eval({})
-    for step, seconds in (72, 22.0), (80, 8.0):
-        clock.now += seconds
-        train(report, totals(1.0), step)
-    line = out.getvalue().splitlines()[-1]
-    # 20 steps of a second and an evaluation of three.
-    assert line.endswith("ETA 0:00:23") and " 100 tok/s" in line
-
-
 def test_a_collapse_is_warned_of_once_also_when_the_run_was_interrupted(tmp_path):
     for first_step, deviations, warnings in (
             (0, [1e-3, 0.5, 0.006], 0), (3, [0.004, 0.001], 1), (5, [0.001], 0)):

@@ -1,33 +1,8 @@
-"""The progress line keeps its columns; estimates of the remaining time, with a made-up clock."""
-
-import math
+"""Estimates of the remaining time, with a made-up clock."""
 
 import pytest
 
-from electra_tf.reporting.progress import Pace, duration, progress_line
-
-MEANS = {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
-         "learning_rate": 3.2e-4}
-
-
-def line(**changes):
-    given = {"means": MEANS, "step": 1200, "num_steps": 10000, "tokens_per_second": 4210.4,
-             "peak_fraction": 0.37, "seconds_left": 2530, "seconds_elapsed": 345,
-             "peak_memory_bytes": 2_210_000_000} | changes
-    return progress_line(**given)
-
-
-def test_what_is_unknown_is_left_out_and_columns_stay_where_they_are_through_a_run():
-    assert line(peak_fraction=None, seconds_left=None, tokens_per_second=None).endswith(
-        "lr 3.20e-04    2.2 GB  elapsed 0:05:45")
-    first = line(step=10, tokens_per_second=98.2, peak_fraction=0.05, means={
-        "loss": 45.012, "generator_loss": 10.33, "discriminator_loss": 0.6931,
-        "learning_rate": 1e-6})
-    last = line(step=10000, means=MEANS | {"generator_loss": 2.1, "discriminator_loss": 0})
-    assert "  37 % of peak  " in line() and "   5 % of peak  " in first
-    assert len({len(each) for each in (first, line(), last)}) == 1
-    assert len({each.index("tok/s") for each in (first, line(), last)}) == 1
-    assert "loss    nan" in line(means=MEANS | {"loss": math.nan})
+from electra_tf.reporting.progress import Pace, duration
 
 
 def test_durations_count_days_beyond_24_hours():

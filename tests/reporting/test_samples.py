@@ -31,16 +31,6 @@ def test_every_token_has_one_outcome_and_pieces_join_into_words():
     assert page.endswith("65.7% for replaced tokens, 28.8% for original ones.")
 
 
-def test_accused_originals_are_filled_in_and_pieces_and_words_become_each_other():
-    changed = Corruption(
-        original=["the", "play", "##ing", "on"], corrupted=["the", "play", "the", "##ly"],
-        selected=[True, False, True, True], replaced_probability=[0.7, 0.0, 0.9, 0.2])
-    assert outcomes(changed) == ["false alarm", "untouched", "caught", "missed"]
-    assert summary(changed) == (
-        "3 of 4 tokens filled in: 1 as they were, 2 replaced (1 caught, 1 missed); 1 false alarm")
-    assert "[the !70%] [playing→play the ✓90%] [on→##ly ✗20%]" in terminal_page([changed])
-
-
 @pytest.mark.parametrize("colour", [False, True])
 def test_lines_are_no_wider_than_the_terminal_and_colours_take_no_column(colour):
     count = 40

@@ -18,18 +18,12 @@ def four_cores(monkeypatch):
     monkeypatch.setattr(devices, "usable_cores", lambda: 4)
 
 
-@pytest.mark.parametrize(("rows", "limit", "expected"), [
-    (32, 0, 4), (6, 0, 3), (1, 0, 1), (32, 3, 2)])
-def test_parts_divide_the_batch_and_the_cores(rows, limit, expected):
-    assert prepare_cpu(RuntimeConfig(cpu_parts=limit), rows) == expected
-
-
-@pytest.mark.parametrize("config", [
-    RuntimeConfig(xla=Xla.ON), RuntimeConfig(distribution_strategy=Strategy.MIRRORED),
-    RuntimeConfig(tpu="somewhere"), RuntimeConfig(deterministic=True)],
-    ids=["xla", "replicas", "tpu", "deterministic"])
-def test_whatever_else_computes_takes_the_batch_whole(config):
-    assert prepare_cpu(config, 32) == 1
+@pytest.mark.parametrize(("changes", "rows", "parts"), [
+    ({}, 32, 4), ({}, 6, 3), ({}, 1, 1), ({"cpu_parts": 3}, 32, 2), ({"xla": Xla.ON}, 32, 1),
+    ({"distribution_strategy": Strategy.MIRRORED}, 32, 1), ({"tpu": "somewhere"}, 32, 1),
+    ({"deterministic": True}, 32, 1)])
+def test_parts_divide_the_batch_and_a_cpus_cores_if_nothing_else_does(changes, rows, parts):
+    assert prepare_cpu(RuntimeConfig(**changes), rows) == parts
 
 
 def test_every_part_gets_its_share_of_the_threads(monkeypatch):

@@ -8,21 +8,16 @@ from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.platform.errors import UserError
 from electra_tf.training import failures
 
-ERRORS = {
-    "OOM when allocating tensor": (tf.errors.ResourceExhaustedError, "the memory is full: .*OOM.*"
-                                   "--train_batch_size.*--gradient_accumulation_steps"
-                                   ".*--gradient_checkpointing"),
-    "a.data; No space left on device": (tf.errors.ResourceExhaustedError, "the disk is full.*room"),
-    "corrupted record at 12": (tf.errors.DataLossError, "records are damaged.*record at 12"),
-    "Error in user-defined function: assertion failed: [a shard holds fewer examples] [x] [3]": (
-        tf.errors.InvalidArgumentError, "the records are damaged: a shard holds fewer "
-        "examples.*inspect_records"),
-}
 
-
-@pytest.mark.parametrize("message", list(ERRORS))
-def test_an_error_of_tensorflow_is_one_line_with_the_fix(message):
-    kind, words = ERRORS[message]
+@pytest.mark.parametrize(("kind", "message", "words"), [
+    (tf.errors.ResourceExhaustedError, "OOM when allocating tensor",
+     "the memory is full: .*OOM.*--train_batch_size.*--gradient_checkpointing"),
+    (tf.errors.ResourceExhaustedError, "a.data; No space left on device", "the disk is full.*room"),
+    (tf.errors.DataLossError, "corrupted record at 12", "records are damaged.*record at 12"),
+    (tf.errors.InvalidArgumentError,
+     "Error in user-defined function: assertion failed: [a shard holds fewer examples] [x] [3]",
+     "the records are damaged: a shard holds fewer examples.*inspect_records")])
+def test_an_error_of_tensorflow_is_one_line_with_the_fix(kind, message, words):
     with pytest.raises(UserError, match=words) as caught:
         with failures.explained():
             raise kind(None, None, f"{{{{node a}}}} {message}\n\t [[{{{{node b}}}}]] [Op:X]")

@@ -18,19 +18,10 @@ ROWS = tf.range(24, dtype=tf.int64)
 ])
 def test_a_part_is_neighbours_and_a_round_of_it_rows_that_stand_apart(parts, rounds, expected):
     def positions(rows, first_row):
-        return tf.reduce_sum(tf.one_hot(rows, 24, dtype=tf.int64), axis=0) * tf.reduce_min(rows)
+        return tf.reduce_sum(tf.one_hot(rows, 24, dtype=tf.int64), axis=0) * first_row
 
     seen = total(positions, ROWS, rounds=rounds, parts=parts).numpy().tolist()
     assert seen == [min(group) for row in range(24) for group in expected if row in group]
-
-
-@pytest.mark.parametrize(("parts", "rounds"), [(1, 1), (4, 1), (1, 4), (3, 2)])
-def test_a_function_is_told_its_first_row(parts, rounds):
-    def wrong(rows, first_row):
-        count = rows.shape[0]
-        return tf.reduce_sum(tf.abs(rows - (first_row + rounds * tf.range(count, dtype=tf.int64))))
-
-    assert total(wrong, ROWS, rounds=rounds, parts=parts) == 0
 
 
 def test_what_is_joined_keeps_its_order():

@@ -1,7 +1,6 @@
 """Learning rates equal the reference's, step by step and layer by layer."""
 
 import numpy as np
-import pytest
 
 from electra_tf.config.finetuning import FinetuningOptimizerConfig
 from electra_tf.config.optimization import OptimizerConfig
@@ -68,8 +67,3 @@ def test_skipping_one_gives_the_rates_of_the_reference():
         rates = golden[f"layerwise_0.8_3_layers|{key}"]
         ours = [factor * float(schedule(step)) for step in range(len(rates))]
         np.testing.assert_allclose(ours, rates, rtol=1e-5, atol=1e-12)
-
-
-def test_a_layer_that_isnt_there_is_refused():
-    with pytest.raises(ValueError, match="beyond the encoder's 2 layers"):
-        rate_factors(PATHS, num_layers=2, decay=0.8)
