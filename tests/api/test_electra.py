@@ -12,49 +12,19 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
 
 TEXTS = ["the chef cooked the meal .", "first text", "the piano ate"]
-COOKED = ("the", "chef", "cook", "##ed", "the", "meal", ".")
 
 
-@pytest.fixture(scope="module")
-def training_networks(networks):
-    """The networks as a training step runs them: one row, static shapes, no padding."""
-    model = ElectraModel(networks.model, seed=0)
+def test_candidates_are_the_generators_for_every_mask(electra, networks):
+    model, known = ElectraModel(networks.model, seed=0), networks.text.vocabulary.tokens
     assign_weights(model.variables, networks.weights, "the tiny networks")
-    return model
-
-
-def row(networks, *tokens):
-    known = networks.text.vocabulary.tokens
-    ids = tf.constant([[known.index(token) for token in ("[CLS]", *tokens, "[SEP]")]], tf.int32)
-    return ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool)
-
-
-def test_a_vector_is_the_mean_of_the_tokens_vectors_or_that_of_cls(
-        electra, networks, training_networks):
-    expected = training_networks.discriminator.encoder(*row(networks, *COOKED)).numpy()[0]
-    np.testing.assert_allclose(electra.embed(TEXTS)[0], expected.mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(electra.embed(TEXTS, pooling="cls")[0], expected[0], atol=1e-5)
-
-
-def test_a_word_has_the_probability_of_its_likeliest_piece(electra, networks, training_networks):
-    logits = training_networks.discriminator(*row(networks, *COOKED)).numpy()[0, 1:-1]
-    pieces = 1 / (1 + np.exp(-logits))
-    found = electra.detect("The chef cooked the meal.")
-    assert [word.text for word in found] == ["The", "chef", "cooked", "the", "meal", "."]
-    np.testing.assert_allclose(
-        [word.probability for word in found],
-        [*pieces[:2], max(pieces[2:4]), *pieces[4:]], atol=1e-5)
-
-
-def test_candidates_are_the_generators_for_every_mask(electra, networks, training_networks):
-    tokens = ("the", "[MASK]", "ate", "[MASK]", ".")
-    logits = training_networks.generator(*row(networks, *tokens), tf.constant([[2, 4]])).numpy()
-    logits = logits[:, :networks.text.vocabulary.size]
+    tokens = ("[CLS]", "the", "[MASK]", "ate", "[MASK]", ".", "[SEP]")
+    ids = tf.constant([[known.index(token) for token in tokens]], tf.int32)
+    logits = model.generator(
+        ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), tf.constant([[2, 4]])).numpy()
     found = electra.fill("The [MASK] ate [MASK].", candidates=3)
-    for words, shares in zip(found, tf.nn.softmax(logits).numpy(), strict=True):
+    for words, shares in zip(found, tf.nn.softmax(logits[:, :len(known)]).numpy(), strict=True):
         best = np.argsort(-shares)[:3]
-        assert [word.text for word in words] == [
-            networks.text.vocabulary.tokens[index] for index in best]
+        assert [word.text for word in words] == [known[index] for index in best]
         np.testing.assert_allclose([word.probability for word in words], shares[best], atol=1e-5)
 
 
@@ -88,6 +58,8 @@ def test_texts_of_any_form_and_number_have_vectors(electra):
     assert electra.embed([""]).shape == (1, electra.model.hidden_size)
     assert electra.embed([]).shape == (0, electra.model.hidden_size)
     assert electra.detect("") == []
+    assert [word.text for word in electra.detect("The chef cooked.")] == [
+        "The", "chef", "cooked", "."]
 
 
 def test_networks_compute_in_the_policy_of_keras(directory):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.export.servable import Detector, ServedTask
+from electra_tf.export.servable import ServedTask
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator
@@ -101,15 +101,6 @@ def disturb(network):
 def tiny_discriminator():
     """Returns a network of pre-training."""
     config = example(Kind.CLASSIFICATION).config.model.discriminator
-    network = Discriminator(
-        electra_encoder(config, seed=1, policy="float32"), Build(seed=1))
+    network = Discriminator(electra_encoder(config, seed=1, policy="float32"), Build(seed=1))
     disturb(network)
     return network
-
-
-@functools.cache
-def tiny_detector():
-    """Returns what would be exported of it."""
-    network = tiny_discriminator()
-    encoder = InferenceEncoder(network.encoder, tf.float32)
-    return Detector(encoder, network.head, RowEncoder(TEXT, 16))

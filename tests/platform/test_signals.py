@@ -97,29 +97,25 @@ def test_a_second_signal_ends_at_once(body, number, status):
     assert ended(process) == (status, "ended at once.\n")
 
 
-def test_a_signal_that_a_launcher_sends_twice_is_one():
-    process = started("""
+@pytest.mark.parametrize(("body", "pause", "end"), [
+    ("""
 with signals.StopRequest() as stop:
     ready()
     time.sleep(1)
-    raise signals.Interrupted(stop.number, 'stopped in order.')""")
-    for _ in range(2):
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.05)
-    assert ended(process) == (143, "stopped in order.\n")
-
-
-def test_a_signal_that_other_code_handles_is_not_counted():
-    process = started("""
+    raise signals.Interrupted(stop.number, 'stopped in order.')""", 0.05,
+     (143, "stopped in order.\n")),
+    ("""
 heard = []
 signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
 ready()
 while len(heard) < 2:
-    time.sleep(0.01)""")
-    process.send_signal(signal.SIGTERM)
-    time.sleep(0.8)
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == (0, "")
+    time.sleep(0.01)""", 0.8, (0, ""))], ids=["sent twice by a launcher", "handled by other code"])
+def test_two_signals_that_do_not_end_a_command_at_once(body, pause, end):
+    process = started(body)
+    for _ in range(2):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(pause)
+    assert ended(process) == end
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

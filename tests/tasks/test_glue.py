@@ -4,8 +4,6 @@ import pytest
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.task import TaskSpec
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
         "sentence1_parse", "sentence2_parse", "sentence1", "sentence2"]
@@ -95,12 +93,3 @@ def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"no .*CoLA/train\.tsv; --data_dir must hold GLUE's"):
         glue.read_split(glue.TASKS["cola"], tmp_path, "train")
     assert glue.read_split(glue.TASKS["cola"], tmp_path, "test") == []
-
-
-@pytest.mark.parametrize(("name", "labels", "words"), [
-    ("mrpc", ("0", "1"), ("not_equivalent", "equivalent")),
-    ("rte", glue.ENTAILMENT, glue.ENTAILMENT), ("mrpc", ("no", "yes"), ("no", "yes")),
-    ("classification", ("0", "1"), ("0", "1"))])
-def test_only_classes_that_are_numbered_have_other_words(name, labels, words):
-    assert TaskSpec(name=name, kind=Kind.CLASSIFICATION, labels=labels,
-                    metrics=("mcc",)).label_words == words

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from electra_tf.apps.stablehlo import ahead_of_time, compile_step, run_step
+from electra_tf.apps.stablehlo import compile_step, run_step
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 from tests.layering import sources
@@ -54,17 +54,6 @@ def test_processes_without_memory_are_one_line(monkeypatch, tmp_path):
 
 def killed():
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.parametrize(("said", "problem"), [
-    ("RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
-     "Used 28.50G of 15.48G hbm. Exceeded hbm capacity by 13.02G.\n\nTotal hbm usage",
-     "does not fit: 28.50G of 15.48G HBM per core"),
-    ("RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries "
-     "(19.00G) exceeds available HBM (15.48G).", "does not fit: 19.00G of 15.48G HBM per core"),
-    ("UNIMPLEMENTED: the op\n  sort", "UNIMPLEMENTED: the op sort")])
-def test_why_a_step_doesnt_compile_is_a_line(said, problem):
-    assert ahead_of_time.problem(said) == problem
 
 
 def test_the_commands_of_the_compile_environment_need_what_is_installed_there():

@@ -1,6 +1,5 @@
 """The command converts and says what; a mistake is one line, status 1, and writes nothing."""
 
-
 import pytest
 
 from electra_tf.apps.tools import convert_checkpoint
@@ -27,13 +26,6 @@ def call(*arguments):
     command_flags.call(convert_checkpoint.main, *map(str, arguments))
 
 
-def message_of(*arguments):
-    with pytest.raises(UserError) as error:
-        call(*arguments)
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
 def test_it_converts_and_says_what(networks, pair, tmp_path, capsys):
     call(f"--from={pair}", f"--to={tmp_path / 'new' / 'run'}", "--to_format=run")
     call(f"--from={tmp_path / 'new' / 'run'}", f"--to={tmp_path / 'new' / 'again'}",
@@ -55,7 +47,8 @@ def test_mistaken_flags_are_one_line_and_write_nothing(pair, tmp_path):
     for arguments, words in (
             (["--to_format=run", f"--from={tmp_path}"], "holds no checkpoint"),
             (["--to_format=run", f"--to={pair}"], f"--to={pair} exists already"),
-            (["--to_format=run", f"--to={tmp_path / 'file' / 'run'}"], "cannot write"),
-            (["--to_format=run", f"--from={pair / 'generator'}"], "name the directory that holds")):
-        assert words in message_of(f"--from={pair}", f"--to={target}", *arguments)
+            (["--to_format=run", f"--to={tmp_path / 'file' / 'run'}"], "cannot write")):
+        with pytest.raises(UserError) as error:
+            call(f"--from={pair}", f"--to={target}", *arguments)
+        assert words in str(error.value) and "\n" not in str(error.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "in"]

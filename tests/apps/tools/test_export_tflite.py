@@ -1,7 +1,5 @@
 """The command finds out what a run holds, and converts it."""
 
-import subprocess
-import sys
 
 import pytest
 
@@ -20,15 +18,12 @@ def program_flags():
 
 
 @pytest.mark.slow
-def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path):
+def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path, capsys):
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     conversion.write(tagger, tmp_path / "tagger", formats.Format.RUN)
-    done = subprocess.run(
-        [sys.executable, "-m", "electra_tf.apps.tools.export_tflite",
-         f"--model_dir={tmp_path / 'tagger'}", f"--output={tmp_path / 'tags.tflite'}"],
-        capture_output=True, text=True, check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    assert done.stdout.startswith(f"exported {tmp_path / 'tags.tflite'}: quantization none, ")
+    command_flags.call(export_tflite.main, f"--model_dir={tmp_path / 'tagger'}",
+                       f"--output={tmp_path / 'tags.tflite'}")
+    assert capsys.readouterr().out.startswith(f"exported {tmp_path / 'tags.tflite'}: ")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
 
 

@@ -50,22 +50,17 @@ def test_the_generator_hides_each_token_in_turn(networks, model):
 
 
 def test_the_discriminator_reads_the_sentence_as_it_stands(networks, model):
-    found = PseudoLikelihood(networks).score(SENTENCES)["discriminator"]
-    for sentence, score in zip(SENTENCES[:4], found, strict=False):
-        expected = np.log(1 - 1 / (1 + np.exp(-logits_of(model, sentence)))).sum()
-        assert score == pytest.approx(expected, rel=1e-4)
-
-
-def test_electrics_energies_are_summed(networks, model):
-    """The objective says that the discriminator's outputs are energies."""
     weights = {name: value for name, value in networks.weights.items()
                if not name.startswith("generator")}
-    judge = PseudoLikelihood(dataclasses.replace(
+    electric = PseudoLikelihood(dataclasses.replace(
         networks, weights=weights, objective="electric"))
-    assert judge.best == "discriminator" and judge.networks == ("discriminator",)
-    found = judge.score(SENTENCES)["discriminator"]
-    for sentence, score in zip(SENTENCES[:4], found, strict=False):
-        assert score == pytest.approx(-logits_of(model, sentence).sum(), rel=1e-4)
+    assert electric.best == "discriminator" and electric.networks == ("discriminator",)
+    found, energies = (judge.score(SENTENCES)["discriminator"]
+                       for judge in (PseudoLikelihood(networks), electric))
+    for sentence, score, energy in zip(SENTENCES[:4], found, energies, strict=False):
+        logits = logits_of(model, sentence)
+        assert score == pytest.approx(np.log(1 - 1 / (1 + np.exp(-logits))).sum(), rel=1e-4)
+        assert energy == pytest.approx(-logits.sum(), rel=1e-4)  # Electric's logits are energies.
 
 
 def test_networks_that_are_missing_arent_asked(networks):

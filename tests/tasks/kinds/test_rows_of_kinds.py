@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints.hugging_face import FINETUNED
-from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
-from electra_tf.config.model import ModelConfig
-from electra_tf.config.overrides import override
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.kinds import tagging
 from electra_tf.tasks.kinds.registry import KINDS
@@ -28,21 +25,6 @@ def encoder(max_length=16):
 def rows_of(kind, examples, *, labels=(), max_length=16):
     spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
     return KINDS[spec.kind].encode(spec, examples, encoder(max_length), TaskConfig()).rows
-
-
-def test_hugging_faces_form_of_a_head_is_what_its_settings_make():
-    model = ModelConfig(vocab_size=VOCABULARY.size, embedding_size=4, hidden_size=8, num_layers=1,
-                        num_heads=1, intermediate_size=8, max_position_embeddings=16)
-    for kind in KINDS.values():
-        form = kind.hugging_face
-        assert form.architecture in FINETUNED
-        config = override(FinetuningConfig(model=model, task=TaskConfig(
-            max_seq_length=16, max_query_length=8)), form.settings)
-        labels = ("B-X", "O") if kind.labelled else ()
-        head = kind.objective(kind.spec("any", labels), config.task).build_head(
-            model, seed=0, policy="float32")
-        layers = {variable.name.split("/")[1] for variable in head.variables}
-        assert layers == {ours for parts in form.layers.values() for ours in parts}, kind.kind
 
 
 def test_texts_and_pairs():

@@ -171,15 +171,6 @@ def test_classes():
     assert "gold" not in unknown.records[0]
 
 
-def test_numbers():
-    spec = TaskSpec(name="regression", kind="regression", metrics=("spearman",))
-    results = [{"predictions": np.float32(value)} for value in (1.0, 3.0, 8.0)]
-    scored = KINDS[Kind.REGRESSION].score(spec, texts(1.0, 2.0, 3.0), results)
-    assert scored.scores == {"spearman": pytest.approx(1.0)}
-    assert scored.records[2] == {"key": "k2", "texts": ["x"], "gold": 3.0, "prediction": 8.0}
-    assert KINDS[Kind.REGRESSION].score(spec, texts(None), results[:1]).scores == {}
-
-
 def test_tags_of_a_sentence_in_several_rows_are_joined():
     spec = TaskSpec(name="tagging", kind="tagging", labels=("O", "B-X", "I-X"), metrics=("f1",))
     examples = [TaggedExample(key="1", words=("a", "b", "c"), tags=("B-X", "I-X", "O")),
@@ -252,14 +243,11 @@ def test_rows_that_are_shorter_than_the_beam_have_narrower_ones():
     assert [record["prediction"] for record in scored.records] == ["Denver", "Denver won"]
 
 
-def test_a_given_threshold_is_kept():
+def test_a_given_threshold_is_kept_and_otherwise_there_is_an_answer_or_googles_threshold():
     scored = score(asked("answer", "none"), said(-3.0, 2.0), threshold=-4.0)
     assert [record["prediction"] for record in scored.records] == ["", ""]
     assert scored.scores["f1"] == pytest.approx(1 / 2)
     assert "threshold" not in scored.scores
-
-
-def test_without_the_head_or_the_truth_there_is_always_an_answer_or_googles_threshold():
     assert score(asked("answer", "none"), said(None, None)).scores["f1"] == pytest.approx(1 / 2)
     unknown = score(asked("unknown", "unknown"), said(-3.0, -2.0))
     assert unknown.scores == {}
