@@ -8,8 +8,8 @@ import pytest
 from huggingface_hub import constants
 
 from electra_tf.checkpoints import formats, hub
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks

@@ -11,9 +11,9 @@ from data_prep import record_builder, settings, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text.tokenization import NFC, UNCASED, TextSettings

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.overrides import override
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup
 from tests import tiny_networks, tiny_run
