@@ -74,7 +74,8 @@ def test_records_decode_to_the_words_of_the_text(work):
     assert work.manifest.counts.unknown_words == 0
     # Shards keep the order of the text, in which every character is written in one way.
     words = words_of(work.lines, work.chosen)
-    assert work.vocabulary.render(stored_ids(work)) == " ".join(words)
+    assert " ".join(work.vocabulary.tokens[index] for index in stored_ids(work)).replace(
+        " ##", "") == " ".join(words)
     if work.chosen == NFC and work.name != "thai":  # Of which one line is too long a word.
         text = unicodedata.normalize("NFC", "".join(work.lines))
         assert "".join(words) == "".join(text.split())
