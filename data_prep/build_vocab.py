@@ -21,7 +21,8 @@ from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.setting_text import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
 from electra_tf.platform.storage import Path
-from electra_tf.text.tokenization import NFC, TextSettings, asked_for
+from electra_tf.text.flags import asked_for
+from electra_tf.text.tokenization import NFC, TextSettings
 
 _LEARNED = 50
 """Fewest learned tokens."""

@@ -70,7 +70,7 @@ def build_records(
                 progress.update({"bytes": total.text_bytes, "tokens": total.content_tokens,
                                  "examples": total.examples})
         finally:
-            atomic_file.remove_unfinished(output_dir)
+            remove_unfinished(output_dir)
         if not total.content_tokens:
             raise UserError(
                 f"--input holds no text: {total.skipped_documents} documents are damaged "
@@ -106,6 +106,12 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
             name=errors.one_line(member.name), share=member.share,
             documents=notes.documents.get(str(member.number), 0),
             text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Removes the temporary files of killed processes; no other process may write there."""
+    for path in directory.glob(f"{atomic_file.TEMPORARY_PREFIX}*"):
+        path.unlink(missing_ok=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +159,7 @@ class RecordDirectory:
         else:
             self._remove(plan.FILES)  # Of an unknown build.
         atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
-        atomic_file.remove_unfinished(self.path)
+        remove_unfinished(self.path)
         return False
 
     def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome],

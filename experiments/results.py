@@ -74,8 +74,7 @@ def scores_of(tasks: Sequence[str], rows: Sequence[Row]) -> Scores:
             found[row.task][row.variant][row.seed] = math.nan if row.score is None else row.score
     if len(tasks) > 1:
         for variant, seed in {(row.variant, row.seed) for row in rows}:
-            scores = [found[task][variant][seed] for task in tasks
-                      if seed in found[task][variant]]
+            scores = [found[task][variant][seed] for task in tasks if seed in found[task][variant]]
             if len(scores) == len(tasks):
                 found[_MEAN][variant][seed] = float(np.mean(scores))
     spreads = {task: {variant: Spread.of(list(seeds.values()))
@@ -145,8 +144,7 @@ def main() -> None:
     found = dict.fromkeys((row.sweep, row.budget) for row in table.rows())
     if not found:
         raise UserError(f"the results table {source} is empty.")
-    records = flags.FLAGS.records
-    lines = [_HEAD, *(["", f"Records: {records}."] if records else [])]
+    lines = [_HEAD, *(["", f"Records: {flags.FLAGS.records}."] if flags.FLAGS.records else [])]
     for name, budget in found:
         sweep = sweeps.load(name)
         judged_by = {row.task for row in table.rows(name, budget)}

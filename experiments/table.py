@@ -38,7 +38,6 @@ class Row:
 
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Row))
-_KEY = ("sweep", "budget", "variant", "seed", "task", "metric")
 _TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}
 
 
@@ -51,8 +50,8 @@ class Table:
         columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}"
                             for field in dataclasses.fields(Row))
         with self._open() as connection:
-            connection.execute("CREATE TABLE IF NOT EXISTS scores "
-                               f"({columns}, PRIMARY KEY ({', '.join(_KEY)}))")
+            connection.execute(f"CREATE TABLE IF NOT EXISTS scores ({columns}, "
+                               "PRIMARY KEY (sweep, budget, variant, seed, task, metric))")
 
     def add(self, rows: list[Row]) -> None:
         """Writes rows in place of those of the same run and task."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from benchmarks.serving.answers import MAX_LENGTH
-from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
 from electra_tf.export import conversion, saved_model, servable
+from electra_tf.export.conversion import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.texts import ClassificationObjective

@@ -1,7 +1,6 @@
 """Reads networks in every format; `export/conversion.py` writes them."""
 
 import dataclasses
-import enum
 
 from electra_tf.checkpoints import google, hub, hugging_face
 from electra_tf.checkpoints.pretrained import Pretrained, read_run
@@ -10,15 +9,6 @@ from electra_tf.checkpoints.weights import require_finite
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization
-
-
-class Format(enum.StrEnum):
-    """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
-
-    RUN = "run"
-    GOOGLE = "google"
-    HUGGING_FACE = "hugging_face"
-    MODEL_GARDEN = "model_garden"
 
 
 def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,

@@ -15,7 +15,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.manager import CheckpointManager, reason
+from electra_tf.checkpoints.manager import reason
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.modeling.weight_table import Shapes, discriminator, own_generator
@@ -77,15 +77,6 @@ def objects(reader: Any) -> Any:
     """Returns the nodes of the object graph of a TensorFlow 2 checkpoint."""
     return trackable_object_graph_pb2.TrackableObjectGraph.FromString(
         reader.get_tensor(GRAPH)).nodes
-
-
-def write_weights(weights: Weights, model_dir: Path) -> None:
-    """Writes a checkpoint of step 0 that `read_weights` reads."""
-    holder = tf.Module()
-    holder.weights = [tf.Variable(value, name=name) for name, value in weights.items()]
-    step = tf.Variable(0, dtype=tf.int64, name="step")
-    CheckpointManager(tf.train.Checkpoint(weights=holder, step=step), model_dir / CHECKPOINTS,
-                      interval=1, keep=1).save(0)
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:

@@ -1,6 +1,7 @@
 """Converts whole networks between formats, heads of fine-tuned models included."""
 
 import dataclasses
+import enum
 import json
 import re
 from collections.abc import Mapping
@@ -10,15 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints import formats, google, run_directory
-from electra_tf.checkpoints.formats import Format
+from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import (
-    has_generator,
-    require_finite,
-    require_networks,
-    write_weights,
-)
+from electra_tf.checkpoints.weights import has_generator, require_finite, require_networks
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -29,6 +25,15 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import TaskSpec
+
+
+class Format(enum.StrEnum):
+    """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
+
+    RUN = "run"
+    GOOGLE = "google"
+    HUGGING_FACE = "hugging_face"
+    MODEL_GARDEN = "model_garden"
 
 
 def read(path: Path, **facts: Any) -> Pretrained:
@@ -70,7 +75,11 @@ def _write_run(networks: Pretrained, directory: Path) -> None:
         identity = run_directory.identity(config, facts | task.facts())
     run_directory.claim(directory, identity)
     networks.text.save(directory / VOCABULARY_FILE)
-    write_weights(networks.weights, directory)
+    holder = tf.Module()
+    holder.weights = [tf.Variable(value, name=name) for name, value in networks.weights.items()]
+    step = tf.Variable(0, dtype=tf.int64, name="step")
+    CheckpointManager(tf.train.Checkpoint(weights=holder, step=step),
+                      directory / run_directory.CHECKPOINTS, interval=1, keep=1).save(0)
 
 
 def _write_google(networks: Pretrained, directory: Path) -> None:

@@ -1,8 +1,9 @@
 """One trial of fine-tuning, with batches of similar length and a compiled step for each length."""
 
 import dataclasses
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.training.assembly import build_state, build_step
-from electra_tf.training.schedule import rate_factors
+
+_LAYER = re.compile(r"/encoder/layer_(\d+)/")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,3 +127,24 @@ class Finetuner:
         results = self._settings.strategy.run(self._step, args=(batch,))
         return tf.nest.map_structure(
             lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
+
+
+def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
+                 skip_first: bool = False) -> list[float]:
+    """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
+
+    The head, and all else outside the encoder, has depth 0, the last of `num_layers` layers 1, the
+    first `num_layers`, the embeddings one more. With `skip_first` all but the head are one deeper,
+    as in Google's code, with which the published scores were measured (its issues 51 and 64).
+    `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
+    """
+    def depth(path: str) -> int:
+        if not path.startswith("electra/"):
+            return 0
+        match = _LAYER.search(path)
+        found = num_layers - int(match.group(1)) if match else num_layers + 1
+        if found < 1:
+            raise ValueError(f"{path} is beyond the encoder's {num_layers} layers")
+        return found + skip_first
+
+    return [decay ** depth(path) for path in paths]

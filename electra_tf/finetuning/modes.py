@@ -20,7 +20,7 @@ from electra_tf.platform.setting_text import set_default
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.flags import text_settings
 
 SCRATCH_RUN = "from_scratch"
 """Directory of the run that `--scratch_baseline` adds."""
@@ -32,7 +32,7 @@ def train() -> None:
     names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
     initial = _pretrained(changes)
     model, text = (initial.model, initial.text) if initial else (
-        pretraining_config(values.model_size or "small").model, TextSettings.of_flags(values))
+        pretraining_config(values.model_size or "small").model, text_settings(values))
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
     runs, data = [], _data(names[0])  # Several names are all GLUE's.

@@ -1,8 +1,9 @@
 """Predictions of a fine-tuned model for rows, on one CPU or on replicas."""
 
 import concurrent.futures
+import contextlib
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.tasks.kinds.kind import RowResults
-from electra_tf.training.devices import graph_rewriting, runs_on_one_cpu
+from electra_tf.training.devices import NO_REWRITING, device_type
 
 Plan = Sequence[np.ndarray]
 """Indices of every batch's rows."""
@@ -48,6 +49,11 @@ class Predictor:
         return found
 
 
+def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
+    """Tells whether a strategy has a single CPU and nothing else."""
+    return strategy.num_replicas_in_sync == 1 and device_type(strategy) == "CPU"
+
+
 class _OneCpu:
     """A batch per core at a time, by one graph for all lengths."""
 
@@ -62,7 +68,7 @@ class _OneCpu:
         self._encoder.take(self._model.encoder)
         batches = (self._batch([rows[index] for index in indices]) for indices in plan)
         cores = max(1, self._settings.config.runtime.cpu_parts)
-        with graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
+        with _graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
             if self._traced is None:  # For batches of any size.
                 self._traced = tf.function(self._details, autograph=False).get_concrete_function(
                     tf.nest.map_structure(
@@ -79,6 +85,17 @@ class _OneCpu:
         model = types.SimpleNamespace(encoder=self._encoder, head=self._model.head)
         with inference_mode():
             return _details(self._settings, model, batch)
+
+
+@contextlib.contextmanager
+def _graph_rewriting() -> Iterator[None]:
+    """Lets TensorFlow rewrite graphs, which `modeling/inference.py` is written for."""
+    before = tf.config.optimizer.get_experimental_options().get(NO_REWRITING, False)
+    tf.config.optimizer.set_experimental_options({NO_REWRITING: False})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({NO_REWRITING: before})
 
 
 class _Replicas:

@@ -35,7 +35,6 @@ from electra_tf.objectives.pretraining import (
     MaskedBatch,
     PretrainingObjective,
     Written,
-    best_written,
     count,
     filled_in,
     generator_accuracy,
@@ -79,7 +78,7 @@ class MlmObjective(PretrainingObjective):
 
     def written(self, details: Arrays) -> Written:
         """Returns the text with the most likely token at every hidden position."""
-        return Written(best_written(details))
+        return Written(_best_written(details))
 
     def networks(self) -> Sequence[Network]:
         """Returns the encoder with its head."""
@@ -155,7 +154,7 @@ class ReplaceMlmObjective(PretrainingObjective):
 
     def written(self, details: Arrays) -> Written:
         """Returns the text with the restorer's guesses at the selected positions."""
-        return Written(best_written({**details, "best_ids": details["restored_ids"]}))
+        return Written(_best_written({**details, "best_ids": details["restored_ids"]}))
 
     def networks(self) -> Sequence[Network]:
         """Returns the encoder that is kept and the generator."""
@@ -222,3 +221,11 @@ def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -
     larger = tf.stop_gradient(tf.maximum(copied, predicted))
     either = larger + tf.math.log(tf.exp(copied - larger) + tf.exp(predicted - larger))
     return -tf.where(unchanged, either, predicted)
+
+
+def _best_written(details: Arrays) -> np.ndarray:
+    """Returns "ids" int32 [M, L] with the most likely token at every selected position."""
+    rows, slots = np.nonzero(details["predicted"])
+    written = details["ids"].copy()
+    written[rows, details["positions"][rows, slots]] = details["best_ids"][rows, slots]
+    return written

@@ -183,14 +183,6 @@ def generator_accuracy(details: Arrays) -> float:
     return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
 
 
-def best_written(details: Arrays) -> np.ndarray:
-    """Returns "ids" int32 [M, L] with the most likely token at every selected position."""
-    rows, slots = np.nonzero(details["predicted"])
-    written = details["ids"].copy()
-    written[rows, details["positions"][rows, slots]] = details["best_ids"][rows, slots]
-    return written
-
-
 def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
     """Returns how many of `among` are marked; both bool and of one shape."""
     return Ratio(count(marked & among), count(among))

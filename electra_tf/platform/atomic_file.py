@@ -51,12 +51,6 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def remove_unfinished(directory: Path) -> None:
-    """Removes the temporary files of killed processes; no other process may write there."""
-    for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
-        path.unlink(missing_ok=True)
-
-
 def flush_to_disk(path: Path) -> None:
     """Returns when a file's content, or a directory's names, survive a power failure."""
     if isinstance(path, RemotePath):  # Written when it was closed.

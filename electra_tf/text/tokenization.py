@@ -10,10 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from absl import flags
-
-from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -73,7 +71,6 @@ UNCASED = Normalization()
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)
 MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False),
          "lower_case": Normalization(strip_accents=False), "nfc": NFC}
-AUTO = "auto"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,11 +92,6 @@ class TextSettings:
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not {asked}: "
                             "leave the flag out, or learn another vocabulary.")
         return cls(vocabulary=vocabulary, normalization=recorded or asked or UNCASED)
-
-    @classmethod
-    def of_flags(cls, values: flags.FlagValues) -> "TextSettings":
-        """Returns the values of --vocab_file and --normalization; raises as `load`."""
-        return cls.load(storage.path(values.vocab_file), asked_for(values))
 
     @property
     def tokenization(self) -> "Tokenization":
@@ -159,12 +151,3 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
                         f"{found.sha256[:12]}...) than {vocab_file} ({vocabulary.size}, "
                         f"{vocabulary.sha256[:12]}...); {fix}")
     return found.normalization
-
-
-def asked_for(values: flags.FlagValues) -> Normalization | None:
-    """Returns the normalization that --normalization names, None for auto, or refuses it."""
-    mode = values.normalization
-    if mode not in (AUTO, *MODES):
-        raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "
-                        f"Received: {shown(mode)}")
-    return MODES.get(mode)

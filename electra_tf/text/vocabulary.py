@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -83,27 +82,9 @@ class Vocabulary:
     @functools.cached_property
     def continues(self) -> np.ndarray:
         """Whether a piece continues a word ("##..."): bool [V]."""
-        return np.array([_continues(token) for token in self.tokens])
-
-    def render(self, ids: Iterable[int]) -> str:
-        """Returns ids as text: pieces joined to words, with spaces between words.
-
-        >>> tokens = (*SPECIAL_TOKENS, "un", "##able")
-        >>> Vocabulary(tokens).render([2, 5, 6, 3])
-        '[CLS] unable [SEP]'
-        """
-        words: list[str] = []
-        for token in (self.tokens[index] for index in ids):
-            if words and _continues(token):
-                words[-1] += token.removeprefix(CONTINUATION)
-            else:
-                words.append(token)
-        return " ".join(words)
+        return np.array([len(token) > len(CONTINUATION) and token.startswith(CONTINUATION)
+                         for token in self.tokens])
 
     @property
     def _content(self) -> bytes:
         return "".join(f"{token}\n" for token in self.tokens).encode()
-
-
-def _continues(token: str) -> bool:
-    return len(token) > len(CONTINUATION) and token.startswith(CONTINUATION)

@@ -7,7 +7,7 @@ ELECTRA-Small at batch 32 and L = 128 on two cores.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -25,7 +25,7 @@ POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
 """Keras mixed-precision policy of each precision."""
 MAX_PARTS = 4
 """Each part has its own gradients for all weights; more parts are not faster."""
-_NO_REWRITING = "disable_meta_optimizer"
+NO_REWRITING = "disable_meta_optimizer"
 
 
 def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
@@ -61,7 +61,7 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
     """
     if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
         return 1
-    tf.config.optimizer.set_experimental_options({_NO_REWRITING: True})
+    tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
     cores = usable_cores()
     parts = largest_divisor(rows, config.cpu_parts or min(cores, MAX_PARTS))
     if parts > 1:
@@ -69,17 +69,6 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
             tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
             tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
     return parts
-
-
-@contextlib.contextmanager
-def graph_rewriting() -> Iterator[None]:
-    """Lets TensorFlow rewrite graphs, which `modeling/inference.py` is written for."""
-    before = tf.config.optimizer.get_experimental_options().get(_NO_REWRITING, False)
-    tf.config.optimizer.set_experimental_options({_NO_REWRITING: False})
-    try:
-        yield
-    finally:
-        tf.config.optimizer.set_experimental_options({_NO_REWRITING: before})
 
 
 def largest_divisor(number: int, limit: int) -> int:
@@ -128,11 +117,6 @@ def device_name(strategy: tf.distribute.Strategy) -> str:
         generation = os.environ.get("TPU_ACCELERATOR_TYPE", "").split("-")[0]
         return f"TPU {generation.replace('litepod', 'e')}".strip()
     return kind
-
-
-def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether a strategy has a single CPU and nothing else."""
-    return strategy.num_replicas_in_sync == 1 and device_type(strategy) == "CPU"
 
 
 def device_type(strategy: tf.distribute.Strategy) -> str:

@@ -1,8 +1,7 @@
-"""The learning rate: polynomial decay times linear warm-up over time, and factors by layer."""
+"""The learning rate: polynomial decay times linear warm-up."""
 
 import dataclasses
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -10,7 +9,6 @@ from electra_tf.config.optimization import OptimizerConfig
 
 EXTENSION_WARMUP = 0.1
 """Longest warm-up of an extension, as a fraction of its steps."""
-_LAYER = re.compile(r"/encoder/layer_(\d+)/")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,24 +57,3 @@ class Schedule:
         if self.before is None:
             return rate
         return tf.where(step < self.begin, self.before(step), rate)
-
-
-def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
-                 skip_first: bool = False) -> list[float]:
-    """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
-
-    The head, and all else outside the encoder, has depth 0, the last of `num_layers` layers 1, the
-    first `num_layers`, the embeddings one more. With `skip_first` all but the head are one deeper,
-    as in Google's code, with which the published scores were measured (its issues 51 and 64).
-    `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
-    """
-    def depth(path: str) -> int:
-        if not path.startswith("electra/"):
-            return 0
-        match = _LAYER.search(path)
-        found = num_layers - int(match.group(1)) if match else num_layers + 1
-        if found < 1:
-            raise ValueError(f"{path} is beyond the encoder's {num_layers} layers")
-        return found + skip_first
-
-    return [decay ** depth(path) for path in paths]

@@ -3,8 +3,8 @@
 import pytest
 
 import electra_tf
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks

@@ -1,7 +1,7 @@
 import pytest
 
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from tests import tiny_networks
 
 

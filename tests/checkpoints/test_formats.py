@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints import formats, google
-from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks

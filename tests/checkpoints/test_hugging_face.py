@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 from scipy import special
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind

@@ -10,10 +10,10 @@ from official.nlp.modeling import models
 from official.nlp.modeling.networks import BertEncoder, BertEncoderV2
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError

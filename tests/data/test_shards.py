@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
+from data_prep import record_builder
 from electra_tf.data.shards import write_shard
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
@@ -60,5 +61,5 @@ def test_a_file_in_the_way_of_a_directory_is_named(tmp_path):
 def test_what_killed_processes_left_is_removed(tmp_path):
     (tmp_path / ".unfinished-1-train-00000.tfrecord").touch()
     (tmp_path / "train-00000.tfrecord").touch()
-    atomic_file.remove_unfinished(tmp_path)
+    record_builder.remove_unfinished(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["train-00000.tfrecord"]

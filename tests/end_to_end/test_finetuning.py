@@ -166,7 +166,8 @@ def test_a_signal_keeps_the_trials_that_are_finished(
         with pytest.raises(signals.Interrupted, match=finished) as ended, watch:
             call(*arguments)
     finally:
-        watch.close()
+        watch.number = None  # After a signal it would stay in force until the process ends.
+        watch.__exit__()
     assert ended.value.number == number and "\n" not in str(ended.value)
     monkeypatch.undo()
     call(*arguments)
@@ -400,7 +401,7 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
     assert "--model_dir, --input and --output are needed" in refused("--mode=predict")
     wanted = ["--mode=predict", f"--model_dir={path / 'run'}",
               f"--input={path / 'test.tsv'}", *HARDWARE[:1]]
-    assert "must end in .jsonl or .tsv" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")
+    assert "must end in .tsv or .jsonl" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")
     assert "--learning_rate (optimizer.learning_rate) is the trained model's" in refused(
         *wanted, f"--output={tmp_path / 'a.tsv'}", "--learning_rate=1")
     assert "--dev is needed" in refused(

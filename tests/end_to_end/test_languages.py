@@ -11,9 +11,9 @@ from data_prep import record_builder, settings, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
@@ -74,7 +74,8 @@ def test_records_decode_to_the_words_of_the_text(work):
     assert work.manifest.counts.unknown_words == 0
     # Shards keep the order of the text, in which every character is written in one way.
     words = words_of(work.lines, work.chosen)
-    assert work.vocabulary.render(stored_ids(work)) == " ".join(words)
+    assert " ".join(work.vocabulary.tokens[index] for index in stored_ids(work)).replace(
+        " ##", "") == " ".join(words)
     if work.chosen == NFC and work.name != "thai":  # Of which one line is too long a word.
         text = unicodedata.normalize("NFC", "".join(work.lines))
         assert "".join(words) == "".join(text.split())

@@ -10,8 +10,8 @@ import safetensors.numpy
 from hypothesis import strategies as st
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from tests import tiny_encoder, tiny_networks
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import bytes_changed, json_changed

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.export import conversion
@@ -52,7 +51,7 @@ def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
     """
     settings = dict(networks.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
     conversion.write(dataclasses.replace(networks, task_settings=settings), directory,
-                  formats.Format.RUN)
+                  conversion.Format.RUN)
     run = setup.prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec
     layers = model.encoder.all_layers(*inputs)

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.parity import golden_files

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import Tying
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer

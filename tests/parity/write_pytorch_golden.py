@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from electra_tf.checkpoints import formats
 from electra_tf.export import conversion
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -41,7 +40,7 @@ def write_text_directories(words: Vocabulary, directory: Path) -> None:
     for mode, (lower_case, strip_accents) in MODES.items():
         networks = tiny_networks.pretrained(
             words, normalization=Normalization.of(lower_case, strip_accents))
-        conversion.write(networks, directory / mode, formats.Format.HUGGING_FACE)
+        conversion.write(networks, directory / mode, conversion.Format.HUGGING_FACE)
 
 
 def main() -> None:

@@ -7,14 +7,13 @@ from absl import flags
 
 from electra_tf.platform.errors import UserError
 from electra_tf.text import tokenization
+from electra_tf.text.flags import AUTO, asked_for
 from electra_tf.text.tokenization import (
-    AUTO,
     NFC,
     UNCASED,
     Normalization,
     TextSettings,
     Tokenization,
-    asked_for,
 )
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 

@@ -136,7 +136,7 @@ def test_a_long_word_without_spaces_is_cut_before_a_letter(word):
     tokenizer = tokenizer_of(vocabulary, NFC)
     ids = tokenizer.tokenize(tf.constant([f"ก {word} ก"])).to_list()[0]
     assert vocabulary.unk_id not in ids
-    assert "".join(vocabulary.render(ids).split()) == f"ก{word}ก"
+    assert "".join(vocabulary.tokens[index].removeprefix("##") for index in ids) == f"ก{word}ก"
     parts = WordSplitter(NFC).words(tf.constant([word])).to_list()[0]
     assert all(100 <= len(part.decode()) <= 130 for part in parts[:-1])
     assert tokenizer.tokenize_words(tf.constant([word])).pieces.to_list() == [ids[1:-1]]

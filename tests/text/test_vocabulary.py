@@ -29,11 +29,6 @@ def test_the_digest_is_of_the_newline_joined_tokens():
     assert Vocabulary((*SPECIAL_TOKENS, "a")).sha256 == expected
 
 
-def test_pieces_are_rendered_as_words():
-    assert Vocabulary(GOOD).render([2, 5, 6, 7, 3]) == "[CLS] the unable [SEP]"
-    assert Vocabulary(GOOD).render([7, 5]) == "##able the"
-
-
 @pytest.mark.parametrize("content, message", [
     (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"vocab.txt: no line holds \[MASK\]"),
     (b"a\n", r"no line holds \[PAD\] or \[UNK\] or \[CLS\] or \[SEP\] or \[MASK\]"),

@@ -4,7 +4,8 @@ import numpy as np
 
 from electra_tf.config.finetuning import FinetuningOptimizerConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.schedule import Schedule, rate_factors
+from electra_tf.finetuning.finetuner import rate_factors
+from electra_tf.training.schedule import Schedule
 from tests.parity import golden_files
 
 CASES = {

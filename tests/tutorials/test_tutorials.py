@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
 from tests.checkpoints.hub_server import HubServer

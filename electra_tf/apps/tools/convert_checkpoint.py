@@ -20,9 +20,9 @@ from electra_tf.text.tokenization import Normalization
 def main() -> None:
     """Reads, checks, writes."""
     values = flags.FLAGS
-    from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
     from electra_tf.checkpoints.hugging_face import DISCRIMINATOR
     from electra_tf.export import card, conversion
+    from electra_tf.export.conversion import Format  # TensorFlow takes seconds to import.
     from electra_tf.export.new_directory import appearing_whole
 
     source = storage.path(values["from"].value)

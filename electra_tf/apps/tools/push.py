@@ -20,11 +20,11 @@ from electra_tf.platform.errors import UserError
 
 def main(model: str, name: str) -> None:
     """Reads, writes Hugging Face's files and the card, uploads."""
-    from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
     from electra_tf.checkpoints.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.checkpoints.run_directory import read_identity
     from electra_tf.data import manifest
     from electra_tf.export import card, conversion
+    from electra_tf.export.conversion import Format  # TensorFlow takes seconds to import.
 
     values, source = flags.FLAGS, storage.path(model)
     records = manifest.load(values.data_dir) if values.data_dir else None

@@ -17,7 +17,7 @@ import pytest
 
 from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import Question
-from electra_tf.checkpoints import formats, run_directory
+from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import SIZES
 from electra_tf.export import conversion
 from electra_tf.platform import storage
@@ -122,7 +122,7 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
     networks = tiny_networks.pretrained()
     alone = saved(dataclasses.replace(networks, weights={
         name: value for name, value in networks.weights.items()
-        if not name.startswith("generator")}), tmp_path / "run", formats.Format.RUN)
+        if not name.startswith("generator")}), tmp_path / "run", conversion.Format.RUN)
     for arguments, words in (([], "--model_dir is needed"),
                              ([f"--model_dir={tmp_path}"], "holds no checkpoint"),
                              ([f"--model_dir={alone}"], "generator and a discriminator"),
@@ -135,7 +135,7 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_networks_are_shown_until_a_signal(tmp_path):
-    path = saved(tiny_networks.pretrained(), tmp_path / "model", formats.Format.HUGGING_FACE)
+    path = saved(tiny_networks.pretrained(), tmp_path / "model", conversion.Format.HUGGING_FACE)
     process = subprocess.Popen(
         [sys.executable, "-m", "electra_tf.apps.demo.demo", "--port=0", f"--model_dir={path}"],
         cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

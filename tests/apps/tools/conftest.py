@@ -1,6 +1,5 @@
 import pytest
 
-from electra_tf.checkpoints import formats
 from electra_tf.export import conversion
 from tests import tiny_networks
 
@@ -14,5 +13,5 @@ def networks():
 def run(networks, tmp_path_factory):
     """A run of pre-training; read only."""
     directory = tmp_path_factory.mktemp("runs") / "tiny"
-    conversion.write(networks, directory, formats.Format.RUN)
+    conversion.write(networks, directory, conversion.Format.RUN)
     return directory

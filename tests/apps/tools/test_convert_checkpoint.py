@@ -3,8 +3,8 @@
 import pytest
 
 from electra_tf.apps.tools import convert_checkpoint
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
+from electra_tf.export.conversion import Format
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 

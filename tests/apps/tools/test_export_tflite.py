@@ -4,7 +4,6 @@
 import pytest
 
 from electra_tf.apps.tools import export_tflite
-from electra_tf.checkpoints import formats
 from electra_tf.export import conversion
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -20,7 +19,7 @@ def program_flags():
 @pytest.mark.slow
 def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path, capsys):
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
-    conversion.write(tagger, tmp_path / "tagger", formats.Format.RUN)
+    conversion.write(tagger, tmp_path / "tagger", conversion.Format.RUN)
     command_flags.call(export_tflite.main, f"--model_dir={tmp_path / 'tagger'}",
                        f"--output={tmp_path / 'tags.tflite'}")
     assert capsys.readouterr().out.startswith(f"exported {tmp_path / 'tags.tflite'}: ")

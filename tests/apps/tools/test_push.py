@@ -66,7 +66,7 @@ def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_pa
     model = tiny_networks.finetuned(
         networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
         settings={"task.hidden_layer": True})
-    conversion.write(model, tmp_path / "run", formats.Format.RUN)
+    conversion.write(model, tmp_path / "run", conversion.Format.RUN)
     call(tmp_path / "run", "user/classifier", "--license=mit")
     theirs = conversion.read(storage.path("user/classifier"))
     for name, value in model.weights.items():
