@@ -197,8 +197,8 @@ $(TOOLS_STAMP): requirements/tools.lock
 	@touch $@
 
 # Of these tests one reads golden numbers, one a page, one starts a command, one reads the checkout.
-BAZEL_TESTS := $(addprefix //tests:,data/test_manifest apps/planning/test_literature \
-	config/test_configuration_page reporting/test_curves supply_chain/test_locks)
+BAZEL_TESTS := $(addprefix //tests:,data/test_manifest apps/planning/test_estimate_cost \
+	config/test_declarations reporting/test_curves supply_chain/test_locks)
 
 bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tests; without Bazel, say so.
 	@if ! command -v bazel >/dev/null; then \

@@ -6,9 +6,7 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
 
 The first command has the paper's settings, 766,000 steps of 256 rows; the paper's run took 4 days
 on 16 TPU v3 and reached 85.1 on GLUE's dev sets (ELECTRA, table 1). It was not repeated here. The
-second command takes two hours on two CPU cores with AVX-512 bfloat16, at 7,800 tokens/s. Expect a
-loss of 45 at the first step (ln V + 50 ln 2) and 27 after some hundred steps. `--help` lists the
-flags.
+second command takes two hours on two CPU cores with AVX-512 bfloat16. `--help` lists the flags.
 """
 
 from electra_tf.pretraining.command import run

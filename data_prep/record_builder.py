@@ -15,7 +15,7 @@ from data_prep.settings import BuildSettings
 from data_prep.sources.source import Sequence, Source
 from data_prep.work_units import Piece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
-from electra_tf.platform import atomic_file, errors, lock, strict_json
+from electra_tf.platform import atomic_file, errors, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
@@ -42,7 +42,7 @@ def build_records(
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
-    with lock.only_process(
+    with atomic_file.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
         pieces = work_units.pieces_of(source)

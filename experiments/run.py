@@ -20,9 +20,8 @@ from absl import flags
 
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import make_directory
+from electra_tf.platform.atomic_file import make_directory, only_process
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.lock import only_process
 from experiments import sweep
 
 

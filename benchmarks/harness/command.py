@@ -15,9 +15,9 @@ from benchmarks.harness import tables
 from benchmarks.harness.turns import Case, Measurement, System, Turns
 from benchmarks.harness.worker import Worker
 from electra_tf.platform import atomic_file, command_line
+from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import CPU_INFO, table, usable_cores
-from electra_tf.reporting.json_file import write_json
 
 
 def define_flags(systems: Sequence[System], *, rounds: int | None = None, timeout: float = 1200,

@@ -17,7 +17,7 @@ from annotated_types import Ge
 from electra_tf.checkpoints import directory
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import lock, strict_json
+from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.settings import require
@@ -199,7 +199,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
 
     Removes what a process left that was killed while it saved a checkpoint.
     """
-    with lock.only_process(
+    with atomic_file.only_process(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
         for left in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):

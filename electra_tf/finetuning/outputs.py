@@ -25,11 +25,11 @@ from electra_tf.platform.atomic_file import (
     make_directory,
     write_atomically,
     write_error,
+    write_json,
 )
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import plot_style
-from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import Table, table_text
 from electra_tf.tasks import glue

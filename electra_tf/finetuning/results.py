@@ -8,9 +8,9 @@ import numpy as np
 
 from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
+from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.tables import Table, table_text
 
 THRESHOLD = "threshold"

@@ -1,8 +1,11 @@
-"""Files that are complete or do not exist."""
+"""Files that are complete or do not exist, and directories that one process at a time writes to."""
 
 import contextlib
+import fcntl
+import json
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, RemotePath
@@ -59,4 +62,52 @@ def flush_to_disk(path: Path) -> None:
     try:
         os.fsync(descriptor)
     finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Writes a value as strict JSON, as a whole or not at all."""
+    write_atomically(path, (json.dumps(plain(content), indent=1) + "\n").encode())
+
+
+def plain(value: Any) -> Any:
+    """Returns a value as JSON holds it, with None for numbers that aren't finite."""
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)
+
+
+@contextlib.contextmanager
+def only_process(directory: Path, busy: str) -> Iterator[None]:
+    """Holds the lock of an existing directory, or raises `UserError` with the message `busy`.
+
+    The operating system releases the lock of an ended process. Remote file systems have none.
+    """
+    if isinstance(directory, RemotePath):
+        yield
+        return
+    path = directory / ".lock"
+    try:
+        descriptor = _locked(path)
+    except BlockingIOError:
+        raise UserError(busy) from None
+    except OSError as error:
+        raise write_error(directory, error) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """Returns the descriptor of a locked file that still has its name."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):  # The process before removed it.
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+        except OSError:
+            os.close(descriptor)
+            raise
         os.close(descriptor)

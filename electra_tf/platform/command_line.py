@@ -32,11 +32,8 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
     Exits with 0, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143 after SIGTERM,
     141 when its output is no longer read.
 
-    Args:
-        main: takes the operands; reads `flags.FLAGS`.
-        summary: purpose of the command, printed first by `--help`.
-        groups: title -> names of the flags under it.
-        operand: names of the arguments that aren't flags, such as "DIR" or "FROM TO"; "" for none.
+    `main` takes the operands and reads `flags.FLAGS`; `operand` names them, such as "FROM TO".
+    `--help` prints `summary` first, then the flags by title: `groups`.
     """
     operands = operand.split()
 

@@ -20,7 +20,6 @@ time. Runs much shorter than the paper's million steps need --recipe=short: with
 settings their discriminator plateaus at unigram statistics (docs/explanation/short_runs.md).
 """
 
-
 from absl import flags
 
 from electra_tf.config import overrides, pretraining_flags

@@ -10,12 +10,12 @@ from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
 from electra_tf.platform import command_line, strict_json
+from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.setup import Run, settings_of_run
 from electra_tf.reporting import learning_curves
-from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.samples import terminal_page
 from electra_tf.training import failures
 from electra_tf.training.workers import is_chief

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.platform import atomic_file, storage, strict_json
+from electra_tf.platform.atomic_file import plain
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path, cannot_read, read_bytes
-from electra_tf.reporting.json_file import plain
 
 Record = dict[str, Any]
 

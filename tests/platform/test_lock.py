@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
+from electra_tf.platform.atomic_file import only_process
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.lock import only_process
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from electra_tf.platform.lock import only_process
+from electra_tf.platform.atomic_file import only_process
 with only_process(Path(sys.argv[1]), "busy"):
     print("held", flush=True)
     time.sleep(60)

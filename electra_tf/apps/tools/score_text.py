@@ -21,10 +21,9 @@ import numpy as np
 from absl import flags
 
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import make_directory
+from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.tables import read_lines, read_rows
 
 TFDS = "tfds"
