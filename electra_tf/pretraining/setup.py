@@ -159,11 +159,9 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         _check_text(found, text, records)
         generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
     kinds = token_kinds(text.vocabulary)
-    objective = objective_class(config.objective.name)(
-        # An extension leaves what depends on the number of steps, the sampling temperature.
-        override(config, {STEPS: [*finished_at, steps][0]}), Given(
-            kinds=kinds, generator=generator,
-            token_counts=functools.partial(token_counts, records, kinds.special)))
+    objective = objective_class(config.objective.name)(config, Given(
+        kinds=kinds, generator=generator,
+        token_counts=functools.partial(token_counts, records, kinds.special)))
     if here:
         failures.require_room(
             config.model, config.runtime, strategy, length=config.data.max_seq_length,

@@ -1,6 +1,7 @@
 """Draws `loss_curves.png` from the records of `metrics.jsonl`."""
 
 import math
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,9 +73,11 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
                       markeredgecolor="white", markeredgewidth=1, zorder=3)
     if len(shown) > 1:
         lines = [_line(**_style(None, index, len(runs))) for index in range(len(shown))]
-        axes.legend(lines, [key.replace("_", " ") for key in shown], frameon=False, fontsize=8,
-                    labelcolor=INK, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(shown),
-                    borderaxespad=0.2)
+        shared = os.path.commonprefix(shown).rpartition("_")[0]  # The axes' label has it.
+        names = [key.removeprefix(f"{shared}_").replace("_", " ").replace("auc", "AUC")
+                 for key in shown]
+        axes.legend(lines, names, frameon=False, fontsize=8, labelcolor=INK, loc="lower left",
+                    bbox_to_anchor=(0, 1), ncols=len(shown), borderaxespad=0.2)
     plot_style.style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
