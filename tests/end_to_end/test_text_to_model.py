@@ -3,6 +3,7 @@
 import json
 import os
 import pydoc_data.topics
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,8 @@ def test_training_prints_its_progress(work):
     assert progress[-1].split()[1] == "30/30"  # Others come if they are a second apart.
     assert {"loss", "generator", "discriminator", "lr", "tok/s", "ETA"} <= set(progress[-1].split())
     assert "evaluation at step 20: loss " in printed
-    assert "evaluation at step 30 on 96 of 196 held-out examples\n  loss " in printed
+    # Python versions differ in their text, and so in the number of held-out examples.
+    assert re.search(r"evaluation at step 30 on 96 of \d+ held-out examples\n  loss ", printed)
     assert lines[-5].startswith("verdict  the discriminator detects ")
     assert "healthy range for this budget, 0.0 million tokens: " in lines[-5]
     assert lines[-1].endswith("--num_train_steps=60")
