@@ -121,6 +121,8 @@ lint: $(STAMP) ## Check format rules, docstrings, type hints, prose and which pa
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q tests/prose
+	$(BIN)/proselint check --config docs/proselint.json \
+	  README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md benchmarks/README.md docs
 	$(BIN)/lint-imports --no-cache
 
 # GitHub shows the same pages. A link to a page or heading that isn't there ends the build.
