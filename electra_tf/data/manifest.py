@@ -157,6 +157,8 @@ def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; refuses with a `UserError` what contradicts itself."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"build the records again with {_BUILD} --overwrite."
+    if path.exists() and not path.is_file():  # To open a named pipe would wait for a writer.
+        raise UserError(f"{path} is not a regular file; {fix}")
     manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,12 @@ from electra_tf.platform.errors import UserError
 from electra_tf.training import failures
 from tests import tiny_records
 from tests.tiny_records import serialize_example
+
+
+def test_a_named_pipe_instead_of_a_manifest_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / manifest.MANIFEST_NAME)
+    with pytest.raises(UserError, match="manifest.json is not a regular file; build"):
+        manifest.load(tmp_path)
 
 
 def test_counts_add_up():
