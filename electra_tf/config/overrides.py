@@ -121,8 +121,8 @@ def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) 
         "set", [], "section.field=value, any number of times; "
         "docs/configuration.md lists all settings.")
     flags.DEFINE_string("config", None, "YAML file with sections and fields.")
-    config = next(iter(sizes.values()))
     for name, setting in setting_flags.items():
+        config = next(iter(sizes.values()))
         setting_text.define_flag(name, setting_of(config, setting), defaults(sizes, setting))
 
 
