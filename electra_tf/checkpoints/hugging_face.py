@@ -321,7 +321,7 @@ class _Tokenizer:
 
     @property
     def composes(self) -> bool:
-        """Whether a step of the normalizer, which can be nested, is NFC; no other file tells."""
+        """True if a step of the normalizer, which can be nested, is NFC; no other file says it."""
         return "'type': 'NFC'" in str(self.normalizer)
 
 

@@ -82,7 +82,7 @@ class ModelConfig(EncoderConfig):
     generator_depth: Share = 1.0
     """Generator's number of layers as a fraction of the discriminator's."""
     tying: Tying = Tying.ALL_EMBEDDINGS
-    """What generator and discriminator share."""
+    """Weights that generator and discriminator share."""
 
     @property
     def discriminator(self) -> EncoderConfig:

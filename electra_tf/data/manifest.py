@@ -139,7 +139,7 @@ class Manifest:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """See `Records.fingerprint`."""
+        """The value of `Records.fingerprint`."""
         decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
                     [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()

@@ -30,7 +30,7 @@ _BYTES = 2
 _BEFORE_IDS = re.compile(
     rb"\nN\nN\n\x14first_segment_length\x12N\x1aN\nN(?P<boundary>N)\nN\n\x03ids\x12N\nN\nN"
     .replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL)
-"""What `_before_ids` returns; N stands for a number of 7 bits a byte."""
+"""The bytes that `_before_ids` returns; N stands for a number of 7 bits a byte."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -46,9 +46,9 @@ class Trial:
     kept_epoch: int
     """Number of the epoch whose weights and scores are kept."""
     seconds: float
-    """Of training and evaluation."""
+    """Time of training and evaluation."""
     examples_per_second: float
-    """Of training, with compilation, without evaluation."""
+    """Throughput of training, with compilation, without evaluation."""
 
     @property
     def scores(self) -> Scores:
