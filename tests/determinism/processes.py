@@ -1,10 +1,12 @@
-"""Starts the real program in a process of its own, to kill it or to read what it says."""
+"""Starts the real program in processes of their own, to kill them or to read what they say."""
 
+import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +23,12 @@ def command(records: Path, model_dir: Path, *flags: str) -> list[str]:
             f"--model_dir={model_dir}", "--model_size=tiny", *tiny_run.FLAGS, *flags]
 
 
-def run(arguments: Sequence[str]) -> subprocess.CompletedProcess:
-    return subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, timeout=300)
+def train(records: Path, model_dir: Path, *flags: str) -> Path:
+    """Runs to the end, which must succeed; returns the directory."""
+    finished = subprocess.run(command(records, model_dir, *flags), capture_output=True, text=True,
+                              timeout=300)
+    assert finished.returncode == 0, finished.stderr
+    return model_dir
 
 
 def interrupted(records: Path, model_dir: Path, number: signal.Signals, after: float,
@@ -31,18 +37,47 @@ def interrupted(records: Path, model_dir: Path, number: signal.Signals, after: f
 
     Returns the status and the last line on stderr.
     """
-    done = set((model_dir / "checkpoints").glob("ckpt-*.index"))
+    done = newest(model_dir)
     process = subprocess.Popen([*prefix, *command(records, model_dir, *flags)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while set((model_dir / "checkpoints").glob("ckpt-*.index")) <= done:
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for_checkpoint(model_dir, done, [process])
     time.sleep(after)
     process.send_signal(number)
     errors = process.communicate(timeout=60)[1]
     return process.returncode, (own_lines(errors) or [""])[-1]
+
+
+def free_address() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def start_worker(records: Path, model_dir: Path, cluster: list[str], index: int,
+                 *flags: str) -> subprocess.Popen:
+    """Starts one of the workers of a cluster, with the messages that a user sees."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name != "TF_CPP_MIN_LOG_LEVEL"}
+    return subprocess.Popen(
+        command(records, model_dir, *flags, "--distribution_strategy=multi_worker_mirrored"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment | {"TF_CONFIG": json.dumps({
+            "cluster": {"worker": cluster}, "task": {"type": "worker", "index": index}})})
+
+
+def wait_for_checkpoint(model_dir: Path, after: int, processes: list[subprocess.Popen]) -> None:
+    """Waits for a checkpoint of a later step than `after`."""
+    deadline = time.monotonic() + 300
+    while newest(model_dir) <= after:
+        assert all(process.poll() is None for process in processes), "the run ended before that"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def newest(model_dir: Path) -> int:
+    """Returns the step of the newest checkpoint, 0 for none."""
+    return max((int(path.stem.split("-")[1])
+                for path in (model_dir / "checkpoints").glob("ckpt-*.index")), default=0)
 
 
 def state(model_dir: Path) -> dict[str, np.ndarray]:
@@ -50,6 +85,10 @@ def state(model_dir: Path) -> dict[str, np.ndarray]:
     reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(model_dir / "checkpoints")))
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
             if name not in ("_CHECKPOINTABLE_OBJECT_GRAPH",) and "save_counter" not in name}
+
+
+def weights(model_dir: Path) -> dict[str, np.ndarray]:
+    return {name: value for name, value in state(model_dir).items() if name.startswith("model/")}
 
 
 def step_of(model_dir: Path) -> int:

@@ -1,12 +1,13 @@
 """A run that is killed or stopped again and again ends where one left alone ends, bit for bit."""
 
-import json
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.reporting.metrics_log import read_metrics
+from tests import named_arrays
 from tests.determinism import processes
 from tests.determinism.processes import interrupted, state, step_of
 
@@ -18,33 +19,20 @@ KILLS = 3
 
 def logged(model_dir: Path) -> list[dict]:
     """Records of training, without what depends on the machine."""
-    lines = (model_dir / "metrics.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
     machine = ("tokens_per_second", "peak_memory_bytes")
     return [{name: value for name, value in record.items() if name not in machine}
-            for record in records if record["kind"] == "train"]
-
-
-def checkpoints(model_dir: Path) -> int:
-    return len(list((model_dir / "checkpoints").glob("ckpt-*.index")))
+            for record in read_metrics(model_dir / "metrics.jsonl") if record["kind"] == "train"]
 
 
 @pytest.fixture(scope="module")
 def alone(records, tmp_path_factory):
     """A run that nobody disturbs."""
-    model_dir = tmp_path_factory.mktemp("alone") / "model"
-    finished = processes.run(processes.command(records, model_dir, *FLAGS))
-    assert finished.returncode == 0, finished.stderr
-    return model_dir
+    return processes.train(records, tmp_path_factory.mktemp("alone") / "model", *FLAGS)
 
 
 def finish_as_alone(records: Path, model_dir: Path, alone: Path) -> None:
-    finished = processes.run(processes.command(records, model_dir, *FLAGS))
-    assert finished.returncode == 0, finished.stderr
-    expected, actual = state(alone), state(model_dir)
-    assert expected.keys() == actual.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(actual[name], value, err_msg=name)
+    processes.train(records, model_dir, *FLAGS)
+    named_arrays.assert_close(state(model_dir), state(alone))
     assert step_of(model_dir) == STEPS
 
 
@@ -52,15 +40,15 @@ def finish_as_alone(records: Path, model_dir: Path, alone: Path) -> None:
 def test_a_run_killed_three_times_ends_with_the_same_weights(records, alone, tmp_path):
     killed = tmp_path / "killed"
     for number in range(KILLS):
-        assert interrupted(
-            records, killed, signal.SIGKILL, 0.05 * number, *FLAGS) == (-9, "")
+        assert interrupted(records, killed, signal.SIGKILL, 0.05 * number, *FLAGS) == (-9, "")
         assert not (killed / "checkpoints" / f"ckpt-{STEPS}.index").exists()
     finish_as_alone(records, killed, alone)
     assert [record["step"] for record in logged(killed)] == [
         step for step in range(1, STEPS + 1) if step % 15 == 0 or step % 20 == 0]
     assert logged(killed) == logged(alone)
     assert not list((killed / "checkpoints").glob("*temp*"))
-    assert checkpoints(killed) == checkpoints(alone) == 3
+    assert checkpoints.steps(killed / "checkpoints") == checkpoints.steps(
+        alone / "checkpoints") == [STEPS, STEPS - 20, STEPS - 40]
 
 
 @pytest.mark.slow

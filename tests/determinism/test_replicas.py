@@ -1,12 +1,13 @@
 """However many replicas share the batch, together or one number after the other: the same run."""
 
-import json
 import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from electra_tf.reporting.metrics_log import read_metrics
+from tests import named_arrays
 from tests.determinism import processes
 
 STEPS = 60
@@ -18,35 +19,26 @@ FLAGS = ("--set=objective.name=mlm", "--train_batch_size=24", f"--num_train_step
 
 @pytest.fixture(scope="module")
 def alone(records, tmp_path_factory):
-    model_dir = tmp_path_factory.mktemp("alone") / "model"
-    train(records, model_dir)
-    return model_dir
-
-
-def train(records: Path, model_dir: Path, *flags: str) -> None:
-    finished = processes.run(processes.command(records, model_dir, *FLAGS, *flags))
-    assert finished.returncode == 0, finished.stderr
+    return processes.train(records, tmp_path_factory.mktemp("alone") / "model", *FLAGS)
 
 
 def losses(model_dir: Path) -> list[float]:
-    records = [json.loads(line) for line in (model_dir / "metrics.jsonl").read_text().splitlines()]
-    return [record["loss"] for record in records if record["kind"] == "train"]
+    return [record["loss"] for record in read_metrics(model_dir / "metrics.jsonl")
+            if record["kind"] == "train"]
 
 
 def assert_equal(model_dir: Path, expected: Path) -> None:
     """The same curve, and weights as close as sums in another order leave them after 60 steps."""
     np.testing.assert_allclose(losses(model_dir), losses(expected), rtol=1e-4)
-    weights = processes.state(expected)
-    for name, value in processes.state(model_dir).items():
-        if name.startswith("model/"):
-            np.testing.assert_allclose(value, weights[name], rtol=0, atol=2e-3, err_msg=name)
+    named_arrays.assert_close(
+        processes.weights(model_dir), processes.weights(expected), atol=2e-3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_replicas_train_what_one_device_trains(records, alone, tmp_path, count):
-    train(records, tmp_path / "run", f"--num_replicas={count}")
-    assert_equal(tmp_path / "run", alone)
+    assert_equal(
+        processes.train(records, tmp_path / "run", *FLAGS, f"--num_replicas={count}"), alone)
 
 
 @pytest.mark.slow
@@ -58,5 +50,4 @@ def test_a_run_goes_on_with_another_number_of_replicas(records, alone, tmp_path)
         assert status == 143, line
         before, stopped = stopped, processes.step_of(tmp_path / "run")
         assert before < stopped < STEPS
-    train(records, tmp_path / "run", "--num_replicas=3")
-    assert_equal(tmp_path / "run", alone)
+    assert_equal(processes.train(records, tmp_path / "run", *FLAGS, "--num_replicas=3"), alone)

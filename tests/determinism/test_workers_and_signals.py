@@ -1,46 +1,33 @@
 """Two real workers: a signal to one stops both at one step, and neither outlives the other."""
 
 import contextlib
-import json
-import os
 import signal
 import socket
-import subprocess
 import time
 
 import pytest
 
-from tests.determinism import processes
-from tests.determinism.test_workers import free_port
+from tests.determinism.processes import (
+    free_address,
+    newest,
+    start_worker,
+    wait_for_checkpoint,
+)
 
 pytestmark = pytest.mark.slow
 
 FLAGS = ("--num_train_steps=100000", "--save_checkpoints_steps=20", "--log_every_steps=20",
-         "--sample_every_steps=0", "--distribution_strategy=multi_worker_mirrored")
-HELD = "its checkpoint is saved. To go on from there: "
-
-
-def environment(cluster, index):
-    inherited = {name: value for name, value in os.environ.items()
-                 if name != "TF_CPP_MIN_LOG_LEVEL"}
-    return inherited | {"TF_CONFIG": json.dumps(
-        {"cluster": {"worker": cluster}, "task": {"type": "worker", "index": index}})}
+         "--sample_every_steps=0")
 
 
 @contextlib.contextmanager
 def training(records, model_dir, *flags):
     """Two workers that have saved a checkpoint; none is left afterwards."""
-    cluster = [f"127.0.0.1:{free_port()}" for _ in range(2)]
-    before = newest(model_dir)
-    workers = [subprocess.Popen(
-        processes.command(records, model_dir, *FLAGS, *flags), env=environment(cluster, index),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for index in range(2)]
+    cluster, before = [free_address(), free_address()], newest(model_dir)
+    workers = [start_worker(records, model_dir, cluster, index, *FLAGS, *flags)
+               for index in range(2)]
     try:
-        deadline = time.monotonic() + 300
-        while newest(model_dir) <= before:
-            assert all(worker.poll() is None for worker in workers)
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for_checkpoint(model_dir, before, workers)
         yield workers
     finally:
         for worker in workers:
@@ -51,11 +38,6 @@ def training(records, model_dir, *flags):
 def said(errors):
     """Lines on stderr, without the one that a worker that comes first says it waits by."""
     return [line for line in errors.splitlines() if not line.startswith("note: waiting for ")]
-
-
-def newest(model_dir):
-    return max((int(path.stem.split("-")[1])
-                for path in (model_dir / "checkpoints").glob("ckpt-*.index")), default=0)
 
 
 def test_a_signal_to_one_worker_stops_both_at_one_step(records, tmp_path):
@@ -70,9 +52,9 @@ def test_a_signal_to_one_worker_stops_both_at_one_step(records, tmp_path):
         assert [worker.returncode for worker in workers] == [status, status]
         assert f"steps    {step:,} done" in outputs[0][0]
         step = newest(model_dir)
-        line = f"stopped by {number.name} at step {step:,} of 100,000; {HELD}"
         (stopped,) = said(outputs[0][1])
-        assert stopped.startswith(line)
+        assert stopped.startswith(f"stopped by {number.name} at step {step:,} of 100,000; its "
+                                  "checkpoint is saved. To go on from there: ")
         assert (outputs[1][0], said(outputs[1][1])) == ("", [])
 
 
@@ -91,10 +73,8 @@ def test_a_worker_that_is_lost_is_told_of_in_one_line(records, tmp_path, number,
 
 def test_a_worker_that_nobody_joins_is_ended_by_ctrl_c(records, tmp_path):
     """SIGTERM is TensorFlow's at that time, which only notes it and lets no Python run."""
-    cluster = [f"127.0.0.1:{free_port()}" for _ in range(2)]
-    worker = subprocess.Popen(
-        processes.command(records, tmp_path / "model", *FLAGS), env=environment(cluster, 1),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cluster = [free_address(), free_address()]
+    worker = start_worker(records, tmp_path / "model", cluster, 1, *FLAGS)
     try:
         while not listens(cluster[1]) and worker.poll() is None:
             time.sleep(0.1)

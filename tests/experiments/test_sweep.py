@@ -72,10 +72,9 @@ def test_a_grid_is_every_combination_of_its_values(tmp_path):
     (ABOUT + "finetuning:\n  task.feature_base: true\nA: {}\n",
      "section finetuning of own: unknown setting 'task.feature"),
 ])
-def test_what_is_no_sweep_is_one_line(tmp_path, text, problem):
-    with pytest.raises(UserError, match=problem) as caught:
+def test_what_is_no_sweep_is_refused(tmp_path, text, problem):
+    with pytest.raises(UserError, match=problem):
         sweep.check(read(tmp_path, text), sweep.budget_of("tiny"))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("arguments", "problem"), [
@@ -85,11 +84,9 @@ def test_what_is_no_sweep_is_one_line(tmp_path, text, problem):
     (["--tasks=sudoku"], "--tasks: a task must be one of .* Received: 'sudoku'"),
     (["--tasks=chunk", "--output_dir=/proc/out"], "/proc/out"),
 ])
-def test_what_cant_run_is_one_line(tmp_path, records, arguments, problem):
+def test_what_cant_run_is_refused(tmp_path, records, arguments, problem):
     (tmp_path / "tasks" / "conll2000").mkdir(parents=True)
-    with (command_flags.defined(run.define),
-          pytest.raises(UserError, match=problem) as caught):
+    with command_flags.defined(run.define), pytest.raises(UserError, match=problem):
         command_flags.call(lambda: run.main("tying"), f"--data_dir={records}",
                            f"--tasks_dir={tmp_path}/tasks", f"--results={tmp_path}/r.sqlite",
                            *arguments)
-    assert "\n" not in str(caught.value)

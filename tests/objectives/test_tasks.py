@@ -1,6 +1,5 @@
 """What fine-tuning minimises is what its definitions say, and padding has no part in it."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf

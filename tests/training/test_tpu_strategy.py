@@ -1,21 +1,22 @@
 """A run is put together and traced under `TPUStrategy`, from records to the loop on the cores."""
 
 import collections
+import dataclasses
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.overrides import override
-from electra_tf.data.buckets import Row, make_batch
-from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
+from electra_tf.data.buckets import make_batch
+from electra_tf.finetuning.finetuner import Finetuner
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.trainer import Timetable
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
-from tests import tiny_networks, tiny_run
+from tests import tiny_run
+from tests.finetuning.test_finetuner import model_of, of_one_length, task_of
+from tests.tiny_networks import task_objective
 from tests.training import fake_tpu
 
 CORES = 2
@@ -71,19 +72,10 @@ def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
 
 @pytest.mark.parametrize("part", ["training", "prediction"])
 def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
-    settings = TrialSettings(
-        config=override(FinetuningConfig(), {
-            "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
-            "model.num_layers": 1, "model.num_heads": 2, "model.intermediate_size": 64,
-            "task.max_seq_length": 32, "training.train_batch_size": 8,
-            "training.precision": "bfloat16", "runtime.tpu": "local"}),
-        objective=tiny_networks.task_objective("classification", 2), pad_id=0,
-        strategy=fake_tpu.strategy(monkeypatch))
-    with settings.strategy.scope():
-        model = settings.objective.build_model(
-            settings.config.model, seed=1, policy="mixed_bfloat16")
-    ids = np.arange(1, 9, dtype=np.int32)
-    rows = [Row(ids, np.zeros_like(ids), {"label": np.int32(1)})] * 8
+    settings = dataclasses.replace(
+        task_of(task_objective("classification", 2), model__num_layers=1, runtime__tpu="local",
+                training__precision="bfloat16"), strategy=fake_tpu.strategy(monkeypatch))
+    model, rows = model_of(settings, "mixed_bfloat16"), of_one_length(8)
     compiled = (Finetuner(settings, model, rows, seed=1) if part == "training"
                 else Predictor(settings, model)._runner)._compiled
     batch = settings.distributed(make_batch(rows, 8, [16], pad_id=0))

@@ -32,15 +32,13 @@ def test_a_cluster_knows_the_others(jobs, kind, index, others):
     (text(index=2), "the cluster has no task.type 'worker' with task.index 2"),
 ])
 def test_what_no_cluster_can_be_is_refused(given, problem):
-    with pytest.raises(UserError, match=f"^TF_CONFIG: {problem}") as error:
+    with pytest.raises(UserError, match=f"^TF_CONFIG: {problem}"):
         workers.parse(given)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("given", [
     "\udcff\udcfe",  # Bytes that are not UTF-8, as Python has them in the environment.
     "", "{}", text({"worker": "one:2222"}), text(index="0"), '{"cluster": {}, "cluster": {}}'])
 def test_what_is_no_description_is_answered_with_an_example(given):
-    with pytest.raises(UserError, match="for example {\"cluster\"") as error:
+    with pytest.raises(UserError, match="for example {\"cluster\""):
         workers.parse(given)
-    assert "\n" not in str(error.value)

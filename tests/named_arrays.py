@@ -1,0 +1,26 @@
+"""Arrays by the full names of weights: what a network has, what it gets, and comparisons."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+
+def of(variables: Iterable[tf.Variable]) -> dict[str, np.ndarray]:
+    return {variable.name.split(":")[0]: variable.numpy() for variable in variables}
+
+
+def assign(variables: Iterable[tf.Variable], weights: Mapping[str, np.ndarray]) -> None:
+    """Sets every variable; both sides must have the same names."""
+    by_name = {variable.name.split(":")[0]: variable for variable in variables}
+    assert by_name.keys() == weights.keys()
+    for name, variable in by_name.items():
+        variable.assign(weights[name])
+
+
+def assert_close(found: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], *,
+                 rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Fails unless both have the same names and values; equal ones without a tolerance."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol, atol, err_msg=name)
