@@ -6,13 +6,8 @@ import tensorflow as tf
 
 from electra_tf.config.model import SamplingConfig
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.corruption import (
-    at_temperature,
-    cross_entropy,
-    distribution,
-    sample,
-    without,
-)
+from electra_tf.modeling import corruption
+from electra_tf.modeling.corruption import cross_entropy, distribution, sample
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ElectraObjective
@@ -41,8 +36,8 @@ def test_cross_entropy_and_its_gradient_equal_tensorflows():
             tape.watch(x)
             losses = function()
         results.append((losses, tape.gradient(losses, x, output_gradients=upstream)))
-    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5, atol=1e-6)
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_bfloat16_logits_lose_nothing_in_the_sums():
@@ -86,8 +81,8 @@ def test_a_uniform_selects_the_interval_that_holds_it():
 
 def test_a_temperature_divides_the_logits_and_1_changes_nothing():
     softmax = distribution(logits())
-    assert at_temperature(softmax, 1.0) is softmax
-    colder = at_temperature(softmax, 0.5)
+    assert corruption.at_temperature(softmax, 1.0) is softmax
+    colder = corruption.at_temperature(softmax, 0.5)
     np.testing.assert_array_equal(colder.logits, 2 * softmax.logits)
     np.testing.assert_allclose(
         tf.math.log(tf.reduce_sum(colder.block_sums, axis=-1)) + colder.largest,
@@ -101,7 +96,7 @@ def test_without_the_right_answers_the_references_distribution_is_drawn_from():
     x = tf.pad(x, [[0, 0], [0, 78]], constant_values=-1e9)
     labels = tf.reshape(golden["disallow_ids"], [-1])
     theirs = tf.nn.softmax(x - 1000.0 * tf.one_hot(labels, 128))
-    found = without(distribution(x), labels)
+    found = corruption.without(distribution(x), labels)
     ours = tf.exp(found.logits - found.largest[:, tf.newaxis])
     np.testing.assert_allclose(ours / tf.reduce_sum(ours, axis=-1, keepdims=True), theirs,
                                rtol=1e-5, atol=1e-9)

@@ -11,14 +11,14 @@ from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.pretraining import GivenGenerator
-from tests import tiny_given, tiny_run
+from tests import named_arrays, tiny_given, tiny_run
 
 _WITH_GENERATOR = ("frozen_generator", "two_stage")
 
 
 def built(model):
     """Path -> shape of a model's variables."""
-    return {variable.name.split(":")[0]: tuple(variable.shape) for variable in model.variables}
+    return {path: value.shape for path, value in named_arrays.of(model.variables).items()}
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -28,7 +28,8 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     given = tiny_given.of(vocab_size=40)
     if name in _WITH_GENERATOR:
         given = dataclasses.replace(given, generator=GivenGenerator(
-            source="seeded", model=model, weights=built_values(model)))
+            source="seeded", model=model,
+            weights=named_arrays.of(ElectraModel(model, seed=1).variables)))
     objective = objective_class(config.objective.name)(config, given)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")
@@ -38,39 +39,27 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
         variable.shape.num_elements() for variable in network.trainable_variables)
 
 
-def built_values(model):
-    return {variable.name.split(":")[0]: variable.numpy()
-            for variable in ElectraModel(model, seed=1).variables}
-
-
-@pytest.fixture(scope="module")
-def models():
-    config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5).model
-    return {(tying, size): ElectraModel(
-        dataclasses.replace(config, tying=tying, embedding_size=size), seed=1)
-        for tying in Tying for size in (12, 32)}
-
-
-def test_every_way_of_tying_has_its_weights_and_shares_them(models):
-    for (tying, size), model in models.items():
-        config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5,
-                                 model__tying=tying, model__embedding_size=size).model
-        found = weight_table.discriminator(config.discriminator).weights
-        assert found | weight_table.own_generator(config) == built(model)
-        own, other = (set(built(network)) for network in (model.generator, model.discriminator))
-        assert {
-            Tying.NONE: own & other == set(),
-            Tying.TOKEN_EMBEDDINGS: own & other == {"electra/embeddings/word_embeddings"},
-            Tying.ALL_EMBEDDINGS: own & other == set(
-                weight_table.embeddings("electra/embeddings", config.discriminator)),
-            Tying.EVERYTHING: all("predictions" in name for name in own ^ other)}[tying]
+@pytest.mark.parametrize("size", [12, 32])
+@pytest.mark.parametrize("tying", Tying)
+def test_every_way_of_tying_has_its_weights_and_shares_them(tying, size):
+    config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5,
+                             model__tying=tying, model__embedding_size=size).model
+    model = ElectraModel(config, seed=1)
+    found = weight_table.discriminator(config.discriminator).weights
+    assert found | weight_table.own_generator(config) == built(model)
+    own, other = (set(built(network)) for network in (model.generator, model.discriminator))
+    assert {
+        Tying.NONE: own & other == set(),
+        Tying.TOKEN_EMBEDDINGS: own & other == {"electra/embeddings/word_embeddings"},
+        Tying.ALL_EMBEDDINGS: own & other == set(
+            weight_table.embeddings("electra/embeddings", config.discriminator)),
+        Tying.EVERYTHING: all("predictions" in name for name in own ^ other)}[tying]
 
 
 def test_kernels_are_drawn_as_the_reference_draws_them():
     config = tiny_run.config(model__vocab_size=40, model__embedding_size=8, model__num_layers=1,
                              model__hidden_size=256, model__intermediate_size=1024).model
-    values = {variable.name.split(":")[0]: variable.numpy()
-              for variable in ElectraModel(config, seed=1).trainable_variables}
+    values = named_arrays.of(ElectraModel(config, seed=1).trainable_variables)
     # A normal of 0.02 cut at two deviations has deviation 0.02 * 0.8796.
     kernel = values["electra/encoder/layer_0/intermediate/dense/kernel"]
     assert kernel.std() == pytest.approx(0.02 * 0.8796, rel=0.01)

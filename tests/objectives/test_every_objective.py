@@ -1,5 +1,6 @@
 """What holds for every objective in the registry, the next one too."""
 
+import dataclasses
 import functools
 import shutil
 
@@ -7,13 +8,12 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.objectives import OBJECTIVES, measures
-from electra_tf.data.pipeline import training_batches
-from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import storage
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.results import report
 from electra_tf.reporting.samples import terminal_page
 from tests import tiny_encoder, tiny_run
+from tests.objectives.golden_batch import RANDOMNESS
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -40,16 +40,12 @@ def run_of(records, tmp_path_factory):
 
 
 def first_batch(run):
-    return next(iter(training_batches(
-        run.records, pad_id=run.vocabulary.pad_id, seed=1, window_examples=64,
-        global_batch_size=run.config.training.train_batch_size, first_step=0, last_step=1,
-        context=tf.distribute.InputContext())))
+    return next(iter(tiny_run.batches(run, 1)))
 
 
 def eager_losses(run, model, batch):
     """Returns an objective's inputs, outcome and the mean of every loss, without dropout."""
-    randomness = Randomness(seed=run.config.training.seed, step=tf.constant(0, tf.int64),
-                            first_example=tf.constant(0, tf.int64))
+    randomness = dataclasses.replace(RANDOMNESS, seed=run.config.training.seed)
     inputs, weights = run.objective.prepare(batch, randomness)
     outcome = run.objective.compute(model, inputs, randomness, training=True)
     assert weights.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()

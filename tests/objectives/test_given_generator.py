@@ -7,28 +7,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.given_generator import (
-    DiscriminatorModel,
-    FixedGeneratorObjective,
-    FrozenGeneratorModel,
-    assign_generator,
-    generator_shape,
-    replacement_logits,
-)
-from electra_tf.objectives.language_models import MaskedLanguageModel
+from electra_tf.objectives import given_generator
+from electra_tf.objectives.given_generator import replacement_logits
 from electra_tf.objectives.pretraining import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup, training_run
 from electra_tf.text.vocabulary import Vocabulary
-from tests import tiny_encoder, tiny_records, tiny_run
-from tests.objectives.golden_batch import GIVEN, RANDOMNESS
+from tests import named_arrays, tiny_encoder, tiny_records, tiny_run
+from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
 SHORT = {"model__num_layers": 1, "runtime__cpu_parts": 1, "runtime__eval_steps": 1,
@@ -53,8 +46,8 @@ def test_unigram_replacements_are_as_likely_as_frequent():
 def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements, mean):
     config = override(PretrainingConfig(), {
         "objective.name": "fixed_generator", "objective.replacements": replacements})
-    objective = FixedGeneratorObjective(config, GIVEN)
-    model = DiscriminatorModel(golden_files.model_config("electra"), seed=0)
+    objective = given_generator.FixedGeneratorObjective(config, GIVEN)
+    model = given_generator.DiscriminatorModel(golden_files.model_config("electra"), seed=0)
     ids = tf.fill([64, 60], 7)
     batch = Batch(ids, ids > 0, tf.zeros_like(ids))
     inputs, weights = objective.prepare(batch, RANDOMNESS)
@@ -80,20 +73,23 @@ def run_with(records, generator, model_dir="unused", **changes):
                            objective__generator=str(generator), **SHORT | changes)
 
 
+def frozen(variant, weights):
+    """Returns the generator of a run of these weights, as another run takes it."""
+    config = golden_files.model_config(variant)
+    taken = GivenGenerator(source="runs/one", model=config, weights=weights)
+    shape = given_generator.generator_shape(taken)
+    model = given_generator.FrozenGeneratorModel(config, shape, seed=1)
+    given_generator.assign_generator(model.generator, taken)
+    return model.generator
+
+
 @pytest.mark.parametrize("variant", golden_files.VARIANTS)
 def test_it_computes_what_the_generator_that_it_was_does(variant):
     """However that was tied; the reference's logits are known."""
-    config = golden_files.model_config(variant)
-    source = (MaskedLanguageModel if variant == "mlm" else ElectraModel)(config, seed=0)
-    golden_files.load_weights(source, variant)
-    taken = GivenGenerator(source="golden", model=config, weights={
-        variable.name.split(":")[0]: variable.numpy() for variable in source.variables})
-    model = FrozenGeneratorModel(config, generator_shape(taken), seed=1)
-    assign_generator(model.generator, taken)
-    arrays = golden_files.load("inputs")
-    logits = model.generator(
-        tf.constant(arrays["masked_input_ids"]), tf.constant(arrays["segment_ids"]),
-        tf.constant(arrays["input_mask"] > 0), tf.constant(arrays["masked_lm_positions"]))
+    inputs, _ = masked_batch()
+    logits = frozen(variant, golden_files.load(f"{variant}_weights"))(
+        inputs.ids, inputs.original.segment_ids, inputs.original.valid,
+        inputs.predictions.positions)
     golden = golden_files.load(f"{variant}_outputs")["mlm_logits"].reshape(-1, 500)
     np.testing.assert_allclose(logits[:, :500], golden, atol=1e-5 * np.abs(golden).max())
 
@@ -113,14 +109,8 @@ def test_neither_training_nor_another_initialization_changes_it(records, given):
 
     compare()
     assert not any("frozen" in name for name in tiny_run.weights(state))
-    batch = next(iter(tf.data.Dataset.from_tensors(_batch())))
-    tiny_run.step_function(run, state)(batch)
+    tiny_run.step_function(run, state)(next(iter(tiny_run.batches(run, 1))))
     compare()
-
-
-def _batch():
-    ids = tf.random.stateless_uniform([8, 32], [1, 2], 5, 40, tf.int32)
-    return Batch(ids, ids > 0, tf.zeros_like(ids))
 
 
 def test_a_generator_of_another_vocabulary_is_refused(given, tmp_path):
@@ -131,14 +121,10 @@ def test_a_generator_of_another_vocabulary_is_refused(given, tmp_path):
 
 
 def test_a_run_without_a_generator_is_refused():
-    config = golden_files.model_config("mlm")
-    source = MaskedLanguageModel(config, seed=0)
-    taken = GivenGenerator(source="runs/one", model=config, weights={
-        variable.name.split(":")[0]: variable.numpy() for variable in source.variables
-        if "predictions" not in variable.name})
-    model = FrozenGeneratorModel(config, generator_shape(taken), seed=1)
+    weights = {name: value for name, value in golden_files.load("mlm_weights").items()
+               if "predictions" not in name}
     with pytest.raises(UserError, match="runs/one has no generator to take: predictions/LayerN"):
-        assign_generator(model.generator, taken)
+        frozen("mlm", weights)
 
 
 def config(**changes):
@@ -158,30 +144,19 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     printed = capsys.readouterr().out
     assert "stage 1 of 2: the generator, 3 steps" in printed
     assert "stage 2 of 2: the discriminator, 3 steps" in printed
-    expected = read_weights(storage.path(whole))
+    expected = read_weights(whole)
     # The generator is the first stage's last, and the discriminator began with its encoder.
-    first = read_weights(storage.path(whole / "generator"))
+    first = read_weights(whole / "generator")
     np.testing.assert_array_equal(expected["frozen_generator/embeddings/word_embeddings"],
                                   first["electra/embeddings/word_embeddings"])
     moved = np.abs(expected["electra/embeddings/word_embeddings"]
                    - first["electra/embeddings/word_embeddings"]).max()
     # Three steps, none of more than sqrt(1000) / 10 times the rate: Adam without correction.
     assert 0 < moved < 3 * 3.2 * 3e-3
-    for stage, number in (("generator", 1), (".", 1)):
-        resumed = tmp_path / f"resumed-{number}-{stage.strip('.')}"
-        shutil.copytree(whole, resumed)
-        if stage == "generator":
-            for path in list(resumed.iterdir()):
-                if path.name != "generator":
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-        _forget(resumed / stage, number)
+    in_second = shutil.copytree(whole, tmp_path / "in_second")
+    in_first = tmp_path / "in_first"
+    shutil.copytree(whole / "generator", in_first / "generator")
+    for resumed, stage in (in_first, "generator"), (in_second, "."):
+        checkpoints.remove(resumed / stage / "checkpoints", {2, 3})
         train(records, resumed)
-        for name, value in read_weights(storage.path(resumed)).items():
-            np.testing.assert_allclose(value, expected[name], atol=1e-6, err_msg=name)
-
-
-def _forget(run, step):
-    """Leaves the checkpoint of one step alone."""
-    for path in (run / "checkpoints").iterdir():
-        if path.name != "checkpoint" and f"-{step}." not in path.name:
-            path.unlink()
+        named_arrays.assert_close(read_weights(resumed), expected, atol=1e-6)

@@ -6,15 +6,14 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, make_batch
-from electra_tf.modeling.randomness import Randomness
+from tests import named_arrays
+from tests.objectives.golden_batch import RANDOMNESS
 from tests.parity import golden_files
 from tests.tiny_networks import task_objective
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
                      intermediate_size=32, max_position_embeddings=32, hidden_dropout=0.0,
                      attention_dropout=0.0)
-RANDOMNESS = Randomness(seed=1, step=tf.constant(0, tf.int64),
-                        first_example=tf.constant(0, tf.int64))
 
 
 def rows(**targets):
@@ -91,9 +90,7 @@ def test_numbers_are_predicted_on_their_own_scale():
 
 def test_the_loss_of_tags_by_sentence_is_googles():
     """Of the golden sentences the loss is theirs, a sum over words; we divide by the sentences."""
-    golden, encoder = (golden_files.load(f"finetune_{name}") for name in ("chunk_eval", "encoder"))
-    inputs = {name.removeprefix("input|"): value for name, value in encoder.items()
-              if name.startswith("input|")}
+    inputs = golden_files.load_part("finetune_encoder", "input")
     rows_of_golden = []
     for index, length in enumerate(inputs["input_mask"].sum(axis=1)):
         words = inputs["chunk_labels_mask"][index] > 0
@@ -103,13 +100,12 @@ def test_the_loss_of_tags_by_sentence_is_googles():
                 "tag": inputs["chunk_labels"][index, words]}))
     objective = task_objective("tagging", 25, dropout=0.0, tagging_loss_by_sentence=True)
     model = objective.build_model(golden_files.finetuned_config(), seed=0, policy="float32")
-    for variable in model.variables:
-        name = variable.name.split(":")[0]
-        variable.assign((golden if name.startswith("head/") else encoder)[f"weight|{name}"])
+    named_arrays.assign(model.variables, golden_files.load_part("finetune_encoder", "weight")
+                        | golden_files.load_part("finetune_chunk_eval", "weight"))
     outcome, weights, _ = run(objective, rows_of_golden, batch_size=4, length=40, model=model)
     assert float(weights["loss"]) == 4
-    np.testing.assert_allclose(
-        outcome.loss_sums["loss"], golden["output|loss"].sum(), rtol=1e-5)
+    golden = golden_files.load_part("finetune_chunk_eval", "output")
+    np.testing.assert_allclose(outcome.loss_sums["loss"], golden["loss"].sum(), rtol=1e-5)
     by_words = task_objective("tagging", 25, dropout=0.0)
     _, weights, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
     assert float(weights["loss"]) == inputs["chunk_labels_mask"].sum()

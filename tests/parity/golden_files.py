@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
+from tests import named_arrays
 
 GOLDEN = Path(__file__).parent / "golden"
 VARIANTS = {
@@ -22,6 +23,12 @@ def load(name: str) -> dict[str, np.ndarray]:
         return {key: arrays[key] for key in arrays.files}
 
 
+def load_part(name: str, kind: str) -> dict[str, np.ndarray]:
+    """Returns the arrays that are called "kind|...", by the rest of their names."""
+    return {key.removeprefix(f"{kind}|"): array for key, array in load(name).items()
+            if key.startswith(f"{kind}|")}
+
+
 def model_config(variant: str) -> ModelConfig:
     num_layers, tying = (VARIANTS | ELECTRIC)[variant]
     return ModelConfig(
@@ -31,21 +38,17 @@ def model_config(variant: str) -> ModelConfig:
 
 def finetuned_config() -> ModelConfig:
     """Returns the sizes of the encoder of "finetune_encoder", without dropout."""
-    weights = load("finetune_encoder")
-    vocab_size, embedding_size = weights["weight|electra/embeddings/word_embeddings"].shape
+    weights = load_part("finetune_encoder", "weight")
+    vocab_size, embedding_size = weights["electra/embeddings/word_embeddings"].shape
     return ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
         num_heads=4, max_position_embeddings=64, hidden_dropout=0.0, attention_dropout=0.0,
-        intermediate_size=weights["weight|electra/encoder/layer_0/intermediate/dense/bias"].size)
+        intermediate_size=weights["electra/encoder/layer_0/intermediate/dense/bias"].size)
 
 
 def load_weights(model, variant: str) -> None:
     """Sets every weight from the golden file; both sides must have the same names."""
-    weights = load(f"{variant}_weights")
-    variables = {variable.name.split(":")[0]: variable for variable in model.trainable_variables}
-    assert variables.keys() == weights.keys()
-    for name, variable in variables.items():
-        variable.assign(weights[name])
+    named_arrays.assign(model.trainable_variables, load(f"{variant}_weights"))
 
 
 def assert_gradients(variant: str, model, gradients, rtol: float) -> None:

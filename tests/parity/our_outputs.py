@@ -43,12 +43,7 @@ def of_networks(networks: Pretrained) -> dict[str, dict[str, np.ndarray]]:
 
 
 def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
-    """Returns hidden states and logits of a fine-tuned model, as the program loads it.
-
-    Args:
-        networks: with a task.
-        directory: where it is written as a run first.
-    """
+    """Returns hidden states and logits of a fine-tuned model, written as a run and loaded again."""
     settings = dict(networks.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
     conversion.write(dataclasses.replace(networks, task_settings=settings), directory,
                   conversion.Format.RUN)

@@ -1,10 +1,8 @@
-"""Worker: what transformers makes of Hugging Face directories, in PyTorch on the CPU.
+"""Worker in the peers' environment: `python -m tests.parity.pytorch_outputs DIRECTORY`.
 
-    python -m tests.parity.pytorch_outputs DIRECTORY
-
-reads every network below DIRECTORY and DIRECTORY/texts.json. It leaves there outputs.npz (hidden
-states and logits of `seeded.batch()`), report.json (what loading said, and token ids of the texts)
-and saved/, where transformers has written every network itself. Runs in the peers' environment.
+It reads every Hugging Face network below the directory, and its texts.json. There it writes
+outputs.npz (hidden states and logits of `seeded.batch()`, on the CPU), report.json (what loading
+said, and token ids of the texts) and saved/ (every network as transformers writes it).
 """
 
 import json

@@ -19,13 +19,13 @@ from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_networks
-from tests.parity import our_outputs, peers, seeded_directories
+from tests.parity import golden_files, our_outputs, peers, seeded_directories
 from tests.parity.sentences import DIFFERENT, MODES, SAME
-from tests.parity.write_pytorch_golden import IDS, OUTPUTS, write_text_directories
+from tests.parity.write_pytorch_golden import IDS, write_text_directories
 from tests.tiny_networks import NO_ANSWERABILITY, finetuned
 
 ATOL = 1e-5
-GOLDEN_IDS = json.loads(IDS.read_text())
+GOLDEN, GOLDEN_IDS = golden_files.load("pytorch_outputs"), json.loads(IDS.read_text())
 TEXTS = [*SAME, *DIFFERENT.values()]
 PAIRS = {
     "tied": {}, "separate": {"model__tying": Tying.NONE},
@@ -68,28 +68,22 @@ def our_ids(mode):
 
 
 @pytest.fixture(scope="module")
-def golden():
-    with np.load(OUTPUTS) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
-@pytest.fixture(scope="module")
 def seeded_directory(tmp_path_factory):
     directory = tmp_path_factory.mktemp("seeded")
     seeded_directories.write(directory)
     return directory
 
 
-def test_pre_trained_networks_compute_the_golden_numbers(golden, seeded_directory):
+def test_pre_trained_networks_compute_the_golden_numbers(seeded_directory):
     ours = our_outputs.of_networks(formats.read(seeded_directory))
     for network in ("discriminator", "generator"):
-        require_close(ours[network], arrays_of(golden, network), at_least=4)
+        require_close(ours[network], arrays_of(GOLDEN, network), at_least=4)
 
 
 @pytest.mark.parametrize("network", ["classification", "tagging", "question_answering"])
-def test_fine_tuned_models_compute_the_golden_numbers(golden, seeded_directory, tmp_path, network):
+def test_fine_tuned_models_compute_the_golden_numbers(seeded_directory, tmp_path, network):
     ours = our_outputs.of_task(conversion.read(seeded_directory / network), tmp_path)
-    require_close(ours, arrays_of(golden, network),
+    require_close(ours, arrays_of(GOLDEN, network),
                   at_least=2 if network == "question_answering" else 1)
 
 
@@ -162,7 +156,5 @@ class TestInPyTorch:
         root, found = pytorch
         assert not list(found.saved.rglob("vocab.txt"))
         first, second = conversion.read(root / name), conversion.read(found.saved / name)
-        assert first.weights.keys() == second.weights.keys()
-        for weight, value in first.weights.items():
-            np.testing.assert_array_equal(second.weights[weight], value)
+        tiny_networks.require_equal_weights(first, second)
         assert (first.text, first.model, first.task) == (second.text, second.model, second.task)

@@ -4,31 +4,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.encoder import Encoder, electra_encoder
+from electra_tf.modeling.encoder import electra_encoder
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
+from tests import named_arrays
 from tests.parity import golden_files
 
-INPUTS = {name.removeprefix("input|"): value
-          for name, value in golden_files.load("finetune_encoder").items()
-          if name.startswith("input|")}
+INPUTS = golden_files.load_part("finetune_encoder", "input")
 BUILD = {"dropout_rate": 0.0, "seed": 0, "policy": "float32"}
 ATOL = 2e-5
 
 
-def encoder() -> Encoder:
-    network = electra_encoder(
-        golden_files.finetuned_config().discriminator, seed=0, policy="float32")
-    assign(network, golden_files.load("finetune_encoder"))
-    return network
-
-
-def assign(network, golden):
-    weights = {name.removeprefix("weight|"): value for name, value in golden.items()
-               if name.startswith("weight|")}
-    variables = {variable.name.split(":")[0]: variable for variable in network.trainable_variables}
-    assert variables.keys() == weights.keys()
-    for name, variable in variables.items():
-        variable.assign(weights[name])
+def assign(network, name: str):
+    named_arrays.assign(
+        network.trainable_variables, golden_files.load_part(f"finetune_{name}", "weight"))
 
 
 class Case:
@@ -36,9 +24,10 @@ class Case:
 
     def __init__(self, name: str, head):
         self.golden = golden_files.load(f"finetune_{name}")
-        self.encoder, self.head = encoder(), head
-        weights = "squad_train" if name == "squad_eval" else name
-        assign(head, golden_files.load(f"finetune_{weights}"))
+        self.encoder, self.head = electra_encoder(
+            golden_files.finetuned_config().discriminator, seed=0, policy="float32"), head
+        assign(self.encoder, "encoder")
+        assign(head, "squad_train" if name == "squad_eval" else name)
 
     def hidden(self) -> tf.Tensor:
         return self.encoder(*(tf.constant(INPUTS[name]) for name in ("input_ids", "segment_ids")),

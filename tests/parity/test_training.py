@@ -10,6 +10,7 @@ from electra_tf.objectives.pretraining import run_generator
 from electra_tf.training.adam import Adam
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, TrainState, TrainStep
+from tests import named_arrays
 from tests.objectives.golden_batch import GIVEN, masked_batch
 from tests.parity import golden_files
 from tests.parity.test_networks import build
@@ -52,8 +53,7 @@ def test_five_losses_and_the_weights_after_four_steps_equal_the_references():
     step, batch = official_step(), masked_batch()[0].original
     compiled = tf.function(lambda: step(batch)["loss"].sum)
     losses = [float(compiled()) for _ in range(4)]
-    weights = {variable.name.split(":")[0]: variable.numpy()
-               for variable in step.state.model.trainable_variables}
+    weights, golden = (named_arrays.of(step.state.model.trainable_variables),
+                       golden_files.load("electra_after_4_steps"))
     np.testing.assert_allclose([*losses, float(compiled())], LOSSES, rtol=1e-5)
-    for name, value in golden_files.load("electra_after_4_steps").items():
-        np.testing.assert_allclose(weights[name], value, rtol=0, atol=2e-6, err_msg=name)
+    named_arrays.assert_close({name: weights[name] for name in golden}, golden, atol=2e-6)

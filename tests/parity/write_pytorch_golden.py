@@ -2,10 +2,9 @@
 
     PEERS_PYTHON=.venv-peers/bin/python python -m tests.parity.write_pytorch_golden
 
-golden/pytorch_outputs.npz holds logits of the networks of `seeded_directories` and hidden states of
-two of them (the others have the discriminator's encoder),
-golden/auto_tokenizer_ids.json the token ids that AutoTokenizer gives to `sentences`, from
-directories that our converter wrote. Made with PyTorch 2.13.0 and transformers 5.23.0.
+Logits are of all networks of `seeded_directories`, hidden states of two: the others have the
+discriminator's encoder. AutoTokenizer reads `sentences` with directories that our converter wrote.
+Made with PyTorch 2.13.0 and transformers 5.23.0.
 """
 
 import json

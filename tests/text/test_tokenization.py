@@ -8,13 +8,7 @@ from absl import flags
 from electra_tf.platform.errors import UserError
 from electra_tf.text import tokenization
 from electra_tf.text.flags import AUTO, asked_for
-from electra_tf.text.tokenization import (
-    NFC,
-    UNCASED,
-    Normalization,
-    TextSettings,
-    Tokenization,
-)
+from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings, Tokenization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, "한글", "##은")), normalization=NFC)
