@@ -1,4 +1,4 @@
-"""Cleaning of single lines: normalization, and rules that drop a line.
+"""Normalizes single lines, and decides by rules which of them cleaning drops.
 
 The rules for boilerplate are few and strict: they drop a line only if all of it is of a known kind.
 docs/how_to/cleaning.md describes them; boilerplate.yaml has the words.
@@ -32,7 +32,7 @@ _FRAME = "«»‹›<>[](){}|•·→←↑↓▲▼►◄*-–—_.:…! "
 
 @dataclasses.dataclass(frozen=True)
 class LineRules:
-    """The measures that concern single lines."""
+    """The measures of cleaning that examine single lines."""
 
     settings: CleaningSettings
 
@@ -77,7 +77,7 @@ def is_boilerplate(line: str) -> bool:
 
 
 def _is_buttons(bare: str) -> bool:
-    """Returns True for labels of buttons that share a page, without other words."""
+    """Returns True for a row of buttons that share a page, without other words."""
     words = _BETWEEN_BUTTONS.split(bare, _MOST_BUTTONS)
     return (1 < len(words) <= _MOST_BUTTONS and _BUTTONS.issuperset(words)
             and not _NETWORKS.isdisjoint(words))

@@ -72,7 +72,7 @@ def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path,
         with pytest.raises(Stopped):
             build(text=dirty, cleaning=cleaning)
     assert (tmp_path / "records" / ".cleaning-decisions").exists()
-    monkeypatch.setattr(survey, "survey", stop)
+    monkeypatch.setattr(survey, "survey_unit", stop)
     assert build(text=dirty, cleaning=cleaning) == whole
     assert not list((tmp_path / "records").glob(plan.FILES))
 
