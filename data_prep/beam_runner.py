@@ -76,7 +76,7 @@ class BeamRunner:
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
-        """Yields a new directory for a job, because workers of a killed job may still write."""
+        """Yields a new directory for a job: workers of a killed job may still write to the old."""
         storage.remove_tree(self.scratch)
         place = self.scratch / os.urandom(8).hex()
         atomic_file.make_directory(place)

@@ -44,7 +44,7 @@ class DocumentPart:
 
 
 Parser = Callable[[DocumentPart], Iterable[str]]
-"""A function of the lines of a part: stripped, not empty. It is picklable, raises `UserError`s."""
+"""A picklable function that returns a part's lines, stripped, not empty, or raises `UserError`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,8 +122,7 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
              notes: ReadingNotes | None = None) -> Iterator[str]:
     """Yields the lines of documents, and `DOCUMENT_END` after each document's last line.
 
-    `notes` counts the documents read and skipped. Damage raises `UserError` unless `parse` is a
-    `SkippingParser`.
+    `notes` counts what is read and skipped. Damage raises `UserError` without a `SkippingParser`.
     """
     notes = ReadingNotes() if notes is None else notes
     skips = isinstance(parse, SkippingParser)

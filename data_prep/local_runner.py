@@ -21,10 +21,7 @@ from electra_tf.platform.signals import STOPPING
 
 @dataclasses.dataclass(frozen=True)
 class LocalRunner:
-    """A `Runner` of `num_workers` processes; a single worker is this process.
-
-    A signal ends all workers.
-    """
+    """A runner on this machine: one worker is this process; several are processes of their own."""
 
     num_workers: int = 1
 
@@ -47,8 +44,7 @@ class LocalRunner:
             self.num_workers, mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker)
         pending: collections.deque[concurrent.futures.Future] = collections.deque()
-        # The tracker's start unblocks signals, so it precedes the block below.
-        multiprocessing.resource_tracker.ensure_running()
+        multiprocessing.resource_tracker.ensure_running()  # Its start unblocks signals.
         try:
             for item in items:
                 with _signals_blocked():

@@ -72,16 +72,13 @@ class Pipeline:
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yields the examples of lines in order; `DOCUMENT_END` separates documents."""
         for batch in batches(lines, BATCH_CHARACTERS):
-            tokenized = self._tokenized(batch)
+            ids, splits = self._tokenize(tf.constant(batch))
+            tokenized = TokenizedLines(ids.numpy(), splits.numpy()[1:],
+                                       np.array([line == DOCUMENT_END for line in batch]))
             self._count_text(batch, tokenized.ids)
             self._unknown_scripts.add(batch, tokenized.ids, tokenized.ends)
             yield from self._counted(self._packing.add(tokenized))
         yield from self._counted(self._packing.finish())
-
-    def _tokenized(self, batch: list[str]) -> TokenizedLines:
-        ids, splits = self._tokenize(tf.constant(batch))
-        return TokenizedLines(ids.numpy(), splits.numpy()[1:],
-                              np.array([line == DOCUMENT_END for line in batch]))
 
     def _count_text(self, batch: list[str], ids: np.ndarray) -> None:
         words, unknown = coverage.count_words(ids, self._vocabulary)

@@ -34,8 +34,8 @@ class BuildSettings(Section, prefix="--"):
     single_segment_rate: Fraction = 0.1
     """Fraction of the examples with one segment instead of two."""
     short_example_rate: Fraction = 0.0
-    """Fraction of the examples with a random shorter length, for --packing=reference only. Its
-    default is 0.05."""
+    """Fraction of the examples with a random shorter length. --packing=reference has the default
+    0.05; --packing=full makes no such examples."""
     seed: Annotated[int, Interval(ge=-2**63, lt=2**63)] = 0
     """Seed of the random choices, 64 bits."""
     cleaning: CleaningSettings = CleaningSettings()

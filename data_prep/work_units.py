@@ -1,7 +1,7 @@
 """Cuts a corpus into pieces and these into units of work, each of which becomes one shard.
 
-A document's hash decides if it is held out. So any division of a corpus among files, units and
-machines holds out the same documents, and all copies of a document are in one split.
+A document's hash decides if it is held out. So the division of a corpus among files, units and
+machines has no effect on the choice, and all copies of a document are in one split.
 """
 
 import collections
@@ -20,7 +20,6 @@ Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
 Words = collections.Counter[bytes]
 """Word (UTF-8) -> its count."""
-_KEYS = 2**64
 _INTERVAL = 10.0
 """Least number of seconds between lines of progress."""
 
@@ -102,10 +101,7 @@ def pieces_of(source: Source) -> tuple[Piece, ...]:
 
 
 def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
-    """Returns the digest of a corpus: of its only piece, or of all pieces' digests in order.
-
-    Raises `UserError` if a worker cannot read a piece.
-    """
+    """Returns the digest of one piece, or of all digests in order; `UserError` if unreadable."""
     digests = dict(runner.run(pieces, Piece.itself, Piece.digest, tuple[int, str]))
     if len(pieces) == 1:
         return digests[0]
@@ -133,7 +129,7 @@ class Runner(typing.Protocol):
 
 
 class Progress:
-    """Reports on stderr, at most every ten seconds, while this process reads pieces of a source."""
+    """A reporter of the pieces that this process reads, with a line on stderr every 10 seconds."""
 
     def __init__(self, source: Source, pieces: Sequence[Piece]):
         self._size, self._pieces = source.size, pieces
@@ -185,7 +181,7 @@ def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
     """
     if not fraction:
         return NO_DOCUMENT
-    rule = HeldOut(below=round(fraction * _KEYS))
+    rule = HeldOut(below=round(fraction * 2**64))
     documents: list[tuple[int, int]] = []
     sides: set[bool] = set()
 

@@ -1,29 +1,23 @@
-"""Identifies the language of a text with py3langid (Lui and Baldwin, 2012, "langid.py").
-
-The classifier is naive Bayes over byte n-grams.
-"""
+"""Identifies languages with py3langid (Lui and Baldwin, 2012), naive Bayes over byte n-grams."""
 
 import functools
 from collections.abc import Collection
 from typing import Any
 
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require_one_of
 
 LONGEST_BEGINNING = 2000
 """Characters of a document's beginning that decide its language."""
 
 
 def require_known(codes: Collection[str]) -> None:
-    """Raises `UserError` for the code of a language that the classifier lacks."""
-    known = _identifier().labels
+    """Raises `UserError` for a code in --languages that the classifier lacks."""
     for code in codes:
-        if code not in known:
-            raise UserError(f"--languages: {shown(code)} is no known language code; there are "
-                            f"{', '.join(sorted(known))}.")
+        require_one_of(sorted(_identifier().labels), "--languages", code)
 
 
 def probability(text: str, codes: Collection[str]) -> float:
-    """Returns the probability that a text is in one of some languages."""
+    """Returns the probability in [0, 1] that a text is in one of some languages."""
     return sum(found for code, found in _identifier().rank(text) if code in codes)
 
 

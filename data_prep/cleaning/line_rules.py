@@ -32,7 +32,7 @@ _FRAME = "«»‹›<>[](){}|•·→←↑↓▲▼►◄*-–—_.:…! "
 
 @dataclasses.dataclass(frozen=True)
 class LineRules:
-    """The measures of cleaning that examine single lines."""
+    """The filters that examine single lines."""
 
     settings: CleaningSettings
 
@@ -45,13 +45,13 @@ class LineRules:
 
     def reason(self, line: str) -> str:
         """Returns the reason to drop a normalized line, a name of `manifest.Counts`, or ""."""
-        wanted = self.settings
-        if wanted.drop_letterless_lines and not any(map(str.isalpha, line)):
+        settings = self.settings
+        if settings.drop_letterless_lines and not any(map(str.isalpha, line)):
             return "letterless_lines"
-        if wanted.drop_boilerplate and is_boilerplate(line):
+        if settings.drop_boilerplate and is_boilerplate(line):
             return "boilerplate_lines"
-        if (len(line) < wanted.min_line_characters
-                or 0 < wanted.max_line_characters < len(line)):
+        if (len(line) < settings.min_line_characters
+                or 0 < settings.max_line_characters < len(line)):
             return "short_or_long_lines"
         return ""
 

@@ -47,7 +47,7 @@ class Cleaner:
     def clean(self, lines: Iterable[str]) -> Iterator[str]:
         """Yields the lines of the unit that are kept, and every `DOCUMENT_END`."""
         if self._decision is not None or not {*LINE_RULES}.isdisjoint(
-                self._rules.settings.measures()):
+                self._rules.settings.filters()):
             lines = self._kept(lines)
         return iter(lines) if self._texts is None else self._uncontaminated(lines)
 
@@ -114,10 +114,7 @@ def _decision(path: Path, unit: str) -> dict[str, list[int]]:
 
 
 def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
-    """Returns the texts that --decontaminate names; None without the flag.
-
-    Raises `UserError` for a directory without readable test files.
-    """
+    """Returns the texts that --decontaminate names, or None; raises as `benchmarks.read` does."""
     if not settings.decontaminate:
         return None
     return benchmarks.read(storage.path(settings.decontaminate), settings.decontaminate_words)

@@ -1,4 +1,4 @@
-"""The settings of cleaning: which measures are on, and how strict they are."""
+"""The settings of cleaning: the filters that are on, and their parameters."""
 
 import dataclasses
 from typing import Annotated, Literal
@@ -22,15 +22,15 @@ _PARAMETERS = {
     "languages": ("language_confidence", "min_language_characters"),
     "decontaminate": ("decontaminate_words",),
 }
-"""Measure -> its other settings."""
+"""Filter -> its other settings."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleaningSettings(Section, prefix="--"):
-    """Settings of the measures; flags have the same names. All measures are off by default."""
+    """Settings of the filters; flags have the same names. All filters are off by default."""
 
     unicode: Literal["none", "nfc", "nfkc"] = "none"
-    """Unicode normalization form of the text, applied before the other measures."""
+    """Unicode normalization form of the text, applied before the other filters."""
     drop_letterless_lines: bool = False
     """Drop lines without a letter."""
     drop_boilerplate: bool = False
@@ -43,7 +43,7 @@ class CleaningSettings(Section, prefix="--"):
     drop_duplicate_lines: bool = False
     """Drop lines that occur earlier in the text."""
     min_duplicate_characters: Characters = 0
-    """Lines of fewer characters may repeat."""
+    """Keep repeated lines of fewer characters."""
     drop_near_duplicates: bool = False
     """Drop documents that nearly equal an earlier one."""
     near_duplicate_threshold: Annotated[float, Interval(gt=0, lt=1)] = 0.8
@@ -56,30 +56,30 @@ class CleaningSettings(Section, prefix="--"):
     language_confidence: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Least probability that a document is in one of --languages."""
     min_language_characters: Annotated[int, Interval(ge=0, le=1000)] = 100
-    """Keep documents of fewer letters in any language: they are too short to identify. The limit
-    of 1000 is half of the characters that are read of a document."""
+    """Keep documents of fewer letters in any language: they are too short to identify. At most
+    1000, half of the characters that are read of a document."""
     decontaminate: str = ""
     """Drop lines that contain a test text of the task files in this directory (GLUE, SQuAD, MRQA,
     CoNLL, tables)."""
     decontaminate_words: Annotated[int, Interval(ge=SHORTEST_TEST_TEXT, le=100)] = 13
-    """Number of consecutive words of a test text for which a line is dropped."""
+    """Drop lines that contain this number of consecutive words of a test text."""
 
     @property
     def needs_survey(self) -> bool:
-        """Returns True if the measures need a pass over the whole text first."""
+        """Returns True if the filters need a pass over the whole text first."""
         return self.drop_duplicate_lines or self.drop_near_duplicates or bool(self.languages)
 
-    def measures(self) -> list[str]:
-        """Returns the names of the measures that are on."""
+    def filters(self) -> list[str]:
+        """Returns the names of the filters that are on."""
         return [name for name in (*LINE_RULES, *_PARAMETERS) if not self._is_default(name)]
 
     def identity(self) -> dict[str, str | int | float | bool]:
-        """Returns the settings of the measures that are on, by name.
+        """Returns the settings of the filters that are on, by name.
 
         It omits the directory of task files; `BenchmarkTexts.facts` identifies their texts.
         """
-        names = [name for measure in self.measures()
-                 for name in (measure, *_PARAMETERS.get(measure, ())) if name != "decontaminate"]
+        names = [name for one in self.filters()
+                 for name in (one, *_PARAMETERS.get(one, ())) if name != "decontaminate"]
         values = {name: getattr(self, name) for name in names}
         return {name: ",".join(value) if isinstance(value, tuple) else value
                 for name, value in values.items()}
@@ -90,10 +90,10 @@ class CleaningSettings(Section, prefix="--"):
                 "--max_line_characters",
                 f"at least --min_line_characters={self.min_line_characters}",
                 self.max_line_characters)
-        for measure, parameters in _PARAMETERS.items():
+        for owner, parameters in _PARAMETERS.items():
             for name in parameters:
-                if not getattr(self, measure) and not self._is_default(name):
-                    raise UserError(f"--{name} belongs to --{measure}, which is off; give both or "
+                if not getattr(self, owner) and not self._is_default(name):
+                    raise UserError(f"--{name} belongs to --{owner}, which is off; give both or "
                                     "neither.")
         if self.languages:
             languages.require_known(self.languages)

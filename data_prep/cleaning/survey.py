@@ -86,7 +86,6 @@ def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
     hashes: list[int] = []
     in_language: list[bool] = []
     signatures: list[np.ndarray | None] = []
-    begins = True
     for part in unit.parts:
         lines = [rules.normalized(line) for line in dataclasses.replace(unit, parts=(part,)).lines()
                  if line != DOCUMENT_END]
@@ -96,7 +95,7 @@ def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
             least = settings.min_duplicate_characters
             hashed += [one and len(line) >= least for one, line in zip(keep, lines, strict=True)]
             hashes += [ngrams.text_hash(line) for line in kept if len(line) >= least]
-        if begins:
+        if part.begins or not document_lines:
             document_lines.append(0)
         document_lines[-1] += len(lines)
         if part.begins:
@@ -105,7 +104,6 @@ def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
             wanted = settings.drop_near_duplicates and in_language[-1] and ngrams.words_of(text)
             signatures.append(ngrams.signature(text, settings.near_duplicate_permutations)
                               if wanted else None)
-        begins = part.ends
     known = [one for one in signatures if one is not None]
     return UnitSurvey(
         name=unit.name, split=unit.split, continues=not unit.parts[0].begins,

@@ -24,7 +24,7 @@ _HEAD = 1 << 18
 """Bytes of a file that are searched for the book's beginning."""
 _BEGINNING = rb"^[ \t]*\*\*\*[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG (?:EBOOK|ETEXT)"
 _START = re.compile(_BEGINNING + rb"[^*]{0,400}\*\*\*.*$", re.IGNORECASE | re.MULTILINE)
-"""It spans lines, because a long title continues in the next one."""
+"""The pattern spans lines, because a long title continues in the next one."""
 _START_OPEN = re.compile(_BEGINNING + rb".*$", re.IGNORECASE | re.MULTILINE)
 _FOOTER = re.compile(
     rb"^[ \t]*(?:"

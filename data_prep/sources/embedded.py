@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
 from data_prep.sources.source import Source
+from electra_tf.platform.settings import require_one_of
 
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "tensorflow", "tf_keras")
 """Libraries whose docstrings are read, in this order; all are requirements of this project."""
@@ -60,6 +61,7 @@ class EmbeddedText(Source):
     parse: Parser = parse_plain_text
 
     def __post_init__(self):
+        require_one_of(TEXTS, "--input=embedded", self.name)
         self._texts = ["\n".join(lines).encode() for lines in TEXTS[self.name]()]
         self.size = sum(map(len, self._texts))
         self._read = 0

@@ -1,8 +1,8 @@
 """Reads files of one format, compressed or not.
 
-Compressed files are read to their end. Python's `bz2` and `lzma` modules stop without an error
-where a second stream of a file is damaged, and zstandard's reader where a file is cut short. This
-module reports both as errors.
+Compressed files are read to their end. Python's `bz2` and `lzma` modules stop without an error at
+a damaged second stream of a file. zstandard's reader does so where a file is cut short. This module
+reports both as errors.
 """
 
 import bz2
@@ -106,11 +106,10 @@ def damaged_stretch(path: str, problem: str) -> DocumentPart:
 
 
 def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
-    """Returns the files that match patterns, sorted, each once.
+    """Returns the files that match patterns, sorted, each once; `UserError` without any text.
 
-    For a directory, returns the files in it that match one of `names`, patterns separated by
-    spaces; on this machine also those in its subdirectories. Raises `UserError` for a pattern
-    without a match, and if all files are empty.
+    For a directory, it returns the files that match one of `names`, patterns separated by spaces;
+    on this machine also those in its subdirectories.
     """
     found: set[Path] = set()
     for pattern in patterns:

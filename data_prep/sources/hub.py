@@ -74,10 +74,7 @@ class HubSource(FileSource):
 
 
 def hub_data_set(name: str, column: str) -> HubSource:
-    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train".
-
-    Raises `UserError` if the Hub has no such data set, configuration or split.
-    """
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT]; `UserError` if unknown."""
     found = _NAME.fullmatch(name)
     if found is None:
         raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")

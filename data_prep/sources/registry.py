@@ -17,7 +17,7 @@ from collections.abc import Callable
 from data_prep.documents import SkippingParser, parse_by_source
 from data_prep.sources import columns, data_sets, hub, json_lines, plain_text
 from data_prep.sources.books import books
-from data_prep.sources.embedded import TEXTS, EmbeddedText
+from data_prep.sources.embedded import EmbeddedText
 from data_prep.sources.files import matching_files
 from data_prep.sources.source import Member, Mixture, Sequence, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
@@ -44,13 +44,6 @@ class Entry:
     """0 if the entry has none."""
 
 
-def _embedded(entry: Entry, _options: SourceOptions) -> Source:
-    if entry.pattern not in TEXTS:
-        raise UserError(f"--input: the embedded texts are {', '.join(TEXTS)}. Received: "
-                        f"{shown(entry.text)}")
-    return EmbeddedText(entry.pattern)
-
-
 SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
     TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern)),
     "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
@@ -59,7 +52,7 @@ SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
     "parquet": lambda entry, options: columns.columns(entry.pattern, entry.field),
     "hf": lambda entry, options: hub.hub_data_set(entry.pattern, entry.field),
     "tfds": lambda entry, options: data_sets.data_set(entry.pattern, entry.field, options),
-    "embedded": _embedded,
+    "embedded": lambda entry, options: EmbeddedText(entry.pattern),
 }
 """Name -> the function that opens the source."""
 

@@ -39,7 +39,7 @@ def test_an_input_means(text, meaning):
     ("embedded:python:0.5,embedded:python:0.5", "names 'embedded:python' twice"),
     ("jsonl:a#", "'jsonl:a#' must be jsonl:PATTERN#FIELD"),
     ("books:", "'books:' must be books:PATTERN;"),
-    ("embedded:ruby", "the embedded texts are python, docstrings"),
+    ("embedded:ruby", "embedded must be one of python, docstrings. Received: 'ruby'"),
     ("text:\0", "is no name of a file"),
     ("nosuch://a", "TensorFlow has no file system for nosuch://"),
 ])
