@@ -1,4 +1,4 @@
-"""Runs work on Apache Beam: this machine, Prism, Flink, Spark or Dataflow.
+"""Runs work on Apache Beam: on this machine, Prism, Flink, Spark or Dataflow.
 
 The process that starts a job sends pieces of the corpus and reads small results from files. Only
 workers exchange text.
@@ -28,14 +28,14 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 
 PARTS = 64
-"""Number of result files of a job, and of groups of words that are counted separately."""
+"""Number of a job's result files, and of the groups in which words are counted."""
 _MOST_BYTES = 1024 * MIB
 """Largest file of results; 64 such files hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
 _REFUSED = "refused-"
 _CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
-"""Limit for a job server to accept a connection; Beam itself would wait for minutes."""
+"""Time limit for a job server to accept a connection; Beam itself waits for minutes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,18 +43,18 @@ class BeamRunner:
     """An Apache Beam runner and its options; raises `UserError` at once for an unknown option."""
 
     name: str
-    """The value of Beam's --runner. DirectRunner is Beam's `FnApiRunner`: Beam's own DirectRunner
-    looks for Prism's program first."""
+    """The value of Beam's --runner. DirectRunner is Beam's `FnApiRunner`, because Beam's own
+    DirectRunner starts with a search for Prism's program."""
     arguments: tuple[str, ...]
     scratch: Path
-    """A directory for this runner alone, writable by workers and removed after each job."""
+    """A directory for this runner alone, to which workers can write; removed after each job."""
 
     def __post_init__(self):
         _checked_options(self.name, self.arguments)
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """Yields the results of all items when the whole job is done."""
+        """Yields the results of all items after the whole job."""
         with self._place() as place:
             self._finish(place, lambda units: (
                 units
@@ -76,7 +76,7 @@ class BeamRunner:
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
-        """Yields a new directory for one job: workers of a killed job may still write to theirs."""
+        """Yields a new directory for a job: workers of a killed job may still write to the old."""
         storage.remove_tree(self.scratch)
         place = self.scratch / os.urandom(8).hex()
         atomic_file.make_directory(place)
@@ -87,7 +87,7 @@ class BeamRunner:
 
     def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
                 cut: Callable[[Piece], Iterable]) -> None:
-        """Runs a job to its end: it writes the results of `rest` for all items, by part."""
+        """Runs a job, which applies `rest` to all items and writes the results by part."""
         options = _checked_options(self.name, self.arguments)
         with _quiet(), contextlib.ExitStack() as exits:
             exits.push(functools.partial(_raise_refusal, place))
@@ -104,7 +104,7 @@ class BeamRunner:
             except KeyboardInterrupt as interrupt:
                 raise _first(interrupt) from None
             except _CANNOT_START as error:
-                if self.name == _DIRECT:  # It works within `run`.
+                if self.name == _DIRECT:  # Its `run` also does the work.
                     raise
                 raise UserError(f"--runner={self.name} can't start the job: "
                                 f"{error or type(error).__name__}; see "
@@ -121,14 +121,14 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
     if arguments and not arguments[0].startswith("--"):
         raise UserError(f"--beam_options must be written --name=value. Received: "
                         f"{shown(arguments[0])}")
-    complaint = io.StringIO()
+    messages = io.StringIO()
     options = PipelineOptions([*arguments, f"--runner={name}"])
     try:
-        with _quiet(), contextlib.redirect_stderr(complaint):
+        with _quiet(), contextlib.redirect_stderr(messages):
             known = options.get_all_options()
             unknown = options.get_all_options(retain_unknown_options=True).keys() - known.keys()
     except SystemExit:
-        problem = complaint.getvalue().strip().rpartition("error: ")[2]
+        problem = messages.getvalue().strip().rpartition("error: ")[2]
         raise UserError(f"--beam_options: {problem}.") from None
     if unknown:
         names = ", ".join(f"--{one}" for one in sorted(unknown))
@@ -142,14 +142,14 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
 
 
 def _first(interrupt: BaseException) -> BaseException:
-    """Returns the original interrupt; Beam wraps an interrupt that came in a worker's function."""
+    """Returns the original interrupt; Beam wraps an interrupt of a worker's function."""
     while isinstance(interrupt.__context__, KeyboardInterrupt):
         interrupt = interrupt.__context__
     return interrupt
 
 
 def _require_job_server(options: PipelineOptions) -> None:
-    """Raises `OSError` if no server listens at --job_endpoint; without one Beam starts its own."""
+    """Raises `OSError` if no server listens at --job_endpoint; Beam starts one without the flag."""
     endpoint = options.get_all_options()["job_endpoint"]
     if endpoint and endpoint != "embed":
         host, _, port = endpoint.rpartition(":")
@@ -161,7 +161,7 @@ def _require_job_server(options: PipelineOptions) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Hides Beam's output on stderr; the exception that ends a job has the cause."""
+    """Hides Beam's output on stderr; the exception that ends a job states the cause."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -172,7 +172,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _raise_refusal(place: Path, _kind: object, error: BaseException | None, _trace: object) -> None:
-    """Replaces the failure of a job by the `UserError` of a worker, if one left its line."""
+    """Raises the `UserError` that a worker wrote to a file instead of a job's own error."""
     if isinstance(error, Exception):
         for path in place.glob(f"{_REFUSED}*"):
             raise UserError(path.read_text(encoding="utf-8")) from None
@@ -220,7 +220,7 @@ def _counted(place: Path, count: Callable[[Item], Words], item: Item
 
 
 def _sum(parts: Iterable[Words]) -> Words:
-    """Adds up counts, first on each worker, then between them."""
+    """Adds up counts: those of each worker first, then those of all workers."""
     total: Words = collections.Counter()
     for part in parts:
         total.update(part)

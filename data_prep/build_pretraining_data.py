@@ -3,11 +3,11 @@ r"""Makes pre-training records from text.
     python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
         --output_dir=records --max_seq_length=128
 
-Hardware: any CPU. English text becomes records at 2.4 million tokens/s on one core and 4.2 million
-on two, 2.6 bytes a token. A worker takes 0.8 GB of memory, the parent 0.2 GB, for any amount of
-text. Expect, with BERT's 30,522-word vocabulary, 1.3 tokens per word, 100 % of them in the
-examples, 0.0 % padding, and 10 % of the examples of one segment. After an interruption, the same
-command makes the missing shards.
+Hardware: any CPU. The throughput for English text is 2.4 million tokens/s on one core and
+4.2 million on two; a token takes 2.6 bytes. A worker takes 0.8 GB of memory, the parent 0.2 GB, for
+any amount of text. With BERT's 30,522-token vocabulary, expect 1.3 tokens per word, 100 % of them
+in the examples, and 0.0 % padding; 10 % of the examples have one segment. After an interruption,
+the same command builds the missing shards.
 """
 
 import sys
@@ -23,8 +23,8 @@ from electra_tf.platform.setting_text import define_flags, from_flags
 from electra_tf.platform.settings import settings_of
 from electra_tf.text.flags import text_settings
 
-flags.DEFINE_string("vocab_file", "", "The vocabulary, from data_prep.build_vocab or a model's.")
-flags.DEFINE_string("output_dir", "", "Where shards, vocab.txt and manifest.json go.")
+flags.DEFINE_string("vocab_file", "", "Vocabulary file of data_prep.build_vocab or of a model.")
+flags.DEFINE_string("output_dir", "", "Directory for shards, vocab.txt and manifest.json.")
 define_flags(BuildSettings)
 define_flags(CleaningSettings)
 flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
@@ -44,8 +44,8 @@ def main() -> None:
         _build(flags.FLAGS)
     except signals.Interrupted as interrupted:
         raise signals.Interrupted(interrupted.number, (
-            "interrupted; the shards that are finished are kept, and the same command builds the "
-            f"others: {command_line.same_command()}")) from None
+            "interrupted; the finished shards are kept, and the same command builds the others: "
+            f"{command_line.same_command()}")) from None
 
 
 def _build(values: flags.FlagValues) -> None:
@@ -64,7 +64,7 @@ def _build(values: flags.FlagValues) -> None:
         source, text, settings, output_dir,
         shared_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
-        print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
+        print(f"{values.output_dir} already holds the records of this text with these settings.")
         return
     print(summary.table(result, time.monotonic() - start))
     for note in filter(None, (source.note, summary.held_out_note(result))):

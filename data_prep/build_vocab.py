@@ -2,9 +2,9 @@
 
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
 
-Hardware: any CPU. Of 104 MB of text (19.6 million words, 219,000 different) one core counts the
-words in 20 s and learns 30,522 tokens in 11 s, 8,192 in 10 s. Expect exactly the tokens asked for,
-or a note that the text has fewer; the same text always gives the same vocabulary.
+Hardware: any CPU. One core counts the words of 104 MB of text (19.6 million words, 219,000
+different) in 20 s. It then learns 30,522 tokens in 11 s, or 8,192 in 10 s. Expect --vocab_size
+tokens, or a note that the text has fewer; the same text always gives the same vocabulary.
 """
 
 import dataclasses
@@ -24,26 +24,27 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.flags import asked_for
 from electra_tf.text.tokenization import NFC, TextSettings
 
-_LEARNED = 50
-"""Fewest learned tokens."""
+_FEWEST_LEARNED = 50
+"""Least number of tokens to learn."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularySettings(Section, prefix="--"):
-    """The size of the vocabulary, and its file."""
+    """Settings of the vocabulary's size and file; flags have the same names."""
 
     output: str = ""
     """The vocabulary file to write."""
     overwrite: bool = False
     """Replace --output if it exists."""
     vocab_size: Annotated[int, Interval(ge=100, le=1_000_000)] = 30522
-    """Tokens, with special and reserved ones."""
+    """Number of tokens, with special and reserved ones."""
     reserved_tokens: Annotated[int, Interval(ge=0, le=1_000_000)] = 0
-    """Entries [unused0], [unused1] and so on, as BERT's, for tokens that are added later."""
+    """Number of entries [unused0], [unused1] and so on, as in BERT's vocabulary, for tokens that
+    are added later."""
 
     def __post_init__(self):
         super().__post_init__()
-        most = self.vocab_size - _LEARNED
+        most = self.vocab_size - _FEWEST_LEARNED
         require(self.reserved_tokens <= most, "--reserved_tokens",
                 f"at most {most} of --vocab_size={self.vocab_size}", self.reserved_tokens)
 
@@ -66,16 +67,15 @@ def main() -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     asked = asked_for(flags.FLAGS)
+    normalization = asked or NFC
     source = shared_flags.source()
+    runner = shared_flags.runner(output.with_name(f".beam-{output.name}"))
     counts = vocabulary_learner.count_corpus_words(
-        source, asked or NFC,
-        shared_flags.runner(output.with_name(f".beam-{output.name}")),
-        from_flags(CleaningSettings, LINE_RULES))
+        source, normalization, runner, from_flags(CleaningSettings, LINE_RULES))
     if source.note:
         print(f"note: {source.note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
-    normalization = asked or NFC
     if asked is None:
         normalization, counts, reason = vocabulary_learner.choose_normalization(counts)
         print(f"normalization: {normalization} ({reason})")
@@ -84,8 +84,9 @@ def main() -> None:
     print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "
           f"{output}")
     if vocabulary.size < values.vocab_size:
-        print(f"note: the text has pieces that occur twice for {vocabulary.size:,} tokens only; "
-              f"--vocab_size={values.vocab_size} takes more text.", file=sys.stderr)
+        print(f"note: the text has only {vocabulary.size:,} tokens, because no other pair of "
+              f"pieces occurs twice; --vocab_size={values.vocab_size} needs more text.",
+              file=sys.stderr)
 
 
 def _free_output(name: str, overwrite: bool) -> Path:

@@ -1,10 +1,10 @@
-r"""Writes a small classification task: sentences, in some of which two words are swapped.
+r"""Writes a small classification task: to find sentences in which two words are swapped.
 
     python -m data_prep.build_word_order_task --output_dir=task
 
-The sentences are from the docstrings of --input=embedded:docstrings; those of dev.tsv are in
-docstrings that this source leaves out. Any CPU takes 20 s. The task is "bigram shift" of Conneau et
-al. (2018), "What you can cram into a single vector".
+The sentences of train.tsv are from the docstrings of --input=embedded:docstrings; those of dev.tsv
+are from docstrings that this source leaves out. Any CPU takes 20 s. The task is "bigram shift" of
+Conneau et al. (2018), "What you can cram into a single vector".
 """
 
 import random
@@ -19,12 +19,12 @@ from electra_tf.platform import atomic_file, command_line, errors, storage
 
 ROWS = {"train": 6000, "dev": 1000}
 _WORDS = range(8, 31)
-"""Words of a sentence."""
+"""Allowed numbers of words in a sentence."""
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 def rows() -> dict[str, list[tuple[str, str]]]:
-    """Returns text and label of the rows of both splits; no sentence occurs twice."""
+    """Returns split -> rows of text and label; no sentence occurs twice."""
     texts = docstrings()
     train = dict.fromkeys(_sentences([text for text in texts if not text.held_out]))
     dev = dict.fromkeys(_sentences([text for text in texts if text.held_out]))
@@ -35,7 +35,7 @@ def rows() -> dict[str, list[tuple[str, str]]]:
 
 
 def _sentences(texts: list[Docstring]) -> Iterator[str]:
-    """Yields the sentences that have two words to swap within."""
+    """Yields the sentences of allowed length in which two words can be swapped."""
     for text in texts:
         for paragraph in text.paragraphs:
             for sentence in _END.split(paragraph):
@@ -44,7 +44,7 @@ def _sentences(texts: list[Docstring]) -> Iterator[str]:
 
 
 def _places(words: list[str]) -> list[int]:
-    """Returns the words that can be swapped with the next one, not the first or the last."""
+    """Returns the places of words that can be swapped with the next one, within the sentence."""
     return [place for place in range(1, len(words) - 2) if words[place].isalpha()
             and words[place + 1].isalpha() and words[place] != words[place + 1]]
 
@@ -60,7 +60,7 @@ def _row(sentence: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Writes both files."""
+    """Writes train.tsv and dev.tsv."""
     if not flags.FLAGS.output_dir:
         raise errors.UserError("--output_dir is missing; see --help for an example.")
     directory = storage.path(flags.FLAGS.output_dir)
@@ -73,7 +73,7 @@ def main() -> None:
 
 def run() -> None:
     """Runs the command line."""
-    flags.DEFINE_string("output_dir", "", "Directory of train.tsv and dev.tsv.")
+    flags.DEFINE_string("output_dir", "", "Directory for train.tsv and dev.tsv.")
     command_line.run(main, summary=__doc__, groups={"Output": ("output_dir",)})
 
 

@@ -1,4 +1,4 @@
-"""Stored documents, and parsers of their text.
+"""Documents as bytes, and parsers of their text.
 
 A source yields raw documents, and workers parse them. A document that is too long for the memory
 comes in parts. An unreadable stretch of a file is a part with a description of the damage.
@@ -17,10 +17,10 @@ DOCUMENT_END = ""
 LONGEST_PART = 1 << 20
 """Largest part of a document in bytes."""
 NO_KEY = 2**64 - 1
-"""The `DocumentPart.key` of unreadable stretches, which are never held out."""
+"""The `DocumentPart.key` of unreadable stretches, which are not held out."""
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 MOST_LISTED = 20
-"""Skipped documents whose messages are kept; the others are counted."""
+"""Number of skipped documents whose messages are kept; further ones are only counted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class DocumentPart:
     """Hash of the document's first part, in [0, 2^64), independent of its place."""
     begins: bool = True
     ends: bool = True
-    """True for the first and the last part."""
+    """True for the first and for the last part of a document."""
     path: str = ""
     offset: int = 0
     """Position of the first byte in the decompressed file."""
@@ -44,12 +44,12 @@ class DocumentPart:
 
 
 Parser = Callable[[DocumentPart], Iterable[str]]
-"""Returns the lines of a part: stripped, not empty. It can be pickled, and raises `UserError`s."""
+"""A picklable function that returns a part's lines, stripped, not empty, or raises `UserError`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SkippingParser:
-    """A parser whose damaged parts `lines_of` skips, for --on_error=skip."""
+    """A parser of --on_error=skip: `lines_of` skips the parts for which it raises `UserError`."""
 
     parse: Parser
 
@@ -83,13 +83,13 @@ def decoded(part: DocumentPart) -> str:
 
 
 def stripped(text: str) -> Iterator[str]:
-    """Returns the lines of text as a parser does: stripped, not empty."""
+    """Returns the lines of a text, stripped, without empty ones."""
     return filter(None, map(str.strip, text.split("\n")))
 
 
 @dataclasses.dataclass
 class ReadingNotes:
-    """Counts of what a reader read and skipped; `+` adds them."""
+    """Counts of the documents that a reader read and skipped; `+` adds them."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -103,7 +103,7 @@ class ReadingNotes:
     """Number of a source -> bytes of its text, UTF-8, without line ends."""
 
     def counted(self, part: DocumentPart, lines: Iterable[str]) -> Iterator[str]:
-        """Yields the lines of a part, counting them for its source."""
+        """Yields the lines of a part, and counts their bytes for its source."""
         source, size = str(part.source), 0
         for line in lines:
             size += len(line) if line.isascii() else len(line.encode())
@@ -142,7 +142,7 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
 
 
 def batches(lines: Iterable[str], characters: int) -> Iterator[list[str]]:
-    """Groups lines into batches of at least `characters`, line ends included."""
+    """Groups lines into batches of at least `characters` with line ends; the last is smaller."""
     batch: list[str] = []
     size = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Runs work on this machine: in this process, or spread over several."""
+"""Runs work on this machine, in one or several processes."""
 
 import collections
 import concurrent.futures
@@ -21,7 +21,7 @@ from electra_tf.platform.signals import STOPPING
 
 @dataclasses.dataclass(frozen=True)
 class LocalRunner:
-    """Processes of this machine. One worker is this process; a signal ends all workers."""
+    """A runner on this machine: one worker is this process; several are processes of their own."""
 
     num_workers: int = 1
 
@@ -44,7 +44,7 @@ class LocalRunner:
             self.num_workers, mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker)
         pending: collections.deque[concurrent.futures.Future] = collections.deque()
-        multiprocessing.resource_tracker.ensure_running()  # It would unblock signals below.
+        multiprocessing.resource_tracker.ensure_running()  # Its start unblocks signals.
         try:
             for item in items:
                 with _signals_blocked():
@@ -65,9 +65,9 @@ class LocalRunner:
 
 
 def quiet_tensorflow() -> None:
-    """Silences TensorFlow, imported later in this process, and hides the GPUs.
+    """Disables TensorFlow's log output, Keras 3 and the GPUs; call it before TensorFlow's import.
 
-    TensorFlow imports Keras; Keras 3 would take 25 % of the start and 90 MB.
+    TensorFlow imports Keras; Keras 3 would take 25 % of the start-up time and 90 MB.
     """
     native_logging.quiet()
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
@@ -83,7 +83,7 @@ def quiet_worker() -> None:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Blocks SIGTERM and Ctrl-C in workers that are started here: the parent handles them."""
+    """Blocks SIGTERM and Ctrl-C in workers that start here, because the parent handles them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         yield
@@ -92,7 +92,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Ends this worker when its parent ends."""
+    """Prepares this worker process, which then ends when its parent ends."""
     quiet_worker()
     parent = multiprocessing.parent_process()
 

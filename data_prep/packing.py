@@ -1,10 +1,10 @@
-"""From tokenized lines to examples `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`.
+"""Packs tokenized lines into examples `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`.
 
-A packing takes lines with `add` and returns examples as soon as their tokens are there; `finish`
-returns the rest. Every token goes into exactly one example, in the order of the text.
+A packing takes lines with `add` and returns the examples that are complete; `finish` returns the
+rest. Every token goes into exactly one example, in the order of the text.
 
 Python code runs once per example, not per token: segments are slices of one array, and
-`bytes.find` finds places to cut in marks, one byte per token.
+`bytes.find` searches marks, one byte per token, for the places to cut.
 """
 
 import bisect
@@ -16,18 +16,18 @@ import typing
 import numpy as np
 
 SHORTEST_SEQUENCE = 5
-"""[CLS] a [SEP] b [SEP]."""
+"""Tokens of `[CLS] a [SEP] b [SEP]`."""
 
 
 class TokenizedLines(typing.NamedTuple):
-    """Consecutive lines of text, T tokens in N of them, without special tokens."""
+    """N consecutive lines of text with T tokens, without special tokens."""
 
     ids: np.ndarray
     """int [T], one line after another."""
     ends: np.ndarray
     """int [N], ascending: one past each line's last token."""
     ends_document: np.ndarray
-    """bool [N]: True for a document's end instead of a line."""
+    """bool [N], True for an entry that is a document's end instead of a line."""
 
 
 class Example(typing.NamedTuple):
@@ -40,13 +40,13 @@ class Example(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The form of an example, at most `max_seq_length` tokens, which both packings share."""
+    """The settings of an example's form that both packings share."""
 
     max_seq_length: int
     cls_id: int
     sep_id: int
     continues: np.ndarray
-    """bool [V], `Vocabulary.continues`: a segment avoids beginning with such a piece."""
+    """bool [V], `Vocabulary.continues`: packings avoid segments that begin with such a piece."""
     dtype: np.dtype
     single_segment_rate: float = 0.1
     """Fraction of examples with one segment."""
@@ -59,7 +59,7 @@ class Layout:
         return cls.tobytes(), sep.tobytes()
 
     def example(self, first: memoryview, second: memoryview) -> Example:
-        """Adds the special tokens to one or two (if `second` isn't empty) segments of ids."""
+        """Adds the special tokens to one segment of ids, or to two if `second` isn't empty."""
         cls, sep = self._special
         ids = (cls, first, sep, second, sep) if second else (cls, first, sep)
         return Example(b"".join(ids), len(first) + 2)
@@ -71,9 +71,9 @@ class FullPacking:
     The stream of tokens is cut every L - 2 or L - 3 tokens; only the last example may be shorter.
     With probability `single_segment_rate` an example is one segment. Otherwise two segments meet
 
-    1. at the [SEP] between two documents, the one nearest to the middle; or
-    2. at a [SEP] put at the line end nearest to the middle, within the middle half; or
-    3. at a [SEP] put at the word start nearest to the middle (a paragraph without such a line end).
+    1. at the [SEP] between two documents that is nearest to the middle; otherwise
+    2. at a new [SEP] at the line end nearest to the middle, within the middle half; otherwise
+    3. at a new [SEP] at the word start nearest to the middle.
 
     A [SEP] between documents that would begin an example is dropped.
     """
@@ -85,27 +85,27 @@ class FullPacking:
         self._line_ends = np.empty(0, np.int64)  # Positions in the stream, past a line's end.
 
     def add(self, lines: TokenizedLines) -> list[Example]:
-        """Takes the next lines of the text; returns the examples that are whole."""
+        """Takes the next lines of the text; returns the examples that are complete."""
         parted = np.unique(lines.ends[lines.ends_document])
         if parted.size and not parted[0] and not self._within_document():
             parted = parted[1:]
-        ends = lines.ends[np.diff(lines.ends, prepend=0) > 0]  # Of lines with tokens.
+        ends = lines.ends[np.diff(lines.ends, prepend=0) > 0]  # Lines without tokens have no end.
         self._line_ends = np.append(
             self._line_ends, self._stream.size + ends + np.searchsorted(parted, ends))
         self._stream = np.append(self._stream, np.insert(
             lines.ids.astype(self._stream.dtype), parted, self._layout.sep_id))
-        return self._whole_examples(self._layout.max_seq_length - 1)
+        return self._examples(self._layout.max_seq_length - 1)
 
     def finish(self) -> list[Example]:
         """Returns the remaining examples; no lines may follow."""
         if self._stream.size and not self._within_document():
             self._stream = self._stream[:-1]
-        return self._whole_examples(1)
+        return self._examples(1)
 
     def _within_document(self) -> bool:
         return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
-    def _whole_examples(self, at_least: int) -> list[Example]:
+    def _examples(self, at_least: int) -> list[Example]:
         """Cuts examples while `at_least` tokens are left; L - 1 include a following [SEP]."""
         examples = []
         tokens, marks = memoryview(self._stream), self._marks()
@@ -147,9 +147,9 @@ class FullPacking:
 
     def _boundary(self, start: int, end: int, marks: "_Marks") -> int:
         """Returns the place of a new [SEP] by rules 2 and 3."""
-        middle, reach = start + (end - start) // 2, (end - start) // 4
+        middle, quarter = start + (end - start) // 2, (end - start) // 4
         for places, low, high in (
-                (marks.line_ends, max(start + 1, middle - reach), min(end, middle + reach + 1)),
+                (marks.line_ends, max(start + 1, middle - quarter), min(end, middle + quarter + 1)),
                 (marks.word_starts, start + 1, end)):
             at = _nearest(places, low, middle, high)
             if at >= 0:
@@ -163,9 +163,9 @@ class _Marks(typing.NamedTuple):
     separators: bytes
     """[SEP] between documents."""
     line_ends: bytes
-    """First tokens of lines; not beside a [SEP]."""
+    """First tokens of lines, except after a [SEP]."""
     word_starts: bytes
-    """First pieces of words; not beside a [SEP]."""
+    """First pieces of words, except after a [SEP]."""
 
 
 def _nearest(marks: bytes, low: int, middle: int, high: int) -> int:
@@ -180,12 +180,12 @@ class ReferencePacking:
     """Examples as in ELECTRA's build_pretraining_dataset.py, but every token is kept.
 
     Lines of one document are joined up to a target length: L, or with probability
-    `short_example_rate` a random length in [5, L]. The first segment aims at (target - 3) / 2
-    tokens, and a line that passes it still joins with probability 1/2; the rest is the second
-    segment. A document's end ends the example.
+    `short_example_rate` a random length in [5, L]. The first segment has about (target - 3) / 2
+    tokens: a line that reaches this number is added with probability 1/2. The following lines are
+    the second segment. A document's end ends the example.
 
-    The reference drops what does not fit; here a line is split at a word start, and its rest goes
-    to the second segment or the next example. The order of lines is kept.
+    The reference drops tokens that do not fit. Here a line is split at a word start, and its rest
+    goes to the second segment or the next example.
     """
 
     def __init__(self, layout: Layout, generator: random.Random):
@@ -194,15 +194,17 @@ class ReferencePacking:
         self._target = layout.max_seq_length
         self._ids = np.empty(0, layout.dtype)
         self._line_ends: list[int] = []  # Positions in the ids, as are the next two.
-        self._at = 0  # Examples hold everything before it.
+        self._at = 0  # End of the finished examples.
         self._known = 0  # End of the last usable line.
 
     def add(self, lines: TokenizedLines) -> list[Example]:
-        """Takes the next lines of the text; returns the examples that are whole."""
-        self._drop_used()
-        ends = (self._ids.size + lines.ends).tolist()
-        self._ids = np.append(self._ids, lines.ids.astype(self._ids.dtype))
-        self._line_ends += ends
+        """Takes the next lines of the text; returns the examples that are complete."""
+        used, self._at = self._at, 0
+        self._known -= used
+        rest = self._ids[used:]
+        ends = (rest.size + lines.ends).tolist()
+        self._ids = np.append(rest, lines.ids.astype(rest.dtype))
+        self._line_ends = [end - used for end in self._line_ends if end > used] + ends
         self._tokens = memoryview(self._ids)
         self._word_starts = (~self._layout.continues[self._ids]).tobytes()
         examples = []
@@ -218,12 +220,6 @@ class ReferencePacking:
             examples.append(self._next_example())
         return examples
 
-    def _drop_used(self) -> None:
-        self._ids = self._ids[self._at:]
-        self._line_ends = [end - self._at for end in self._line_ends if end > self._at]
-        self._known -= self._at
-        self._at = 0
-
     def _next_example(self) -> Example:
         start = self._at
         if self._generator.random() < self._layout.single_segment_rate:
@@ -233,7 +229,9 @@ class ReferencePacking:
             self._take_first_segment()
             middle = self._at
             self._take(start + self._target - 3)
-        self._draw_target()
+        self._target = self._layout.max_seq_length
+        if self._generator.random() < self._layout.short_example_rate:
+            self._target = self._generator.randint(SHORTEST_SEQUENCE, self._target)
         return self._layout.example(self._tokens[start:middle], self._tokens[middle:self._at])
 
     def _take_first_segment(self) -> None:
@@ -268,11 +266,6 @@ class ReferencePacking:
 
     def _line_end(self) -> int:
         return self._line_ends[bisect.bisect_right(self._line_ends, self._at)]
-
-    def _draw_target(self) -> None:
-        self._target = self._layout.max_seq_length
-        if self._generator.random() < self._layout.short_example_rate:
-            self._target = self._generator.randint(SHORTEST_SEQUENCE, self._target)
 
 
 PACKINGS = {"full": FullPacking, "reference": ReferencePacking}

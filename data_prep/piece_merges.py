@@ -7,7 +7,7 @@ updates only the counts that it changes: 30,000 pieces of 20 million words take 
 
 import collections
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from electra_tf.text.vocabulary import CONTINUATION, MAX_WORD_CHARACTERS
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 4_000_000
 """Characters of the most frequent words, from which pieces are learned; 20 million words of English
 have 219,000 different ones with 1.6 million characters."""
 LONGEST_PIECE = 50
-"""Characters, as tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
+"""Characters, as in tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
 _RAREST = 2
 """Least count of a pair that becomes a piece."""
 _FIRST = 1 << 32
@@ -31,28 +31,28 @@ class Pieces(NamedTuple):
     """The entries of a vocabulary other than special tokens."""
 
     characters: list[str]
-    """Alone and as "##" pieces, by falling count."""
+    """Single characters and "##" with a character, by falling count."""
     merged: list[str]
-    """Longer pieces in the order of merges: by about falling count."""
+    """Longer pieces in the order of merges, by about falling count."""
 
 
 def learn_pieces(counts: Mapping[bytes, int], most: int) -> Pieces:
     """Returns `most` pieces; fewer, if no other pair occurs twice.
 
-    The most frequent words of up to `MAX_WORD_CHARACTERS` count, up to `MOST_CHARACTERS` in all.
-    Characters compete with pairs by `UNKNOWN_COST` times their count, for half of the places at
-    most. Ties go to the piece of more frequent characters, then to the first in Unicode order, so
-    the order of `counts` has no effect.
+    It uses the most frequent words of up to `MAX_WORD_CHARACTERS`, `MOST_CHARACTERS` in all. Each
+    step adds the most frequent pair or character; a character counts `UNKNOWN_COST` times.
+    Characters are at most half of the pieces. Of equal counts, the piece of more frequent
+    characters is first, then the first in Unicode order: the order of `counts` has no effect.
     """
     words = list(_commonest(counts))
     ranked = _ranked_characters(words)
     tokens = [character for character, _ in ranked]
     merges = _Merges([(_split(word), count) for word, count in words], tokens)
     characters, found = 0, 0
-    room = max(1, most // 2)
+    most_characters = min(max(1, most // 2), len(ranked))
     while characters + found < most:
         pair, count = merges.commonest()
-        if characters < min(room, len(ranked)) and UNKNOWN_COST * ranked[characters][1] >= count:
+        if characters < most_characters and UNKNOWN_COST * ranked[characters][1] >= count:
             characters += 1
         elif count < _RAREST:
             break
@@ -61,7 +61,7 @@ def learn_pieces(counts: Mapping[bytes, int], most: int) -> Pieces:
     return Pieces(tokens[:characters], tokens[len(ranked):])
 
 
-def _commonest(counts: Mapping[bytes, int]) -> Iterable[tuple[str, int]]:
+def _commonest(counts: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
     left = MOST_CHARACTERS
     for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         text = word.decode()
@@ -109,7 +109,7 @@ class _Merges:
             if is_current and self._length(pair) <= LONGEST_PIECE:
                 return pair, count
             heapq.heappop(self._heap)
-            if count and not is_current:  # Merges reduced it; a larger count has an entry.
+            if count and not is_current:  # Merges reduced it; an increased count has an entry.
                 heapq.heappush(self._heap, (-count, pair))
         return 0, 0
 

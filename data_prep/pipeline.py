@@ -22,7 +22,7 @@ from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
 BATCH_CHARACTERS = 1 << 19
-"""Characters of one call of the tokenizer's graph."""
+"""Characters per call of the tokenizer's graph."""
 
 
 def build_shard(
@@ -31,22 +31,23 @@ def build_shard(
 ) -> tuple[manifest.Shard, manifest.Counts, ReadingNotes]:
     """Writes `<unit.name>.tfrecord` atomically; its bytes depend on these arguments only.
 
-    Returns the shard's entry for the manifest, its counts, and notes of skipped documents.
+    Returns the shard's entry for the manifest, its counts, and notes of skipped documents. Raises
+    `UserError` for a damaged text or a damaged file of the cleaning.
     """
     token_bytes = manifest.token_bytes_for(text.vocabulary.size)
-    chain = Chain(text, settings, unit.name)
+    pipeline = Pipeline(text, settings, unit.name)
     cleaner = cleaning.cleaner(unit)
     notes = ReadingNotes()
     serialized = ((records.serialize_example(*item, token_bytes), len(item.ids) // token_bytes)
-                  for item in chain.examples(cleaner.clean(unit.lines(notes))))
+                  for item in pipeline.examples(cleaner.clean(unit.lines(notes))))
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
-    counts = dataclasses.replace(chain.counts, documents=unit.documents,
+    counts = dataclasses.replace(pipeline.counts, documents=unit.documents,
                                  skipped_documents=notes.skipped, **cleaner.tally)
     return shard, counts, notes
 
 
-class Chain:
-    """The chain from the text of a unit to examples; seed and unit name seed the draws."""
+class Pipeline:
+    """The pipeline from a unit's text to examples; settings.seed and `name` seed the draws."""
 
     def __init__(self, text: TextSettings, settings: BuildSettings, name: str):
         self._vocabulary = vocabulary = text.vocabulary
@@ -69,18 +70,15 @@ class Chain:
             **self._tally, unknown_by_script=dict(self._unknown_scripts.counts))
 
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
-        """Yields the examples of lines (`DOCUMENT_END` between documents), in order."""
+        """Yields the examples of lines in order; `DOCUMENT_END` separates documents."""
         for batch in batches(lines, BATCH_CHARACTERS):
-            tokenized = self._tokenized(batch)
+            ids, splits = self._tokenize(tf.constant(batch))
+            tokenized = TokenizedLines(ids.numpy(), splits.numpy()[1:],
+                                       np.array([line == DOCUMENT_END for line in batch]))
             self._count_text(batch, tokenized.ids)
             self._unknown_scripts.add(batch, tokenized.ids, tokenized.ends)
             yield from self._counted(self._packing.add(tokenized))
         yield from self._counted(self._packing.finish())
-
-    def _tokenized(self, batch: list[str]) -> TokenizedLines:
-        ids, splits = self._tokenize(tf.constant(batch))
-        return TokenizedLines(ids.numpy(), splits.numpy()[1:],
-                              np.array([line == DOCUMENT_END for line in batch]))
 
     def _count_text(self, batch: list[str], ids: np.ndarray) -> None:
         words, unknown = coverage.count_words(ids, self._vocabulary)
@@ -106,7 +104,7 @@ class Chain:
 
 @functools.lru_cache(maxsize=2)
 def _tokenize_function(text: TextSettings) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-    """Returns string [N] -> the ids of all texts, int32 [T], and their row splits, [N + 1]."""
+    """Returns a function from string [N] to int32 [T], all ids, and int64 [N + 1], row splits."""
     tokenizer = Tokenizer(text)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])

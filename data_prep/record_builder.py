@@ -1,4 +1,4 @@
-"""Builds a directory of records: text in; shards, vocab.txt and manifest.json out."""
+"""Builds a directory of records from text: shards, vocab.txt and manifest.json."""
 
 import contextlib
 import dataclasses
@@ -24,11 +24,11 @@ _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"
 _RECEIPTS = ".finished-*.json"
 _MOST_BYTES = MIB
-"""Largest receipt or state; they take 1 KB."""
+"""Limit for reading a receipt or the state; each has about 1 KB."""
 
 Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
 Identity = Mapping[str, Any]
-"""Name -> value of everything that decides the bytes of a build."""
+"""Name -> value of all settings and inputs that determine the bytes of a build."""
 
 
 def build_records(
@@ -37,8 +37,9 @@ def build_records(
 ) -> manifest.Manifest | None:
     """Builds all records, or those that an interrupted call with equal arguments lacks.
 
-    Returns the manifest, or None if `output_dir` already holds this build, finished. Refuses an
-    unreadable or empty text, and a directory that is full, in use or holds another build.
+    Returns the manifest, or None if `output_dir` already holds this build, finished. Raises
+    `UserError` for an unreadable or empty text, and for a directory that cannot be written, is in
+    use or holds another build.
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
@@ -83,7 +84,7 @@ def build_records(
 
 def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: BuildSettings,
                  cleaning: plan.CleaningPlan, identity: Identity, unit: WorkUnit) -> Outcome:
-    # Here, because only the processes that tokenize need TensorFlow's 400 MB.
+    # Only the processes that tokenize need TensorFlow, which takes 400 MB.
     from data_prep import pipeline
 
     return directory.build_or_reuse(unit, functools.partial(
@@ -109,14 +110,14 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Removes the temporary files of killed processes; no other process may write there."""
+    """Removes the temporary files of killed processes, while no other process writes there."""
     for path in directory.glob(f"{atomic_file.TEMPORARY_PREFIX}*"):
         path.unlink(missing_ok=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Receipt:
-    """The file of a finished shard."""
+    """The content of a finished shard's receipt."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -140,11 +141,11 @@ class RecordDirectory:
     def claim(self, identity: Identity, overwrite: bool) -> bool:
         """Prepares the directory for a build; returns True if it holds this build, finished.
 
-        Refuses a directory that holds another build.
+        Raises `UserError` if it holds another build or damaged files.
         """
-        atomic_file.make_directory(self.path)
         if overwrite:
-            (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)  # First: it is invalid.
+            # The manifest goes first, because it is invalid without one of its shards.
+            (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)
             self._remove(_SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME)
         if (self.path / manifest.MANIFEST_NAME).exists():
             finished = manifest.load(self.path)
@@ -157,25 +158,25 @@ class RecordDirectory:
             raise UserError(f"{self.path} holds shards of an unknown build; use another "
                             "--output_dir, or --overwrite to remove them.")
         else:
-            self._remove(plan.FILES)  # Of an unknown build.
+            self._remove(plan.FILES)  # They belong to an unknown build.
         atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
         remove_unfinished(self.path)
         return False
 
     def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome],
                        identity: Identity) -> Outcome:
-        """Returns the result of `build` for the unit, stored if the shard is finished.
+        """Returns the result of `build` for the unit, or the stored one of a finished shard.
 
-        Raises `UserError` if another build has the directory: a cluster's worker can outlive its
-        build.
+        Raises `UserError` if another build has the directory: a cluster's worker can still run
+        when its build has ended.
         """
         if self._claimed_for() != identity:
             raise UserError(f"{self.path} was taken over by another build, or finished by another "
                             "run of this one.")
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
-            known = strict_json.read(path, _Receipt, most=_MOST_BYTES, fix=(
-                "remove it, and its shard is built again."))
+            known = strict_json.read(path, _Receipt, most=_MOST_BYTES,
+                                     fix="remove it, and its shard is built again.")
             outcome = known.shard, known.counts, known.notes
             with contextlib.suppress(FileNotFoundError):
                 if known.key == _receipt_key(unit, identity, outcome) and (

@@ -1,4 +1,4 @@
-"""The settings that decide the examples of a build."""
+"""The settings that determine the examples of a build."""
 
 import dataclasses
 from typing import Annotated, Any, Literal
@@ -19,29 +19,29 @@ Fraction = Annotated[float, Interval(ge=0, le=1)]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildSettings(Section, prefix="--"):
-    """Settings of the chain from text to examples; flags of the same names."""
+    """Settings of the steps from text to examples; flags have the same names."""
 
     max_seq_length: Annotated[int, Interval(ge=SHORTEST_SEQUENCE, le=LONGEST_SEQUENCE)] = 128
-    """Tokens of an example."""
+    """Length of an example in tokens, with [CLS] and [SEP]."""
     packing: Literal["full", "reference"] = "full"
     """full: examples without padding; documents follow each other with a [SEP] between them.
-    reference: as ELECTRA's own builder; documents are not mixed, with some padding."""
+    reference: one document per example with some padding, as ELECTRA's own builder makes them."""
     held_out_fraction: Annotated[float, Interval(ge=0, le=0.5)] = 0.01
     """Fraction of the documents held out for --mode=eval: at least one document if there are two
     or more, unless 0."""
     shard_text_bytes: Annotated[int, Interval(ge=1000, le=1 << 30)] = 16 << 20
-    """Most bytes of text in one shard; a worker holds them in memory."""
+    """Largest text of one shard in bytes; a worker holds it in memory."""
     single_segment_rate: Fraction = 0.1
     """Fraction of the examples with one segment instead of two."""
     short_example_rate: Fraction = 0.0
-    """Fraction of the examples with a random shorter length; --packing=reference only, where the
-    default is 0.05."""
+    """Fraction of the examples with a random shorter length. --packing=reference has the default
+    0.05; --packing=full makes no such examples."""
     seed: Annotated[int, Interval(ge=-2**63, lt=2**63)] = 0
     """Seed of the random choices, 64 bits."""
     cleaning: CleaningSettings = CleaningSettings()
 
     def identity(self, normalization: Normalization) -> dict[str, Any]:
-        """Returns all settings by name, as an unfinished build and the manifest keep them."""
+        """Returns all settings by name, as an unfinished build and the manifest store them."""
         values = dataclasses.asdict(self)
         del values["cleaning"]
         return values | normalization.facts() | self.cleaning.identity()

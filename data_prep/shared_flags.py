@@ -1,4 +1,4 @@
-"""The flags that both commands share: the text, its sources' options, and the runner."""
+"""Defines the flags that both commands share: the text, its sources' options, and the runner."""
 
 import dataclasses
 import logging
@@ -21,7 +21,7 @@ from electra_tf.text.flags import AUTO
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextFlags(Section, prefix="--"):
-    """The text and its normalization."""
+    """Flags of the text and its normalization."""
 
     input: str = ""
     """The text: patterns of UTF-8 files (.txt, also compressed as .gz, .bz2, .xz or .zst),
@@ -37,16 +37,16 @@ class TextFlags(Section, prefix="--"):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunnerSettings(Section, prefix="--"):
-    """Settings of speed; the result is always the same."""
+    """Settings that change only the speed."""
 
     runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
                     "PortableRunner", "DataflowRunner"] = "local"
-    """local: processes of this machine. The others are Apache Beam's
+    """local: processes of this machine. The others are runners of Apache Beam
     (docs/how_to/data_cluster.md). The result is the same."""
     num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = None
     """Number of processes of --runner=local, 0.8 GB each. Default: the number of CPUs."""
     beam_options: str = ""
-    """Beam's own options, as on a command line, if --runner is one of Beam's, for example
+    """Options for a Beam runner, as on a command line, for example
     '--job_endpoint=flink:8099 --environment_type=DOCKER'."""
 
 
@@ -57,14 +57,14 @@ SPEED = tuple(settings_of(RunnerSettings))
 
 
 def source() -> Source:
-    """Returns the text that the command line names."""
+    """Returns the text that the command line names; `UserError` for one that cannot be read."""
     return open_source(from_flags(TextFlags).input, from_flags(SourceOptions))
 
 
 def runner(scratch: Path) -> Runner:
-    """Returns the runner, or refuses contradictory flags with a `UserError`.
+    """Returns the runner that the command line names; `UserError` for contradictory flags.
 
-    `scratch` is a path of its own that all workers can write to.
+    `scratch` is a directory for this runner alone, to which all workers can write.
     """
     values = from_flags(RunnerSettings)
     if values.runner == "local":
@@ -73,16 +73,15 @@ def runner(scratch: Path) -> Runner:
                             "example --runner=DirectRunner.")
         return local_runner.LocalRunner(values.num_workers or usable_cores())
     if values.num_workers is not None:
-        raise UserError("--num_workers belongs to --runner=local; for Beam's runners write "
-                        "it within --beam_options.")
+        raise UserError("--num_workers belongs to --runner=local; give a Beam runner's number of "
+                        "workers in --beam_options.")
     try:
         arguments = tuple(shlex.split(values.beam_options))
     except ValueError as error:
         raise UserError(f"--beam_options can't be read: {error}.") from error
     logging.disable(logging.WARNING)  # Beam warns of missing cloud packages.
     try:
-        # Its import takes two seconds.
-        from data_prep import beam_runner
+        from data_prep import beam_runner  # Its import takes two seconds.
     finally:
         logging.disable(logging.NOTSET)
     return beam_runner.BeamRunner(values.runner, arguments, scratch)

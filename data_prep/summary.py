@@ -1,4 +1,4 @@
-"""Reports of a finished build: a table, notes and warnings."""
+"""Reports a finished build as a table, notes and warnings."""
 
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS
@@ -8,7 +8,7 @@ from electra_tf.text import coverage
 _DOCUMENTS = ("other_language_documents", "near_duplicate_documents")
 _LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
           "short_or_long_lines", "duplicate_lines", "contaminated_lines")
-"""Fields of `manifest.Counts` for what cleaning dropped."""
+"""Fields of `manifest.Counts` for the documents and lines that cleaning dropped."""
 
 
 def table(result: Manifest, seconds: float) -> str:
@@ -42,7 +42,7 @@ def table(result: Manifest, seconds: float) -> str:
 
 
 def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
-    """Returns rows of what cleaning dropped; none if it dropped nothing."""
+    """Returns the rows of dropped text, documents and lines; none if cleaning dropped none."""
     counts = result.counts
     if not counts.dropped_text_bytes:
         return []
@@ -57,15 +57,15 @@ def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
 
 
 def held_out_note(result: Manifest) -> str:
-    """Returns a note about the held-out documents; "" if nothing is unusual."""
+    """Returns a note if no document, or one of few documents, is held out; "" otherwise."""
     documents, fraction = result.counts.documents, result.settings["held_out_fraction"]
     if not result.shards_of("eval"):
-        return "no document was held out, so --mode=eval has nothing to read" + (
+        return "no document was held out, so --mode=eval has no examples" + (
             ": the text is a single document. Put blank lines between documents, or give several "
             "files." if fraction else " (--held_out_fraction).")
     if documents <= round(1 / fraction) // 2:
         return (f"1 of the {documents} documents was held out for --mode=eval; "
-                f"--held_out_fraction={fraction:g} of so few would be none "
+                f"--held_out_fraction={fraction:g} of them rounds to none "
                 "(--held_out_fraction=0 keeps all for training).")
     return ""
 

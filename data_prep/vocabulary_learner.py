@@ -25,9 +25,9 @@ def count_corpus_words(
     source: Source, normalization: Normalization, runner: Runner,
     line_rules: CleaningSettings = CleaningSettings()  # noqa: B008 (frozen)
 ) -> Words:
-    """Returns the frequency of each word of a text, the same for every runner.
+    """Returns the count of each word of a text, the same for every runner.
 
-    Refuses an unreadable text and one without a word that `line_rules` keep.
+    Raises `UserError` for an unreadable text, and for one without a word that `line_rules` keep.
     """
     count = functools.partial(count_words, normalization=normalization,
                               cleaning=CleaningPlan(line_rules))
@@ -51,7 +51,7 @@ def count_corpus_words(
 
 def count_words(unit: WorkUnit, normalization: Normalization,
                 cleaning: CleaningPlan = CleaningPlan()) -> Words:  # noqa: B008 (frozen)
-    """Returns the frequency of each word, normalized, in a unit of text."""
+    """Returns the count of each normalized word in a unit; `UserError` for a damaged text."""
     splitter = _splitter(normalization)
     counts: Words = collections.Counter()
     lines = cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))
@@ -61,7 +61,7 @@ def count_words(unit: WorkUnit, normalization: Normalization,
 
 
 def merge_counts(parts: Iterable[Words], most_words: int = MOST_WORDS) -> Words:
-    """Adds up counts and drops the rarest words when there are more than `most_words`."""
+    """Adds up counts, and drops the rarest words when there are more than `most_words`."""
     total: Words = collections.Counter()
     for part in parts:
         total.update(part)
@@ -81,7 +81,7 @@ def _without_rarest(counts: Words, most: int) -> Words:
 
 
 def choose_normalization(counts: Words) -> tuple[Normalization, Words, str]:
-    """Returns normalization, counts and reason, from counts under `normalization.NFC`."""
+    """Returns a normalization, the counts under it, and the reason, from counts under `NFC`."""
     characters = coverage.count_characters_of_words(counts)
     chosen = coverage.proposed(characters)
     if chosen != NFC:
@@ -90,7 +90,7 @@ def choose_normalization(counts: Words) -> tuple[Normalization, Words, str]:
 
 
 def normalized_counts(counts: Words, normalization: Normalization) -> Words:
-    """Returns the counts under a normalization, from those under `normalization.NFC`."""
+    """Returns the counts under a normalization, from those under `tokenization.NFC`."""
     splitter = _splitter(normalization)
     total: Words = collections.Counter()
     for batch in batches((word.decode() for word in counts), _BATCH_CHARACTERS):
@@ -103,7 +103,7 @@ def normalized_counts(counts: Words, normalization: Normalization) -> Words:
 
 @functools.lru_cache(maxsize=2)
 def _splitter(normalization: Normalization):
-    # Only the processes that split words import TensorFlow.
+    # Only the processes that split words need TensorFlow, which takes 400 MB.
     from electra_tf.text.tokenizer import WordSplitter
 
     return WordSplitter(normalization)

@@ -1,7 +1,7 @@
 """Cuts a corpus into pieces and these into units of work, each of which becomes one shard.
 
-A document's hash decides whether it is held out. So any cut of a corpus into files, units and
-machines holds out the same documents, and copies stay on one side.
+A document's hash decides if it is held out. So the division of a corpus among files, units and
+machines has no effect on the choice, and all copies of a document are in one split.
 """
 
 import collections
@@ -19,10 +19,9 @@ from data_prep.sources.source import Source
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
 Words = collections.Counter[bytes]
-"""Word (UTF-8) -> how often it occurs."""
-_KEYS = 2**64
+"""Word (UTF-8) -> its count."""
 _INTERVAL = 10.0
-"""Seconds between lines of progress."""
+"""Least number of seconds between lines of progress."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +37,7 @@ class HeldOut:
         return key < self.below if self.only is None else key == self.only
 
 
-NOTHING = HeldOut()
+NO_DOCUMENT = HeldOut()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class WorkUnit:
 
     @property
     def name(self) -> str:
-        """Unique within a build: "train-00000", or "train-00003-00000" of the fourth piece."""
+        """Returns a unique name: "train-00000", or "train-00003-00000" in the fourth piece."""
         piece = "" if self.piece is None else f"-{self.piece:05d}"
         return f"{self.split}{piece}-{self.index:05d}"
 
@@ -67,7 +66,7 @@ class WorkUnit:
         return sum(part.begins for part in self.parts)
 
     def lines(self, notes: ReadingNotes | None = None) -> Iterator[str]:
-        """Yields the lines, and an empty one behind each document; see `documents.lines_of`."""
+        """Yields the lines, and `DOCUMENT_END` after each document; see `documents.lines_of`."""
         return lines_of(self.parts, self.parse, notes)
 
 
@@ -80,15 +79,15 @@ class Piece:
     """From 0; None if there is one piece."""
 
     def digest(self) -> tuple[int, str]:
-        """Returns its number and the digest of its text."""
+        """Returns the piece's number and the digest of its text."""
         return self.number or 0, self.source.sha256()
 
     def itself(self) -> "tuple[Piece, ...]":
         """Returns the piece as its only item."""
         return (self,)
 
-    def units(self, unit_bytes: int, held_out: HeldOut = NOTHING) -> Iterator[WorkUnit]:
-        """Yields its documents in units, which depend on no other piece; see `work_units`."""
+    def units(self, unit_bytes: int, held_out: HeldOut = NO_DOCUMENT) -> Iterator[WorkUnit]:
+        """Yields the piece's documents in units of work; see `work_units`."""
         return work_units(self.source.documents(), self.source.parse, unit_bytes, held_out,
                           self.number)
 
@@ -102,7 +101,7 @@ def pieces_of(source: Source) -> tuple[Piece, ...]:
 
 
 def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
-    """Returns the digest of a corpus: that of one piece, or one of all pieces' in order."""
+    """Returns the digest of one piece, or of all digests in order; `UserError` if unreadable."""
     digests = dict(runner.run(pieces, Piece.itself, Piece.digest, tuple[int, str]))
     if len(pieces) == 1:
         return digests[0]
@@ -113,30 +112,31 @@ class Runner(typing.Protocol):
     """The interface of runners: processes of this machine, or a cluster.
 
     Functions are pickled, may run in any process, and run again if a process dies. Pieces are read
-    as the work proceeds, so that memory stays flat. Methods raise the `UserError` of a function or
+    during the work, so that the memory is bounded. Methods raise the `UserError` of a function or
     of the runner.
     """
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """Yields `work(item)`, a small `kind` that JSON can hold, for all items that `cut` returns
-        of pieces, in any order.
+        """Yields `work(item)` in any order, for all items of `cut(piece)` of all pieces.
+
+        A result is small, of type `kind`, and can be written as JSON.
         """
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
                count: Callable[[Item], Words]) -> Iterator[Words]:
-        """Yields counts whose sum is that of all items' `count(item)`."""
+        """Yields counts whose sum is the sum of `count(item)` over all items."""
 
 
 class Progress:
-    """A line on stderr, at most every ten seconds, while this process reads pieces of a source."""
+    """A reporter of the pieces that this process reads, with a line on stderr every 10 seconds."""
 
     def __init__(self, source: Source, pieces: Sequence[Piece]):
         self._size, self._pieces = source.size, pieces
         self._start = self._last = time.monotonic()
 
     def update(self, amounts: dict[str, int]) -> None:
-        """Prints a line if one is due: the part of the input read, and amounts made by name."""
+        """Prints a line if one is due: the fraction of the input read, and amounts by name."""
         now = time.monotonic()
         position = sum(piece.source.position() for piece in self._pieces)
         if now - self._last < _INTERVAL or not position:
@@ -151,8 +151,8 @@ class Progress:
 
 
 def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, unit_bytes: int,
-               held_out: HeldOut = NOTHING, piece: int | None = None) -> Iterator[WorkUnit]:
-    """Groups parts of documents into units of `unit_bytes` at most, more for a longer part."""
+               held_out: HeldOut, piece: int | None = None) -> Iterator[WorkUnit]:
+    """Groups parts of documents into units of at most `unit_bytes`; a longer part is one unit."""
     waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
     sizes: collections.Counter[str] = collections.Counter()
     made: collections.Counter[str] = collections.Counter()
@@ -176,12 +176,12 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, un
 def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
     """Returns the rule that holds out a fraction, in [0, 0.5], of the documents.
 
-    It reads at least 1 / (2 * fraction) documents, until one is held out and one is not. If there
-    are fewer, but at least two, it holds out the one of median length.
+    It reads more than 1 / (2 * fraction) documents, until one is held out and one is not. If the
+    documents end before, the rule holds out the one of median length, or none if all are equal.
     """
     if not fraction:
-        return NOTHING
-    rule = HeldOut(below=round(fraction * _KEYS))
+        return NO_DOCUMENT
+    rule = HeldOut(below=round(fraction * 2**64))
     documents: list[tuple[int, int]] = []
     sides: set[bool] = set()
 
@@ -201,5 +201,5 @@ def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
     if are_enough():
         return rule
     if len({key for _, key in documents}) < 2:
-        return NOTHING
+        return NO_DOCUMENT
     return HeldOut(only=statistics.median_low(documents)[1])

@@ -1,8 +1,8 @@
 """Finds lines that contain a test text of a benchmark.
 
-A contaminated line holds n consecutive words of a test text, or all words of a shorter one, as in
-Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C, with n = 13. They drop the
-text around such words; cleaning drops the line.
+A contaminated line contains n consecutive words of a test text, or all words of a shorter one, as
+in Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C, with n = 13. That paper
+drops the text around such words; cleaning drops the line.
 """
 
 import dataclasses
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from data_prep.cleaning.ngrams import ngram_hashes, positions, word_hashes, words_of
-from data_prep.cleaning.settings import SHORTEST_QUESTION
+from data_prep.cleaning.settings import SHORTEST_TEST_TEXT
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
-_BEGINNING = np.uint64(42)
-"""Bits of a hash after its first 22."""
+_PREFIX_SHIFT = np.uint64(42)
+"""Right shift that leaves the first 22 bits of a hash."""
 _TAGGED = ("dev", "valid", "test")
 """Names of CoNLL's column files, without ".txt"."""
 _WANTED = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
@@ -32,7 +32,7 @@ class BenchmarkTexts:
     lengths: tuple[int, ...]
     """All n, ascending."""
     ngrams: np.ndarray
-    """uint64 [G], ascending."""
+    """uint64 [G], ascending, without repetition."""
     texts: int = 0
     """Number of the texts."""
 
@@ -42,32 +42,32 @@ class BenchmarkTexts:
         return {"decontaminate_sha256": digest, "decontaminate_texts": self.texts}
 
     def found_in(self, lines: Sequence[str]) -> np.ndarray:
-        """Returns bool [L]: which lines hold an n-gram of a test text."""
+        """Returns bool [L], True for lines that contain an n-gram of a test text."""
         words = [words_of(line) for line in lines]
         owners = np.repeat(np.arange(len(lines)), [len(one) for one in words])
         hashes = word_hashes([word for one in words for word in one])
         found = np.zeros(len(lines), bool)
         for length in self.lengths:
             ngrams = ngram_hashes(hashes, length)
-            likely = np.flatnonzero(self._beginnings[ngrams >> _BEGINNING])
+            likely = np.flatnonzero(self._prefixes[ngrams >> _PREFIX_SHIFT])
             first = likely[positions(ngrams[likely], self.ngrams)[1]]
             whole = owners[first] == owners[first + length - 1]
             found[owners[first[whole]]] = True
         return found
 
     @functools.cached_property
-    def _beginnings(self) -> np.ndarray:
-        """The first bits of the n-grams, bool [2^22]; they halve the time of the search."""
-        found = np.zeros(1 << 64 - int(_BEGINNING), bool)
-        found[self.ngrams >> _BEGINNING] = True
+    def _prefixes(self) -> np.ndarray:
+        """Returns bool [2^22], True for the first bits of an n-gram; it halves the search time."""
+        found = np.zeros(1 << 64 - int(_PREFIX_SHIFT), bool)
+        found[self.ngrams >> _PREFIX_SHIFT] = True
         return found
 
 
 def read(directory: Path, n: int) -> BenchmarkTexts:
     """Returns the texts of a directory's task files as n-grams, without training files.
 
-    Files named "train*" and directories named "train" are training files. Refuses a directory
-    without readable task files.
+    Files named "train*" and directories named "train" are training files. Raises `UserError` for
+    a directory without task files or test texts, and for a damaged task file.
     """
     if not directory.is_dir():
         raise UserError(f"--decontaminate={directory} is no directory; name one of task files: "
@@ -77,10 +77,10 @@ def read(directory: Path, n: int) -> BenchmarkTexts:
         raise UserError(f"--decontaminate={directory} holds no task files besides those for "
                         f"training; it takes {_WANTED}.")
     texts = [words for file in files for text in file
-             if len(words := words_of(text)) >= SHORTEST_QUESTION]
+             if len(words := words_of(text)) >= SHORTEST_TEST_TEXT]
     if not texts:
         raise UserError(f"--decontaminate={directory} holds no test text of at least "
-                        f"{SHORTEST_QUESTION} words; name another directory, or leave the "
+                        f"{SHORTEST_TEST_TEXT} words; name another directory, or leave the "
                         "flag out.")
     hashes = [ngram_hashes(word_hashes(words), min(n, len(words))) for words in texts]
     return BenchmarkTexts(tuple(sorted({min(n, len(words)) for words in texts})),
@@ -98,9 +98,9 @@ def _files(directory: Path) -> Iterator[Path]:
 def _texts(path: Path) -> Iterable[str] | None:
     """Returns the texts of a task file, None for other files.
 
-    Of questions about a context only the questions count; contexts are published articles.
+    The contexts of questions are ignored because they are published articles.
     """
-    # Few builds need it.
+    # Few builds need these modules.
     from electra_tf.tasks import files, glue, tables
     from electra_tf.tasks.question_files import read_questions
 
@@ -120,7 +120,7 @@ def _texts(path: Path) -> Iterable[str] | None:
 
 
 def _cells(row: dict) -> Iterator[str]:
-    """Yields all texts of a row; labels and keys are too short to count."""
+    """Yields the strings and word lists of a row; labels and keys are too short to count."""
     for value in row.values():
         if isinstance(value, str):
             yield value

@@ -1,4 +1,4 @@
-"""Cleaning of single lines: normalization, and rules that drop a line.
+"""Normalizes single lines, and decides by rules which of them cleaning drops.
 
 The rules for boilerplate are few and strict: they drop a line only if all of it is of a known kind.
 docs/how_to/cleaning.md describes them; boilerplate.yaml has the words.
@@ -32,7 +32,7 @@ _FRAME = "«»‹›<>[](){}|•·→←↑↓▲▼►◄*-–—_.:…! "
 
 @dataclasses.dataclass(frozen=True)
 class LineRules:
-    """The measures that concern single lines."""
+    """The filters that examine single lines."""
 
     settings: CleaningSettings
 
@@ -45,13 +45,13 @@ class LineRules:
 
     def reason(self, line: str) -> str:
         """Returns the reason to drop a normalized line, a name of `manifest.Counts`, or ""."""
-        wanted = self.settings
-        if wanted.drop_letterless_lines and not any(map(str.isalpha, line)):
+        settings = self.settings
+        if settings.drop_letterless_lines and not any(map(str.isalpha, line)):
             return "letterless_lines"
-        if wanted.drop_boilerplate and is_boilerplate(line):
+        if settings.drop_boilerplate and is_boilerplate(line):
             return "boilerplate_lines"
-        if (len(line) < wanted.min_line_characters
-                or 0 < wanted.max_line_characters < len(line)):
+        if (len(line) < settings.min_line_characters
+                or 0 < settings.max_line_characters < len(line)):
             return "short_or_long_lines"
         return ""
 
@@ -77,7 +77,7 @@ def is_boilerplate(line: str) -> bool:
 
 
 def _is_buttons(bare: str) -> bool:
-    """Returns True for labels of buttons that share a page, without other words."""
+    """Returns True for a row of buttons that share a page, without other words."""
     words = _BETWEEN_BUTTONS.split(bare, _MOST_BUTTONS)
     return (1 < len(words) <= _MOST_BUTTONS and _BUTTONS.issuperset(words)
             and not _NETWORKS.isdisjoint(words))

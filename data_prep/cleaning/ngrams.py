@@ -18,10 +18,10 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplication modulo 2^64 is invertible."""
 _MOST_WORDS = 1 << 20
 """Different words in the cache, about 150 MB."""
-_WORDS = 5
+_DOCUMENT_N = 5
 """n of a document's n-grams; a shorter text is one n-gram."""
 _AT_ONCE = 4096
-"""N-grams: at 128 permutations they take 2 MB."""
+"""N-grams that are hashed together; they take 2 MB at 128 permutations."""
 
 
 def words_of(text: str) -> list[str]:
@@ -51,13 +51,13 @@ def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
     """Returns the hashes of n-grams, uint64 [max(0, W - n + 1)], from the words' [W]."""
     count = max(0, len(hashes) - n + 1)
     found = np.full(count, n, np.uint64)
-    for place in range(n if count else 0):
+    for place in range(n):
         found = found * _MULTIPLIER + hashes[place:place + count]
     return _mixed(found)
 
 
 def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns positions int64 [N] of uint64 [N] in a sorted uint64 [M], and bool [N]: found."""
+    """Finds uint64 [N] in sorted uint64 [M]; returns int64 [N], positions, and bool [N], found."""
     if not len(among):
         return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     found = np.searchsorted(among, values)
@@ -66,13 +66,13 @@ def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Spreads differences of high bits over all bits: multiplication carries upwards only."""
+    """Mixes high bits into low ones, because multiplication carries only towards high bits."""
     values = (values ^ (values >> np.uint64(32))) * _MULTIPLIER
     return values ^ (values >> np.uint64(29))
 
 
 class _Known(dict):
-    """Word -> hash, computed at the first use."""
+    """A cache of word -> hash, which computes missing hashes."""
 
     def __missing__(self, word: str) -> int:
         self[word] = found = text_hash(word)
@@ -85,14 +85,14 @@ _known_words = _Known()
 def signature(text: str, permutations: int) -> np.ndarray:
     """Returns uint32 [P], the MinHash signature of a text with at least one word."""
     hashes = word_hashes(words_of(text))
-    ngrams = np.unique(ngram_hashes(hashes, min(_WORDS, len(hashes)))) >> np.uint64(32)
+    ngrams = np.unique(ngram_hashes(hashes, min(_DOCUMENT_N, len(hashes)))) >> np.uint64(32)
     sketch = _empty_sketch(permutations).copy()
     for begin in range(0, len(ngrams), _AT_ONCE):
         sketch.update_batch(ngrams[begin:begin + _AT_ONCE].tolist())
     return sketch.hashvalues
 
 
-def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
+def near_duplicates(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
     """Returns bool [D], True for documents that nearly equal an earlier one that is kept.
 
     `signatures` are uint32 [., P] each, D in all, in order; `threshold` is the least similarity.
@@ -101,9 +101,9 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
     found = np.zeros(sum(map(len, signatures)), bool)
     if not signatures:
         return found
-    from datasketch import MinHashLSH  # It imports SciPy; few builds need it.
+    from datasketch import MinHashLSH  # It imports SciPy, and few builds need it.
 
-    # It chooses bands and rows with the fewest errors near the threshold.
+    # The index chooses the bands and rows with the fewest errors near the threshold.
     index, kept = MinHashLSH(threshold=threshold, num_perm=signatures[0].shape[1]), {}
     ends = np.cumsum([len(rows) for rows in signatures])
     for number in np.flatnonzero(_sharing(signatures, index.b, index.r)):
@@ -121,7 +121,7 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
 def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndarray:
     """Returns bool [D], True for documents that share a band of their signature with another.
 
-    The others, nearly all, need no entry of kilobytes in the index.
+    Nearly all documents share none, so they don't take kilobytes in the index.
     """
     sharing = np.zeros(sum(map(len, signatures)), bool)
     for begin in range(0, bands * rows, rows):

@@ -1,4 +1,4 @@
-"""Cleaning of one build: its preparation, and the cleaning of units by workers."""
+"""Prepares the cleaning of a build, and cleans the units of work."""
 
 import collections
 import dataclasses
@@ -17,7 +17,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.storage import Path
 
 FILES = ".cleaning-*"
-"""Pattern of a plan's files in the directory of a build."""
+"""Pattern of the plan's files in a build's directory."""
 _DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 _BATCH_CHARACTERS = 1 << 18
 """Characters that are searched for test texts together."""
@@ -26,12 +26,13 @@ _BATCH_CHARACTERS = 1 << 18
 class Cleaner:
     """The cleaning of one unit's lines.
 
-    `tally` counts dropped lines and documents by the names of `manifest.Counts`. `continues` tells
-    that the unit's first document began in an earlier one.
+    `tally` counts dropped lines and documents by the names of `manifest.Counts`. `decision` maps
+    `survey.REASONS` to numbers of documents or lines in the unit. `continues` is True if the unit's
+    first document began in an earlier unit.
     """
 
-    def __init__(self, rules: LineRules, texts: BenchmarkTexts | None = None,
-                 decision: Mapping[str, Sequence[int]] | None = None, continues: bool = False):
+    def __init__(self, rules: LineRules, texts: BenchmarkTexts | None,
+                 decision: Mapping[str, Sequence[int]] | None, continues: bool):
         self._rules, self._texts, self._decision = rules, texts, decision
         self._documents: set[int] = set()
         self._lines: set[int] = set()
@@ -44,13 +45,13 @@ class Cleaner:
                 self.tally[reason] = len(decision[reason]) - (continues and 0 in decision[reason])
 
     def clean(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yields the lines of the unit that stay, and every `DOCUMENT_END`."""
+        """Yields the lines of the unit that are kept, and every `DOCUMENT_END`."""
         if self._decision is not None or not {*LINE_RULES}.isdisjoint(
-                self._rules.settings.measures()):
-            lines = self._left(lines)
+                self._rules.settings.filters()):
+            lines = self._kept(lines)
         return iter(lines) if self._texts is None else self._uncontaminated(lines)
 
-    def _left(self, lines: Iterable[str]) -> Iterator[str]:
+    def _kept(self, lines: Iterable[str]) -> Iterator[str]:
         document = number = 0
         rules = self._rules
         for raw in lines:
@@ -89,7 +90,7 @@ class CleaningPlan:
 
     settings: CleaningSettings = CleaningSettings()
     directory: Path | None = None
-    """Directory of the build, with this plan's files."""
+    """Directory of the build, which contains the plan's files."""
 
     def cleaner(self, unit: WorkUnit) -> Cleaner:
         """Returns the cleaner of a unit; `UserError` if the plan's files are damaged."""
@@ -113,7 +114,7 @@ def _decision(path: Path, unit: str) -> dict[str, list[int]]:
 
 
 def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
-    """Returns the texts that --decontaminate names; None without the flag."""
+    """Returns the texts that --decontaminate names, or None; raises as `benchmarks.read` does."""
     if not settings.decontaminate:
         return None
     return benchmarks.read(storage.path(settings.decontaminate), settings.decontaminate_words)
@@ -126,7 +127,8 @@ def prepare(
 ) -> CleaningPlan:
     """Surveys the text if necessary, and writes the files that workers read.
 
-    Decisions that an interrupted call left in the build's `directory` are used again.
+    Uses the decisions that an interrupted call wrote to the build's `directory`. Raises `UserError`
+    for a damaged text.
     """
     if texts is not None:
         _texts.cache_clear()
@@ -141,7 +143,7 @@ def prepare(
             names.append(name)
             documents += found
             progress.update({"documents surveyed": documents})
-        # In the order of the text.
+        # Results come in any order, and `decide` needs the text's order.
         names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
         surveys = [survey.UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
         survey.save_arrays(path, survey.decide(surveys, settings))
@@ -152,6 +154,6 @@ def prepare(
 
 def _surveyed(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
     """Writes the survey of a unit to a file; returns the unit's name and number of documents."""
-    found = survey.survey(settings, unit)
+    found = survey.survey_unit(settings, unit)
     survey.save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(found))
     return unit.name, len(found.in_language)

@@ -1,19 +1,20 @@
-"""The settings of cleaning: which measures are on, and how strict they are."""
+"""The settings of cleaning: the filters that are on, and their parameters."""
 
 import dataclasses
 from typing import Annotated, Literal
 
 from annotated_types import Interval
 
+from data_prep.cleaning import languages
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section, require, settings_of
 
-SHORTEST_QUESTION = 8
-"""Words; shorter test questions are ignored because they are ordinary phrases (Brown et al., 2020,
+SHORTEST_TEST_TEXT = 8
+"""Words; shorter test texts are ignored because they are ordinary phrases (Brown et al., 2020,
 "Language Models are Few-Shot Learners", appendix C, has the same minimum)."""
 LINE_RULES = ("unicode", "drop_letterless_lines", "drop_boilerplate", "min_line_characters",
               "max_line_characters")
-"""The settings that concern single lines, for all commands."""
+"""The settings of single lines, which both commands have."""
 Characters = Annotated[int, Interval(ge=0, le=1 << 20)]
 _PARAMETERS = {
     "drop_duplicate_lines": ("min_duplicate_characters",),
@@ -21,20 +22,20 @@ _PARAMETERS = {
     "languages": ("language_confidence", "min_language_characters"),
     "decontaminate": ("decontaminate_words",),
 }
-"""Measure -> the settings that belong to it."""
+"""Filter -> its other settings."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleaningSettings(Section, prefix="--"):
-    """Settings of the measures; flags of the same names. All measures are off by default."""
+    """Settings of the filters; flags have the same names. All filters are off by default."""
 
     unicode: Literal["none", "nfc", "nfkc"] = "none"
-    """Unicode normalization form, applied to the text first."""
+    """Unicode normalization form of the text, applied before the other filters."""
     drop_letterless_lines: bool = False
     """Drop lines without a letter."""
     drop_boilerplate: bool = False
-    """Drop lines that are cookie notices, menus, buttons, rights claims and the like; see
-    docs/how_to/cleaning.md."""
+    """Drop lines that are boilerplate of web pages: cookie and copyright notices, menus, buttons;
+    see docs/how_to/cleaning.md."""
     min_line_characters: Characters = 0
     """Drop lines of fewer characters."""
     max_line_characters: Characters = 0
@@ -42,43 +43,43 @@ class CleaningSettings(Section, prefix="--"):
     drop_duplicate_lines: bool = False
     """Drop lines that occur earlier in the text."""
     min_duplicate_characters: Characters = 0
-    """Lines of fewer characters may repeat."""
+    """Keep repeated lines of fewer characters."""
     drop_near_duplicates: bool = False
     """Drop documents that nearly equal an earlier one."""
     near_duplicate_threshold: Annotated[float, Interval(gt=0, lt=1)] = 0.8
-    """Jaccard similarity of word 5-grams from which documents are nearly equal."""
+    """Least Jaccard similarity of the word 5-grams of near duplicates."""
     near_duplicate_permutations: Annotated[int, Interval(ge=16, le=1024)] = 128
-    """MinHash permutations: more are more exact, and take more time and memory. The standard error
-    of the similarity is at most 0.5 / sqrt(permutations)."""
+    """Number of MinHash permutations. More permutations take more time and memory; the standard
+    error of the similarity is at most 0.5 / sqrt(permutations)."""
     languages: tuple[str, ...] = ()
     """Drop documents that are in none of these languages, ISO 639 codes such as en,de."""
     language_confidence: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Least probability that a document is in one of --languages."""
     min_language_characters: Annotated[int, Interval(ge=0, le=1000)] = 100
-    """Keep documents of fewer letters in any language: they are too short to identify. The bound
-    is half of what is read of a document."""
+    """Keep documents of fewer letters in any language: they are too short to identify. At most
+    1000, half of the characters that are read of a document."""
     decontaminate: str = ""
-    """Directory of task files (GLUE, SQuAD, MRQA, CoNLL, tables): drop lines that contain one of
-    their test texts."""
-    decontaminate_words: Annotated[int, Interval(ge=SHORTEST_QUESTION, le=100)] = 13
-    """Consecutive words of a test text that a line must contain to be dropped."""
+    """Drop lines that contain a test text of the task files in this directory (GLUE, SQuAD, MRQA,
+    CoNLL, tables)."""
+    decontaminate_words: Annotated[int, Interval(ge=SHORTEST_TEST_TEXT, le=100)] = 13
+    """Drop lines that contain this number of consecutive words of a test text."""
 
     @property
     def needs_survey(self) -> bool:
-        """Returns True if the measures need a pass over the whole text first."""
+        """Returns True if the filters need a pass over the whole text first."""
         return self.drop_duplicate_lines or self.drop_near_duplicates or bool(self.languages)
 
-    def measures(self) -> list[str]:
-        """Returns the names of the measures that are on."""
+    def filters(self) -> list[str]:
+        """Returns the names of the filters that are on."""
         return [name for name in (*LINE_RULES, *_PARAMETERS) if not self._is_default(name)]
 
     def identity(self) -> dict[str, str | int | float | bool]:
-        """Returns the settings of the measures that are on, by name.
+        """Returns the settings of the filters that are on, by name.
 
-        The directory of task files is left out: the texts read from it count, not its place.
+        It omits the directory of task files; `BenchmarkTexts.facts` identifies their texts.
         """
-        names = [name for measure in self.measures()
-                 for name in (measure, *_PARAMETERS.get(measure, ())) if name != "decontaminate"]
+        names = [name for one in self.filters()
+                 for name in (one, *_PARAMETERS.get(one, ())) if name != "decontaminate"]
         values = {name: getattr(self, name) for name in names}
         return {name: ",".join(value) if isinstance(value, tuple) else value
                 for name, value in values.items()}
@@ -89,15 +90,13 @@ class CleaningSettings(Section, prefix="--"):
                 "--max_line_characters",
                 f"at least --min_line_characters={self.min_line_characters}",
                 self.max_line_characters)
-        for measure, parameters in _PARAMETERS.items():
+        for owner, parameters in _PARAMETERS.items():
             for name in parameters:
-                if not getattr(self, measure) and not self._is_default(name):
-                    raise UserError(f"--{name} belongs to --{measure}, which is off; give both or "
+                if not getattr(self, owner) and not self._is_default(name):
+                    raise UserError(f"--{name} belongs to --{owner}, which is off; give both or "
                                     "neither.")
         if self.languages:
-            # It imports this module.
-            from data_prep.cleaning import survey
-            survey.require_languages(self.languages)
+            languages.require_known(self.languages)
 
     def _is_default(self, name: str) -> bool:
         return getattr(self, name) == settings_of(type(self))[name].default

@@ -1,14 +1,12 @@
 """Decides by a pass over the whole text which documents and lines cleaning drops.
 
-Workers write a survey of each unit to a file; the decisions are one file, of which a worker reads
-its part. Lines are compared by 64-bit hashes: two of 10^8 different lines collide with a
-probability of 0.03 %. py3langid (Lui and Baldwin, 2012, "langid.py"), a naive Bayes classifier over
-byte n-grams, identifies languages.
+Workers write a survey of each unit to a file. One file has all decisions, and a worker reads those
+of its unit. Lines are compared by 64-bit hashes: two of 10^8 different lines collide with a
+probability of 0.03 %.
 """
 
 import contextlib
 import dataclasses
-import functools
 import io
 import itertools
 import zipfile
@@ -18,19 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.cleaning import ngrams
+from data_prep.cleaning import languages, ngrams
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DOCUMENT_END
 from data_prep.work_units import WorkUnit
 from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, cannot_read
 
 REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
-"""Reasons of a survey to drop documents or lines, by the names of `manifest.Counts`."""
-_JUDGED = 2000
-"""Characters of a document's beginning that decide its language."""
+"""Reasons to drop documents or lines that a survey finds: names of `manifest.Counts`."""
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -53,34 +49,9 @@ def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
         raise UserError(f"{path} is damaged; remove it and give the same command again.") from error
 
 
-def require_languages(codes: Sequence[str]) -> None:
-    """Raises `UserError` for a language that the classifier lacks."""
-    known = _identifier().labels
-    for code in codes:
-        if code not in known:
-            raise UserError(f"--languages: {shown(code)} is no known language code; there are "
-                            f"{', '.join(sorted(known))}.")
-
-
-def _is_in_language(text: str, settings: CleaningSettings) -> bool:
-    """Returns True if a text's beginning is in a language of --languages, or too short."""
-    beginning = text[:_JUDGED]
-    if sum(map(str.isalpha, beginning)) < settings.min_language_characters:
-        return True
-    return sum(probability for code, probability in _identifier().rank(beginning)
-               if code in settings.languages) >= settings.language_confidence
-
-
-@functools.cache
-def _identifier() -> Any:
-    from py3langid import langid  # It takes a second; few builds need it.
-
-    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnitSurvey:
-    """A unit's lines and documents. N lines in D documents, of which B begin in the unit."""
+    """Facts of a unit's N lines in D documents, of which B begin in the unit."""
 
     name: str
     split: str
@@ -101,40 +72,38 @@ class UnitSurvey:
 
     @classmethod
     def load(cls, path: Path) -> "UnitSurvey":
-        """Reads a file of the fields."""
+        """Reads a file of the fields; `UserError` if it is damaged."""
         with opened_arrays(path) as found:
             return cls(**{name: array if array.ndim else array.item()
                           for name, array in found.items()})
 
 
-def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
-    """Surveys a unit; the result takes 9 bytes a line."""
+def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
+    """Surveys a unit; the result takes 9 bytes per line. Raises `UserError` for a damaged text."""
     rules = LineRules(settings)
     document_lines: list[int] = []
     hashed: list[bool] = []
     hashes: list[int] = []
     in_language: list[bool] = []
     signatures: list[np.ndarray | None] = []
-    begins = True
     for part in unit.parts:
         lines = [rules.normalized(line) for line in dataclasses.replace(unit, parts=(part,)).lines()
                  if line != DOCUMENT_END]
-        stays = [not rules.reason(line) for line in lines]
-        left = list(itertools.compress(lines, stays))
+        keep = [not rules.reason(line) for line in lines]
+        kept = list(itertools.compress(lines, keep))
         if settings.drop_duplicate_lines:
             least = settings.min_duplicate_characters
-            hashed += [one and len(line) >= least for one, line in zip(stays, lines, strict=True)]
-            hashes += [ngrams.text_hash(line) for line in left if len(line) >= least]
-        if begins:
+            hashed += [one and len(line) >= least for one, line in zip(keep, lines, strict=True)]
+            hashes += [ngrams.text_hash(line) for line in kept if len(line) >= least]
+        if part.begins or not document_lines:
             document_lines.append(0)
         document_lines[-1] += len(lines)
         if part.begins:
-            text = "\n".join(left)
+            text = "\n".join(kept)
             in_language.append(not settings.languages or _is_in_language(text, settings))
             wanted = settings.drop_near_duplicates and in_language[-1] and ngrams.words_of(text)
             signatures.append(ngrams.signature(text, settings.near_duplicate_permutations)
                               if wanted else None)
-        begins = part.ends
     known = [one for one in signatures if one is not None]
     return UnitSurvey(
         name=unit.name, split=unit.split, continues=not unit.parts[0].begins,
@@ -145,59 +114,72 @@ def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
             (0, settings.near_duplicate_permutations), np.uint32))
 
 
+def _is_in_language(text: str, settings: CleaningSettings) -> bool:
+    """Returns True if a text's beginning is in a language of --languages, or too short."""
+    beginning = text[:languages.LONGEST_BEGINNING]
+    return (sum(map(str.isalpha, beginning)) < settings.min_language_characters or
+            languages.probability(beginning, settings.languages) >= settings.language_confidence)
+
+
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:
-    """Returns UNIT/REASON, for the `REASONS` of all units -> numbers of dropped documents or lines.
+    """Returns UNIT/REASON -> numbers of the documents or lines to drop, uint32 [.], ascending.
 
-    Numbers count from 0 within the unit, before cleaning. A line of a dropped document is no
-    duplicate line. The units of a split are in the text's order.
+    The keys are all units with all `REASONS`. Numbers count from 0 within the unit, before
+    cleaning. The units of a split must be in the text's order.
 
-    The first of equal lines and of similar documents is kept. Training documents come first, then
-    those held out, so no held-out text occurs in the training text.
+    The first of equal lines and of near-duplicate documents is kept. Lines of dropped documents are
+    not compared. Training documents precede held-out ones, so no held-out text occurs in the
+    training text.
     """
-    ordered = sorted(surveys, key=lambda one: one.split != "train")
-    foreign = list(_with_continuations(ordered, [~one.in_language for one in ordered]))
-    copied = list(_with_continuations(ordered, _copies(ordered, settings)))
-    gone = [one | other for one, other in zip(foreign, copied, strict=True)]
-    lines = _later_lines(ordered, gone)
-    return {f"{one.name}/{reason}": np.flatnonzero(dropped).astype(np.uint32)
-            for one, *found in zip(ordered, foreign, copied, lines, strict=True)
-            for reason, dropped in zip(REASONS, found, strict=True)}
+    ordered = sorted(surveys, key=lambda survey: survey.split != "train")
+    foreign = list(_with_continuations(ordered, [~survey.in_language for survey in ordered]))
+    similar = list(_with_continuations(ordered, _near_duplicates(ordered, settings)))
+    dropped = [one | other for one, other in zip(foreign, similar, strict=True)]
+    lines = _duplicate_lines(ordered, dropped)
+    return {f"{survey.name}/{reason}": np.flatnonzero(marks).astype(np.uint32)
+            for survey, *found in zip(ordered, foreign, similar, lines, strict=True)
+            for reason, marks in zip(REASONS, found, strict=True)}
 
 
-def _copies(surveys: Sequence[UnitSurvey], settings: CleaningSettings) -> Iterator[np.ndarray]:
-    """Yields for each unit bool [B]: its documents that nearly equal an earlier one."""
-    found = ngrams.copies([one.signatures for one in surveys], settings.near_duplicate_threshold)
-    place = 0
-    for one in surveys:
-        copied = np.zeros(len(one.has_words), bool)
-        copied[one.has_words] = found[place:place + len(one.signatures)]
-        place += len(one.signatures)
-        yield copied
+def _near_duplicates(surveys: Sequence[UnitSurvey], settings: CleaningSettings
+                     ) -> Iterator[np.ndarray]:
+    """Yields bool [B] for each unit, True for documents that nearly equal an earlier one."""
+    found = ngrams.near_duplicates([survey.signatures for survey in surveys],
+                                   settings.near_duplicate_threshold)
+    start = 0
+    for survey in surveys:
+        similar = np.zeros(len(survey.has_words), bool)
+        similar[survey.has_words] = found[start:start + len(survey.signatures)]
+        start += len(survey.signatures)
+        yield similar
 
 
 def _with_continuations(surveys: Sequence[UnitSurvey], beginning: Iterable[np.ndarray]
                         ) -> Iterator[np.ndarray]:
-    """Yields bool [D] from bool [B]: a continued document follows the decision of its beginning."""
+    """Yields bool [D] from bool [B]: a continued document has the decision of its beginning."""
     last = False
-    for one, found in zip(surveys, beginning, strict=True):
-        whole = np.concatenate([[last], found]).astype(bool) if one.continues else found
+    for survey, found in zip(surveys, beginning, strict=True):
+        whole = np.concatenate([[last], found]).astype(bool) if survey.continues else found
         yield whole
         last = bool(whole[-1])
 
 
-def _later_lines(surveys: Sequence[UnitSurvey], gone: Sequence[np.ndarray]
-                 ) -> Iterator[np.ndarray]:
-    """Yields for each unit bool [N], True for lines that occur in an earlier place that stays."""
-    stays = [np.repeat(~documents, one.document_lines)[one.hashed] if len(one.hashed) else
-             np.zeros(0, bool) for one, documents in zip(surveys, gone, strict=True)]
-    hashes = [one.hashes[left] for one, left in zip(surveys, stays, strict=True)]
-    for one, left, later in zip(surveys, stays, _later_ones(hashes), strict=True):
-        lines = np.zeros(len(one.hashed), bool)
-        lines[np.flatnonzero(one.hashed)[left]] = later
+def _duplicate_lines(surveys: Sequence[UnitSurvey], dropped: Sequence[np.ndarray]
+                     ) -> Iterator[np.ndarray]:
+    """Yields bool [N] for each unit, True for lines that equal an earlier line.
+
+    It ignores the lines of the documents that bool [D], one for each unit, marks as `dropped`.
+    """
+    kept = [np.repeat(~documents, survey.document_lines)[survey.hashed] if len(survey.hashed) else
+            np.zeros(0, bool) for survey, documents in zip(surveys, dropped, strict=True)]
+    hashes = [survey.hashes[here] for survey, here in zip(surveys, kept, strict=True)]
+    for survey, here, repeated in zip(surveys, kept, _repeated(hashes), strict=True):
+        lines = np.zeros(len(survey.hashed), bool)
+        lines[np.flatnonzero(survey.hashed)[here]] = repeated
         yield lines
 
 
-def _later_ones(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+def _repeated(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
     """Yields bool [N] for each uint64 [N], True for hashes that occurred earlier."""
     whole = np.sort(np.concatenate(hashes)) if len(hashes) else np.zeros(0, np.uint64)
     repeated = np.unique(whole[1:][whole[1:] == whole[:-1]])

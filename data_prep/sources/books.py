@@ -1,4 +1,4 @@
-"""Books: a file is a document. Project Gutenberg's and BooksCorpus' files are known.
+"""Reads books, one per file, in the formats of Project Gutenberg and BooksCorpus.
 
 The reader finds a book's beginning and end in its bytes; workers join wrapped lines. A file of
 Project Gutenberg has lines `*** START OF THE PROJECT GUTENBERG EBOOK ... ***` and `*** END OF ...`.
@@ -24,7 +24,7 @@ _HEAD = 1 << 18
 """Bytes of a file that are searched for the book's beginning."""
 _BEGINNING = rb"^[ \t]*\*\*\*[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG (?:EBOOK|ETEXT)"
 _START = re.compile(_BEGINNING + rb"[^*]{0,400}\*\*\*.*$", re.IGNORECASE | re.MULTILINE)
-"""A long title continues in the next line."""
+"""The pattern spans lines, because a long title continues in the next one."""
 _START_OPEN = re.compile(_BEGINNING + rb".*$", re.IGNORECASE | re.MULTILINE)
 _FOOTER = re.compile(
     rb"^[ \t]*(?:"
@@ -61,14 +61,14 @@ def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
         if ends:
             break
         offset += len(block)
-    for _ in blocks:  # The end of the file may be damaged.
+    for _ in blocks:  # Reading to the end detects damage there.
         pass
 
 
 def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
     """Yields a file in blocks of 1 to 3 times `LONGEST_PART`, cut after blank lines if possible.
 
-    A block ends at a line, so a mark of one line is whole, and the last block is not small.
+    A block ends at a line's end, so a mark of one line is whole. A small rest joins the last block.
     """
     waiting: list[bytes] = []
     gathered: list[bytes] = []
@@ -85,9 +85,9 @@ def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
 
 
 def parse_book(part: DocumentPart) -> Iterator[str]:
-    """Returns the paragraphs of a book with wrapped lines, or the lines of another one.
+    """Returns the paragraphs of a book with wrapped lines, or the lines of another book.
 
-    BooksCorpus has one sentence per line: a line before another one ends a sentence.
+    In BooksCorpus every line is a sentence. Raises `UserError` for bytes that are not UTF-8.
     """
     paragraphs = _paragraphs(decoded(part).removeprefix("\ufeff"))
     inner = [line for lines in paragraphs for line in lines[:-1]]
@@ -102,7 +102,7 @@ def _paragraphs(text: str) -> list[list[str]]:
 
 
 def _is_wrapped(inner: list[str]) -> bool:
-    """Returns True if most lines before another one do not end a sentence."""
+    """Returns True if most lines inside of paragraphs do not end a sentence."""
     if not inner or statistics.median(map(len, inner)) > _LONGEST_WRAPPED:
         return False
     return sum(bool(_SENTENCE_END.search(line)) for line in inner) < len(inner) / 2

@@ -1,6 +1,6 @@
-"""A text column of Parquet files: a row is a document.
+"""Reads a text column of Parquet files: a row is a document.
 
-Rows come in batches, so memory stays flat. Strings stay bytes; workers check that they are UTF-8.
+Rows come in batches, so memory is bounded. Strings stay bytes; workers check that they are UTF-8.
 """
 
 import functools
@@ -13,7 +13,7 @@ from data_prep.sources.plain_text import parts_of
 from electra_tf.platform.errors import UserError, shown
 
 _ROWS = 256
-"""Rows of a batch."""
+"""Rows per batch."""
 
 
 def columns(pattern: str, column: str) -> FileSource:
@@ -23,16 +23,16 @@ def columns(pattern: str, column: str) -> FileSource:
 
 
 def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
-    """Yields the rows of an open file that are not null; damage ends it."""
+    """Yields the rows that are not null, until damage; `UserError` without the text column."""
     import pyarrow
     import pyarrow.parquet
 
     row = 0
     try:
-        table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
-        _require_text(table.schema_arrow, column, path)
-        for batch in table.iter_batches(_ROWS, columns=[column]):
-            # As bytes, which may not be UTF-8.
+        parquet = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
+        _require_text(parquet.schema_arrow, column, path)
+        for batch in parquet.iter_batches(_ROWS, columns=[column]):
+            # Strings become bytes, because they may not be UTF-8.
             for value in batch.column(column).cast(pyarrow.large_binary()):
                 if value.is_valid:
                     yield from parts_of(value.as_py(), f"{path}, row {row}")
@@ -50,7 +50,7 @@ def _require_text(schema: typing.Any, column: str, path: str) -> None:
 
     if schema.names.count(column) != 1:
         raise UserError(f"{path} must have one column {shown(column)}; it has "
-                        f"{shown(schema.names)}. Name the column that holds the text behind the "
+                        f"{shown(schema.names)}. Name the column that holds the text after the "
                         "pattern: #COLUMN.")
     kind = schema.field(column).type
     value = kind.value_type if types.is_dictionary(kind) else kind

@@ -1,4 +1,4 @@
-"""A text feature of TensorFlow Datasets: a row is a document."""
+"""Reads a text feature of TensorFlow Datasets: a row is a document."""
 
 import dataclasses
 import functools
@@ -15,11 +15,11 @@ from electra_tf.platform.storage import file_sha256
 
 _PARAGRAPH = "_START_PARAGRAPH_"
 _KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
-"""Words of Wiki-40B before lines of each kind."""
+"""Markers that Wiki-40B puts before the lines of each kind."""
 
 
 def data_set(name: str, feature: str, options: SourceOptions) -> "DataSet":
-    """Returns the source of a data set of TensorFlow Datasets, prepared if necessary."""
+    """Returns the source of a data set, prepared if necessary; `UserError` for unknown names."""
     parse = parse_plain_text
     if name.partition("/")[0].partition(":")[0] == "wiki40b":
         parse = functools.partial(parse_wiki40b, options.wiki_headings)
@@ -36,7 +36,7 @@ class DataSet(Source):
     parse: Parser
 
     def __post_init__(self):
-        import tensorflow_datasets as tfds  # It takes seconds.
+        import tensorflow_datasets as tfds  # Its import takes seconds.
 
         where = self.options.tfds_data_dir
         try:
@@ -59,14 +59,14 @@ class DataSet(Source):
             name for name in features if isinstance(features[name], tfds.features.Text))
         if self.feature not in texts:
             raise UserError(f"{self.name} has no text feature {shown(self.feature)}; it has "
-                            f"{', '.join(texts)}. Name the one that holds the text behind the "
-                            "data set: #FEATURE.")
+                            f"{', '.join(texts)}. Name the one that holds the text after the data "
+                            "set: #FEATURE.")
         self._rows = split.num_examples
         self.size = sum(path.stat().st_size for path in self._files)
         self._read = 0
 
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the rows; damage ends them."""
+        """Yields the rows; damage ends the rows."""
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
@@ -82,7 +82,7 @@ class DataSet(Source):
                 self._read += 1
         except tf.errors.OpError as error:
             yield damaged_stretch(place, (
-                f"{place} in {builder.data_dir} is corrupt or cut short behind row "
+                f"{place} in {builder.data_dir} is corrupt or cut short after row "
                 f"{self._read} ({' '.join((error.message or '').split())[:150]})"))
 
     def position(self) -> int:
@@ -99,7 +99,7 @@ class DataSet(Source):
 
 
 def parse_wiki40b(headings: bool, part: DocumentPart) -> Iterator[str]:
-    """Yields the lines of an article of Wiki-40B, with its title and headings or without."""
+    """Yields the lines of an article of Wiki-40B, with title and headings if `headings` is True."""
     kind = _PARAGRAPH
     for line in stripped(decoded(part)):
         if line in _KINDS:

@@ -1,4 +1,4 @@
-"""English text of installed packages: Python's documentation, and libraries' docstrings."""
+"""Reads English text of installed packages: Python's documentation, and libraries' docstrings."""
 
 import ast
 import dataclasses
@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
 from data_prep.sources.source import Source
+from electra_tf.platform.settings import require_one_of
 
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "tensorflow", "tf_keras")
-"""Libraries whose docstrings are read, in this order; this project requires them."""
+"""Libraries whose docstrings are read, in this order; all are requirements of this project."""
 MODULES = """
     abc argparse ast asyncio base64 bdb bisect bz2 calendar cmd code codecs collections
     concurrent configparser contextlib copy csv ctypes dataclasses datetime decimal difflib dis
@@ -49,17 +50,18 @@ _LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://
 """A directive, "Args:" with what follows, a parameter, an item of a list; a formula or a link."""
 _TESTS = frozenset({"test", "tests", "testing"})
 _COPY = "tensorflow/python/keras/"
-"""An old tf_keras."""
+"""Directory of TensorFlow's copy of an old tf_keras."""
 
 
 @dataclasses.dataclass
 class EmbeddedText(Source):
-    """One of `TEXTS`."""
+    """A source of one of the `TEXTS`."""
 
     name: str
     parse: Parser = parse_plain_text
 
     def __post_init__(self):
+        require_one_of(TEXTS, "--input=embedded", self.name)
         self._texts = ["\n".join(lines).encode() for lines in TEXTS[self.name]()]
         self.size = sum(map(len, self._texts))
         self._read = 0
@@ -82,7 +84,7 @@ class EmbeddedText(Source):
 
 @functools.cache
 def documents() -> tuple[list[str], ...]:
-    """Returns documents as paragraphs, one line each: topics first, then modules.
+    """Returns Python's help topics, then modules' docstrings, as lists of one-line paragraphs.
 
     The text has about a million characters and depends on the Python version.
     """
@@ -101,7 +103,7 @@ class Docstring(typing.NamedTuple):
 
     @property
     def held_out(self) -> bool:
-        """Returns True for every tenth name; `build_word_order_task` uses those docstrings."""
+        """Returns True for a tenth of all names; dev.tsv of `build_word_order_task` has these."""
         return key_of(self.name.encode()) % 10 == 0
 
 
@@ -124,7 +126,7 @@ def docstrings() -> tuple[Docstring, ...]:
 
 TEXTS = {"python": documents,
          "docstrings": lambda: [one.paragraphs for one in docstrings() if not one.held_out]}
-"""Name -> documents as paragraphs."""
+"""Name -> a function that returns documents as lists of paragraphs."""
 
 
 def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -> list[str]:
@@ -136,7 +138,7 @@ def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -
 
 
 def _odd_words(block: str) -> float:
-    """Returns the fraction of words, between white space, with other characters."""
+    """Returns the fraction of words with other characters than letters."""
     words = [word.strip("\"'()*`") for word in block.split()]
     return 1 - sum(bool(_WORDS.fullmatch(word)) for word in words) / max(1, len(words))
 
@@ -150,7 +152,7 @@ def _is_sentence(block: str) -> bool:
 def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Yields name and text of every docstring of a file without importing it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Newer Pythons warn of escapes in strings.
+        warnings.simplefilter("ignore")  # Newer versions of Python warn of escapes in strings.
         tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

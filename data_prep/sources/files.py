@@ -1,8 +1,8 @@
-"""A source of files of one format, compressed or not.
+"""Reads files of one format, compressed or not.
 
-Compressed files are read to their end. Python's `bz2` and `lzma` modules stop without an error
-where a second stream of a file is damaged, and zstandard's reader where a file is cut short. Here
-both are errors.
+Compressed files are read to their end. Python's `bz2` and `lzma` modules stop without an error at
+a damaged second stream of a file. zstandard's reader does so where a file is cut short. This module
+reports both as errors.
 """
 
 import bz2
@@ -34,10 +34,10 @@ class FileSource(Source):
 
     paths: tuple[Path, ...]
     name: str
-    """Name of the format and of the options that decide its text; part of the digest."""
+    """Name of the format and of the options that determine its text; part of the digest."""
     read: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]]
-    """Yields the documents of a decompressed file with a name. It can be pickled. If it raises one
-    of `CORRUPT`, the rest of the file is lost."""
+    """A picklable function that yields the documents of a decompressed file with a name. If it
+    raises one of `CORRUPT`, the rest of the file is not read."""
     parse: Parser
 
     def __post_init__(self):
@@ -46,7 +46,7 @@ class FileSource(Source):
         self._file: typing.BinaryIO | None = None
 
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the documents of all files; damage ends a file, not the source."""
+        """Yields the documents of all files; damage ends the documents of its file only."""
         self._finished_bytes = 0
         for path in self.paths:
             last, end, problem = None, 0, ""
@@ -63,10 +63,10 @@ class FileSource(Source):
                 self._file = None
             if problem:
                 content = " of the decompressed content" if path.suffix in COMPRESSED else ""
-                going_on = last is not None and not last.ends
+                unfinished = last is not None and not last.ends
                 yield DocumentPart(
-                    content=b"", key=last.key if going_on else NO_KEY, begins=not going_on,
-                    path=str(path), damage=f"{path} is corrupt or cut short ({problem}), behind "
+                    content=b"", key=last.key if unfinished else NO_KEY, begins=not unfinished,
+                    path=str(path), damage=f"{path} is corrupt or cut short ({problem}), after "
                     f"byte {end}{content}; get a whole copy of the file.")
             self._finished_bytes += path.stat().st_size
 
@@ -75,7 +75,7 @@ class FileSource(Source):
         return self._finished_bytes + (self._file.tell() if self._file else 0)
 
     def sha256(self) -> str:
-        """Returns a digest of the format and of the files' bytes as they are stored, in order."""
+        """Returns a digest of the format and of the files' stored bytes, in order."""
         digest = hashlib.sha256(self.name.encode())
         for path in self.paths:
             try:
@@ -85,22 +85,22 @@ class FileSource(Source):
         return digest.hexdigest()
 
     def pieces(self) -> tuple["FileSource", ...]:
-        """Returns a source for each group of files; a larger file is one piece."""
+        """Returns sources of up to `PIECE_BYTES` each; a larger file is one piece."""
         groups: list[list[Path]] = []
-        room = 0
+        left = 0
         for path in self.paths:
             size = path.stat().st_size
-            # Every piece has text: an empty file belongs to the piece before.
-            if not groups or (size > max(room, 0) and room < PIECE_BYTES):
+            # Every piece has text: an empty file belongs to the preceding piece.
+            if not groups or (size > max(left, 0) and left < PIECE_BYTES):
                 groups.append([])
-                room = PIECE_BYTES
+                left = PIECE_BYTES
             groups[-1].append(path)
-            room -= size
+            left -= size
         return tuple(dataclasses.replace(self, paths=tuple(group)) for group in groups)
 
 
 def damaged_stretch(path: str, problem: str) -> DocumentPart:
-    """Returns the part for a stretch without documents; `problem` names the file and the place."""
+    """Returns the part for an unreadable stretch; `problem` names the file and the place."""
     return DocumentPart(content=b"", key=NO_KEY, path=path,
                         damage=f"{problem}; get a whole copy of the file.")
 
@@ -108,8 +108,8 @@ def damaged_stretch(path: str, problem: str) -> DocumentPart:
 def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
     """Returns the files that match patterns, sorted, each once; `UserError` without any text.
 
-    In a directory, files match whose names match one of `names`, patterns separated by spaces; on
-    this machine also in the directories below it.
+    For a directory, it returns the files that match one of `names`, patterns separated by spaces;
+    on this machine also those in its subdirectories.
     """
     found: set[Path] = set()
     for pattern in patterns:
@@ -175,7 +175,7 @@ class _Unpacked(io.RawIOBase):
         stored = b""
         if self._stream is None or self._stream.eof:
             stored = b"" if self._stream is None else self._stream.unused_data
-            while not (stored := stored.lstrip(b"\0")):  # Padding, of .xz and of tapes.
+            while not (stored := stored.lstrip(b"\0")):  # Files of .xz and of tapes have padding.
                 if not (stored := self._raw.read(_STORED)):
                     return False
             self._stream = self._new()

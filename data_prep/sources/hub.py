@@ -1,8 +1,8 @@
-"""Data sets of the Hugging Face Hub by name: the text column of their Parquet files.
+"""Reads data sets of the Hugging Face Hub: a text column of their Parquet files.
 
-The Hub converts most data sets to Parquet, in the revision refs/convert/parquet; a data set without
-it must hold Parquet files named `[config/]split-00000-of-00001.parquet`. huggingface_hub downloads
-a file at its first reading, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN
+The Hub converts most data sets to Parquet, in the revision refs/convert/parquet. Other data sets
+must have Parquet files named `[config/]split-00000-of-00001.parquet`. huggingface_hub downloads a
+file when it is first read, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN
 configure it. Every file is read at the commit that the revision had at the beginning.
 """
 
@@ -47,7 +47,7 @@ class HubFile:
         return types.SimpleNamespace(st_size=self.size)
 
     def open(self, mode: str) -> typing.BinaryIO:
-        """Opens the file and downloads it if the cache lacks it."""
+        """Opens the file, and downloads it if necessary; `UserError` if that fails."""
         with _one_line_errors(self.repository, self.revision):
             from huggingface_hub import hf_hub_download
 
@@ -60,10 +60,10 @@ class HubFile:
 
 
 class HubSource(FileSource):
-    """Files of one commit of a data set, which is known without downloading them."""
+    """Files of one commit of a data set."""
 
     def sha256(self) -> str:
-        """Returns a digest of the commit and the names of files."""
+        """Returns a digest of the commit and the files' names, which needs no download."""
         return hashlib.sha256("\n".join([
             self.name, *self.revisions(), *(file.name for file in self.paths)]).encode()
             ).hexdigest()
@@ -74,7 +74,7 @@ class HubSource(FileSource):
 
 
 def hub_data_set(name: str, column: str) -> HubSource:
-    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train"."""
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT]; `UserError` if unknown."""
     found = _NAME.fullmatch(name)
     if found is None:
         raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
@@ -123,7 +123,7 @@ def _configs(repository: str, files: list[HubFile]) -> dict[str, dict[str, list[
 
 def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any:
     if name not in known:
-        raise UserError(f"{problem} {shown(name)}; name one behind a colon: "
+        raise UserError(f"{problem} {shown(name)}; name one after a colon: "
                         f"{', '.join(sorted(known))}.{suggestion(name, known)}")
     return known[name]
 
@@ -135,12 +135,12 @@ def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
 
     try:
         yield
-    # errors.HTTPError is the HTTP client's, another package in other versions.
+    # errors.HTTPError is that of the HTTP client, which differs between versions.
     except (errors.HTTPError, errors.HFValidationError, OSError) as error:
         cause = error.__cause__ or error
         status = {getattr(getattr(one, "response", None), "status_code", None)
                   for one in (error, cause)}
-        if type(error) is errors.RepositoryNotFoundError:  # Not a gated one.
+        if type(error) is errors.RepositoryNotFoundError:  # Its subclass is for gated data sets.
             problem = ("is no public data set; check the name. For a private one, log in first: "
                        "hf auth login.")
         elif status & {401, 403}:

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line, with its text in one field."""
+"""Reads JSON lines: each line is an object with a document in one field."""
 
 import functools
 import json
@@ -10,11 +10,11 @@ from data_prep.sources.files import FileSource, damaged_stretch, matching_files
 from electra_tf.platform.errors import UserError, shown
 
 LONGEST_LINE = 64 << 20
-"""Bytes of a line."""
+"""Bytes of the longest line that is read."""
 
 
 def json_lines(pattern: str, field: str) -> FileSource:
-    """Returns the source of the strings under `field` in the objects of files."""
+    """Returns the source of the strings in `field` of the objects in files."""
     return FileSource(matching_files(pattern), f"jsonl#{field}",
                       split_lines, functools.partial(parse_object, field))
 
@@ -35,7 +35,7 @@ def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 
 def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
-    """Returns the lines of an object's text."""
+    """Returns the lines of an object's text; `UserError` without a string in the field."""
     place = f"{part.path}: the line at byte {part.offset}"
     text = decoded(part)
     try:
@@ -51,7 +51,7 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         raise UserError(f"{place} is no JSON object; it holds {shown(found)}.")
     if field not in found:
         raise UserError(f"{place} has no field {shown(field)}; it has {shown(sorted(found))}. Name "
-                        "the field that holds the text behind the pattern: #FIELD.")
+                        "the field that holds the text after the pattern: #FIELD.")
     value = found[field]
     if not isinstance(value, str):
         raise UserError(f"{place}: the field {shown(field)} must be a string. Received: "

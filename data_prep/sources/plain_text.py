@@ -1,6 +1,6 @@
-"""Plain text: a blank line ends a document, and so does the end of a file.
+"""Reads plain text: a blank line or the end of a file ends a document.
 
-The memory stays flat for files, documents and lines of any size.
+Memory is bounded for files, documents and lines of any size.
 """
 
 import io
@@ -13,7 +13,7 @@ from data_prep.sources.files import FileSource
 from electra_tf.platform.storage import Path
 
 _LONGEST_BLANK = 64
-"""Bytes of the longest line that is checked for spaces outside of ASCII."""
+"""Bytes of the longest line that is checked for non-ASCII spaces."""
 
 
 def text_files(paths: tuple[Path, ...]) -> FileSource:
@@ -41,7 +41,7 @@ def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 
 def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
-    """Yields a document, in parts if it is long; nothing if it is blank."""
+    """Yields the parts of a document, one for most documents and none for a blank one."""
     if content.strip():
         key = key_of(content[:LONGEST_PART])
         begin = 0
@@ -68,7 +68,7 @@ def is_blank(line: bytes) -> bool:
 
 
 def bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
-    """Yields lines with their ends; a line past `LONGEST_PART` in parts, cut after a space."""
+    """Yields lines with their ends; a line longer than `LONGEST_PART` in parts, cut at spaces."""
     rest = b""
     while part := file.readline(LONGEST_PART - len(rest)):
         part = rest + part

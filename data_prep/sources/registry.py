@@ -1,12 +1,12 @@
-"""The sources of text by name, and the grammar of --input.
+"""Parses --input by this grammar, and opens its sources.
 
     input   = entry ("," entry)*
     entry   = [source ":"] pattern ["#" field] [":" share]
     source  = one of the names in `SOURCES`; plain text if there is none
     pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for hf, tfds and
               embedded
-    field   = the one that holds the text; jsonl, parquet, hf and tfds only
-    share   = a number above 0; of every entry or of none
+    field   = the name of the field that contains the text; for jsonl, parquet, hf and tfds only
+    share   = a number above 0; for every entry or for none
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from data_prep.documents import SkippingParser, parse_by_source
 from data_prep.sources import columns, data_sets, hub, json_lines, plain_text
 from data_prep.sources.books import books
-from data_prep.sources.embedded import TEXTS, EmbeddedText
+from data_prep.sources.embedded import EmbeddedText
 from data_prep.sources.files import matching_files
 from data_prep.sources.source import Member, Mixture, Sequence, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
@@ -33,22 +33,15 @@ _NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One source of --input."""
+    """An entry of --input, which names one source."""
 
-    said: str
-    """The text of the entry, without the share."""
+    text: str
+    """The entry without its share."""
     source: str = TEXT
     pattern: str
     field: str = "text"
     share: float = 0.0
-    """0 without a share."""
-
-
-def _embedded(entry: Entry, _options: SourceOptions) -> Source:
-    if entry.pattern not in TEXTS:
-        raise UserError(f"--input: the embedded texts are {', '.join(TEXTS)}. Received: "
-                        f"{shown(entry.said)}")
-    return EmbeddedText(entry.pattern)
+    """0 if the entry has none."""
 
 
 SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
@@ -59,14 +52,14 @@ SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
     "parquet": lambda entry, options: columns.columns(entry.pattern, entry.field),
     "hf": lambda entry, options: hub.hub_data_set(entry.pattern, entry.field),
     "tfds": lambda entry, options: data_sets.data_set(entry.pattern, entry.field, options),
-    "embedded": _embedded,
+    "embedded": lambda entry, options: EmbeddedText(entry.pattern),
 }
-"""Name -> the function that opens it."""
+"""Name -> the function that opens the source."""
 
 
 def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:  # noqa: B008 (frozen)
-    """Returns the source that --input names; `UserError` for one that is ambiguous or empty."""
-    source = _put_together(entries_of(text), options)
+    """Returns the source that --input names; `UserError` for an ambiguous or unreadable one."""
+    source = _combined(entries_of(text), options)
     if options.on_error == "skip":
         source.parse = SkippingParser(source.parse)
     return source
@@ -77,56 +70,56 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     entries = tuple(_entry(part) for part in filter(None, map(str.strip, text.split(","))))
     if not entries:
         raise UserError("--input is empty; give file patterns separated by commas, or "
-                        "embedded:python for the text that Python carries.")
+                        "embedded:python for Python's own documentation.")
     without = [entry for entry in entries if not entry.share]
     if 0 < len(without) < len(entries):
-        raise UserError(f"--input: {shown(without[0].said)} has no share and others have; give "
-                        f"every source one ({without[0].said}:0.5), or none.")
-    bare = [entry for entry in without if entry.said == entry.pattern]
+        raise UserError(f"--input: {shown(without[0].text)} has no share and others have; give "
+                        f"every source one ({without[0].text}:0.5), or none.")
+    bare = [entry for entry in without if entry.text == entry.pattern]
     if 0 < len(bare) < len(entries):
         raise UserError(
-            f"--input: {shown(bare[0].said)} stands beside a source with a name and has none, so "
-            f"it could belong to either; write text:{bare[0].said} or another source's name.")
-    said = [entry.said for entry in entries]
-    twice = [one for one in said if said.count(one) > 1]
+            f"--input: {shown(bare[0].text)} has no source name and others have, so its source is "
+            f"ambiguous; write text:{bare[0].text} or another source's name.")
+    texts = [entry.text for entry in entries]
+    twice = [one for one in texts if texts.count(one) > 1]
     if twice and not bare:
         raise UserError(f"--input names {shown(twice[0])} twice, and its documents would be read "
                         "twice; name it once.")
     return entries
 
 
-def _entry(text: str) -> Entry:
-    said, share = text, 0.0
-    if (found := _SHARE.fullmatch(text)) and found["rest"]:
-        said, share = found["rest"], float(found["share"])
-        if storage.matching(text) or said in SOURCES:
-            raise UserError(f"--input: {shown(text)} could be a path that ends with a number or a "
+def _entry(whole: str) -> Entry:
+    text, share = whole, 0.0
+    if (found := _SHARE.fullmatch(whole)) and found["rest"]:
+        text, share = found["rest"], float(found["share"])
+        if storage.matching(whole) or text in SOURCES:
+            raise UserError(f"--input: {shown(whole)} could be a path that ends with a number or a "
                             f"source with the share {share:g}; write ./PATH:1 for the path with a "
                             "share, or rename the file.")
         if not 0 < share <= _MOST_SHARE:
             raise UserError(f"--input: a share must be in (0, {_MOST_SHARE}]. Received: "
-                            f"{shown(text)}")
-    found = _NAMED.fullmatch(said)
-    if found is None or (found["source"] not in SOURCES and storage.matching(said)):
-        return Entry(said=said, pattern=said, share=share)
+                            f"{shown(whole)}")
+    found = _NAMED.fullmatch(text)
+    if found is None or (found["source"] not in SOURCES and storage.matching(text)):
+        return Entry(text=text, pattern=text, share=share)
     source, pattern = found["source"], found["rest"]
     if source not in SOURCES:
-        raise UserError(f"--input: no file matches {shown(said)}, and {shown(source)} is no "
+        raise UserError(f"--input: no file matches {shown(text)}, and {shown(source)} is no "
                         f"source; the sources are {', '.join(SOURCES)}.")
     field = Entry.field
     if source in _WITH_FIELD and "#" in pattern:
         pattern, _, field = pattern.rpartition("#")
     if not pattern or not field:
-        raise UserError(f"--input: {shown(said)} must be {source}:PATTERN"
+        raise UserError(f"--input: {shown(text)} must be {source}:PATTERN"
                         f"{'#FIELD' * (source in _WITH_FIELD)}; see docs/how_to/data.md.")
-    return Entry(said=said, source=source, pattern=pattern, field=field, share=share)
+    return Entry(text=text, source=source, pattern=pattern, field=field, share=share)
 
 
-def _put_together(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
+def _combined(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
     total = sum(entry.share for entry in entries)
     if not total and all(entry.source == TEXT for entry in entries):
         return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)))
-    members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.said,
+    members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
                            number=number, share=entry.share / total if total else 0.0)
                     for number, entry in enumerate(entries))
     if len(members) == 1:

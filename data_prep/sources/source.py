@@ -1,4 +1,4 @@
-"""The interface of a source of text, several sources as one, and the options of sources."""
+"""Defines the interface of a source of text, sequences and mixtures of sources, and options."""
 
 import abc
 import dataclasses
@@ -13,32 +13,32 @@ from electra_tf.platform.settings import Section
 
 PIECE_BYTES = 256 << 20
 """Approximate stored bytes of a piece."""
-_SAMPLED = 64
+_ONE_IN = 64
 """One in 64 bytes of a mixture is parsed to estimate its text per byte."""
 _LEAST_SAMPLED = 1 << 20
-"""Fewest parsed bytes of each source of a mixture."""
+"""Least number of sampled bytes of each source of a mixture."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceOptions(Section, prefix="--"):
-    """The flags that concern sources."""
+    """The options of sources; flags have the same names."""
 
     on_error: Literal["stop", "skip"] = "stop"
-    """Action at a damaged document or file: stop, or skip it. Records' manifests count and list
-    skipped documents."""
+    """Action at a damaged document or file: stop, or skip it. The manifest of the records counts
+    and lists skipped documents."""
     wiki_headings: bool = False
     """Keep titles and headings of Wikipedia articles, one per line."""
     tfds_data_dir: str = ""
-    """Directory of TensorFlow Datasets. Default: its own."""
+    """Directory of TensorFlow Datasets. Default: its own directory."""
     tfds_split: str = "train"
     """Split of a data set, in the notation of TensorFlow Datasets: train+test, train[:10%]."""
 
 
 class Source(abc.ABC):
-    """Text to read. It can be pickled, unless it is being read."""
+    """A text to read. It can be pickled while it is not being read."""
 
     size: int
-    """Bytes to read in all."""
+    """Total bytes to read."""
     note: str = ""
     """A line for the user after reading `documents`."""
     parse: Parser | SkippingParser
@@ -54,23 +54,23 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def sha256(self) -> str:
-        """Returns a digest of the documents, and of the options that decide their text."""
+        """Returns a digest of the documents, and of the options that determine their text."""
 
     def revisions(self) -> tuple[str, ...]:
         """Returns "owner/name@commit" of each data set of the Hugging Face Hub that is read."""
         return ()
 
     def pieces(self) -> "tuple[Source, ...]":
-        """Returns sources of about `PIECE_BYTES` that have, in order, these documents.
+        """Returns sources of about `PIECE_BYTES` that together have these documents, in order.
 
-        `parse` reads them all. A source that cannot be cut returns itself.
+        They have the same `parse`. A source that cannot be cut returns itself.
         """
         return (self,)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Member:
-    """One of several sources."""
+    """One of several sources that are read together."""
 
     source: Source
     name: str
@@ -124,9 +124,9 @@ class Sequence(Source):
 class Mixture(Sequence):
     """Sources whose documents alternate so that each has its share of the text at any time.
 
-    The next document comes from the source that is furthest behind its share, by text bytes
-    estimated from a parsed sample. The mixture ends with the documents of the source that is next.
-    It cannot be cut into pieces.
+    The next document comes from the source with the least text relative to its share; the bytes of
+    text are estimated from a parsed sample. The mixture ends when this source has no documents
+    left. It cannot be cut into pieces.
     """
 
     def documents(self) -> Iterator[DocumentPart]:
@@ -163,10 +163,10 @@ class _Stream:
         self._bytes = self._sampled = self._text = 0
 
     def document(self) -> Iterator[DocumentPart]:
-        """Yields the parts of the next document; nothing if there is none."""
+        """Yields the parts of the next document; none after the last document."""
         for part in self._parts:
             self._bytes += len(part.content)
-            if self._sampled < _LEAST_SAMPLED or self._sampled * _SAMPLED <= self._bytes:
+            if self._sampled < _LEAST_SAMPLED or self._sampled * _ONE_IN <= self._bytes:
                 self._sample(part)
             yield part
             if part.ends:
@@ -175,11 +175,11 @@ class _Stream:
     def _sample(self, part: DocumentPart) -> None:
         try:
             self._text += sum(len(line.encode()) for line in self._parse(part))
-        except UserError:  # The reader of the document raises it.
+        except UserError:  # The worker that parses the document raises it again.
             return
         self._sampled += len(part.content)
 
     @property
     def progress(self) -> float:
-        """Estimated bytes of text so far, divided by the share."""
+        """Returns the estimated bytes of text so far, divided by the share."""
         return self._bytes * max(1, self._text) / max(1, self._sampled) / self._share

@@ -1,4 +1,4 @@
-"""Dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
+"""Reads dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
 
 The reader splits pages as bytes; workers parse their XML and their wikitext.
 """
@@ -30,7 +30,7 @@ _HEADER = 1 << 17
 
 
 def wikipedia(pattern: str, headings: bool) -> files.FileSource:
-    """Returns the source of the articles of .xml dumps, with titles and `headings` or without."""
+    """Returns the source of the articles of .xml dumps, with titles and headings if `headings`."""
     paths = files.matching_files(pattern)
     dumps = tuple(path for path in paths if "-multistream-index" not in path.name)
     if not dumps:
@@ -47,7 +47,7 @@ def _media_namespaces(path: Path) -> set[str]:
         with path.open("rb") as raw:
             header = files.unpacked(raw, path.suffix).read(_HEADER)
     except files.CORRUPT:
-        return set()  # Reading the documents reports the damage.
+        return set()  # `FileSource.documents` reports the damage.
     return {name.decode(errors="replace") for _, name in _MEDIA.findall(header)}
 
 
@@ -74,14 +74,14 @@ def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
         for content in ended:
             yield from _page(content, offset, path)
             offset += len(content) + len(_END)
-        if len(held) > _LONGEST_PAGE:  # The memory stays flat.
+        if len(held) > _LONGEST_PAGE:  # Memory is bounded.
             yield damaged_stretch(path, f"{path}: the page at byte {offset} has no end "
                                   f"({_END.decode()})")
             offset += len(held) - len(_END)
             held = held[-len(_END):]
     rest = held.strip()
     if rest != _LAST and (offset or not _HEAD.match(rest) or not rest.endswith(_LAST)):
-        yield damaged_stretch(path, f"{path} is cut short: what stands from byte {offset} on is "
+        yield damaged_stretch(path, f"{path} is cut short: the content from byte {offset} on is "
                               f"not {_LAST.decode()}, the end of a MediaWiki dump")
 
 
@@ -92,7 +92,7 @@ def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
     header = None if offset else _HEAD.match(before)
     start = offset + len(before)
     if not begin or before[header.end() if header else 0:].strip() or not (offset or header):
-        yield damaged_stretch(path, f"{path}: what stands from byte {offset} to {start} is no page "
+        yield damaged_stretch(path, f"{path}: the content from byte {offset} to {start} is no page "
                               "of a MediaWiki dump")
     if begin:
         page = begin + page + _END
@@ -102,7 +102,7 @@ def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
 def parse_article(headings: bool, namespaces: tuple[str, ...], part: DocumentPart
                   ) -> Iterator[str]:
     """Returns the prose of a page; `namespaces` are the wiki's names of files and categories."""
-    from data_prep.sources import wikitext  # Its parser takes 0.1 s to load.
+    from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
     title, text = _read_page(part)
     try:

@@ -20,7 +20,7 @@ _BLOCKS = frozenset({
     "h4", "h5", "h6", "caption"})
 """HTML tags that begin and end lines."""
 _NAMESPACES = ("file", "image", "media", "category")
-"""Links into these are invisible; every wiki has their English names."""
+"""Namespaces whose links are invisible; every wiki has their English names."""
 _LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")
 """A link to the article in another language."""
 _QUOTES = re.compile("'{2,5}")
@@ -31,17 +31,15 @@ _HOLLOW = re.compile(r" ?[(\[][\s,;:–—-]*[)\]]")
 _AFTER_BRACKET = re.compile(r"\([\s,;]+")
 _BEFORE_MARK = re.compile(r" +([,;.)])")
 _OF_A_TABLE = ("{|", "|", "!")
-
-
 UNREADABLE = (ParserError, RecursionError)
 """Errors of wikitext that is nested too deeply."""
 
 
 def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = ()) -> list[str]:
-    r"""Returns the lines of an article: paragraphs, list entries and, if asked for, headings.
+    r"""Returns the lines of an article: paragraphs, list entries and, if `headings`, headings.
 
-    Templates, tables, references, files, categories, formulas and code are left out, with the
-    brackets and commas left empty. `namespaces` are the wiki's names of files and categories.
+    It omits templates, tables, references, files, categories, formulas and code, and the brackets
+    and commas left empty. `namespaces` are the wiki's names of files and categories.
     Raises one of `UNREADABLE`.
 
     Example:
@@ -57,7 +55,7 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
 
 
 class _Reader:
-    """Passes the prose of an article's nodes to `write`."""
+    """A reader of an article's nodes, which passes their prose to `write`."""
 
     def __init__(self, namespaces: set[str], headings: bool, write: Callable[[str], None]):
         self._namespaces, self._headings, self._write = namespaces, headings, write
@@ -115,12 +113,12 @@ _READERS: dict[type, Callable[[_Reader, Any], None]] = {
     nodes.Text: _Reader.text, nodes.HTMLEntity: _Reader.entity, nodes.Heading: _Reader.heading,
     nodes.Wikilink: _Reader.link, nodes.ExternalLink: _Reader.external_link,
     nodes.Tag: _Reader.tag}
-"""Templates, their arguments and comments have no reader and are left out."""
+"""Type of a node -> its reader; templates, their arguments and comments have none."""
 
 
 def _tidy(line: str) -> str:
     """Returns a line without remaining markup and empty brackets."""
-    if line.lstrip().startswith(_OF_A_TABLE): # A table without an end.
+    if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
         return ""
     line = _SPACES.sub(" ", _SWITCH.sub("", line))
     line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))

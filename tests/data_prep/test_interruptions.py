@@ -90,7 +90,7 @@ def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
     wait_for(lambda: len(receipts(stopped)) >= 2)
     send(process.pid, number)
     (line,) = require_quiet_end(process, 128 + number)
-    assert line.startswith("interrupted; the shards that are finished are kept")
+    assert line.startswith("interrupted; the finished shards are kept")
     assert line.endswith(flag)
     wait_for(lambda: not has_processes(process.pid))
     finished = {path: path.stat().st_mtime_ns for path in stopped.glob("*.tfrecord")

@@ -24,7 +24,7 @@ EVERYTHING = {
 
 @pytest.fixture
 def dirty(tmp_path):
-    """A text of 30 documents with something for each measure."""
+    """A text of 30 documents with something for each filter."""
     documents = make_text(30, seed=7).split("\n\n")
     documents[3] += "\n123 456\nall rights reserved\nab"
     documents[4] = documents[2] + "\nand more"
@@ -34,7 +34,7 @@ def dirty(tmp_path):
     return str(path)
 
 
-def test_measures_are_part_of_a_build_only_where_they_are_on():
+def test_filters_are_part_of_a_build_only_where_they_are_on():
     plain = BuildSettings().identity(UNCASED)
     made = BuildSettings(cleaning=CleaningSettings(drop_near_duplicates=True, languages=("en",)))
     assert made.identity(UNCASED) == plain | {
@@ -43,7 +43,7 @@ def test_measures_are_part_of_a_build_only_where_they_are_on():
         "min_language_characters": 100}
 
 
-def test_every_measure_is_counted(build, dirty, tmp_path):
+def test_every_filter_is_counted(build, dirty, tmp_path):
     """The longest line is a test text."""
     (tmp_path / "tasks").mkdir()
     line = max(pathlib.Path(dirty).read_text().splitlines(), key=len)
@@ -72,7 +72,7 @@ def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path,
         with pytest.raises(Stopped):
             build(text=dirty, cleaning=cleaning)
     assert (tmp_path / "records" / ".cleaning-decisions").exists()
-    monkeypatch.setattr(survey, "survey", stop)
+    monkeypatch.setattr(survey, "survey_unit", stop)
     assert build(text=dirty, cleaning=cleaning) == whole
     assert not list((tmp_path / "records").glob(plan.FILES))
 

@@ -75,4 +75,4 @@ def test_a_file_cut_short_is_told(data_dir, tmp_path):
     path.write_bytes(path.read_bytes()[:-700])
     found, (message,) = read_skipping("tfds:letters", tfds_data_dir=str(copy))
     assert found == LINES[:len(found)] and 30 < len(found) < 50
-    assert f"is corrupt or cut short behind row {len(found)}" in message
+    assert f"is corrupt or cut short after row {len(found)}" in message

@@ -47,6 +47,6 @@ def test_documents_before_the_damage_are_read_and_the_place_is_told(tmp_path, su
     assert found[-1] == ["whole"]
     if len(found) > 1:
         assert found[0][0].encode() == b" ".join(words[:10])
-    place = int(message.split("behind byte ")[1].split()[0])
+    place = int(message.split("after byte ")[1].split()[0])
     assert text[:place].count(b"\n\n") == max(0, len(found) - 2)
     assert f"a{suffix} is corrupt or cut short" in message

@@ -112,9 +112,9 @@ def test_the_manifest_has_the_commit_and_another_one_is_refused(hub, build):
     ("a/gated", "datasets/a/gated is gated or needs another token: accept its terms there"),
     ("a/own@v9", "datasets/a/own has no revision 'v9'"),
     ("a/csv", "a/csv has no Parquet files of splits"),
-    ("a/news", "a/news has no configuration 'default'; name one behind a colon: de, en"),
+    ("a/news", "a/news has no configuration 'default'; name one after a colon: de, en"),
     ("a/news:eng", "has no configuration 'eng'.* Did you mean 'en'"),
-    ("a/news:en:dev", "a/news:en has no split 'dev'; name one behind a colon: test, train"),
+    ("a/news:en:dev", "a/news:en has no split 'dev'; name one after a colon: test, train"),
     ("a/news:en:test", "must have one column 'text'; it has ..body"),
 ])
 def test_a_refusal_is_one_line(hub, name, problem):

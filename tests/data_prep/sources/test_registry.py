@@ -32,14 +32,14 @@ def test_an_input_means(text, meaning):
     (" , ,", "--input is empty"),
     ("wikipedai:a.xml", "no file matches 'wikipedai:a.xml', and 'wikipedai' is no source; the "
      "sources are text, wikipedia, books, jsonl, parquet, hf, tfds, embedded"),
-    ("jsonl:a*,b*", "'b.*' stands beside a source with a name and has none.*write text:b"),
+    ("jsonl:a*,b*", "'b.*' has no source name and others have.*write text:b"),
     ("text:a:0.5,books:b", "'books:b' has no share and others have; give every source one"),
     ("a:0,b:1", "a share must be in \\(0, 1000000\\]. Received: 'a:0'"),
     ("text:1", "could be a path that ends with a number or a source with the share 1"),
     ("embedded:python:0.5,embedded:python:0.5", "names 'embedded:python' twice"),
     ("jsonl:a#", "'jsonl:a#' must be jsonl:PATTERN#FIELD"),
     ("books:", "'books:' must be books:PATTERN;"),
-    ("embedded:ruby", "the embedded texts are python, docstrings"),
+    ("embedded:ruby", "embedded must be one of python, docstrings. Received: 'ruby'"),
     ("text:\0", "is no name of a file"),
     ("nosuch://a", "TensorFlow has no file system for nosuch://"),
 ])

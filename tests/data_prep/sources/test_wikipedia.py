@@ -74,9 +74,9 @@ def test_a_dump_cut_short_is_told(tmp_path, cut, left):
     ("of 3 &amp;", "of 3 &", "the page at byte {} is no XML: not well-formed"),
     ("of 3 &amp;", "of 3 &unknown;", "the page at byte {} is no XML: undefined entity"),
     ("  </page>\n  <page>\n    <title>Article 4", "  \n  <page>\n    <title>Article 4",
-     "what stands from byte .* is no page"),
+     "the content from byte .* is no page"),
     ("<page>\n    <title>Article 3", "<pagX>\n    <title>Article 3",
-     "what stands from byte .* is no page"),
+     "the content from byte .* is no page"),
 ])
 def test_malformed_xml_is_one_page_and_its_place(tmp_path, old, new, message):
     whole = dump(*PAGES).decode()
