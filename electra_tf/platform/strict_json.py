@@ -44,8 +44,8 @@ def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str 
             raise UserError(absent) from error
         raise cannot_read(path, error) from error
     except Unreadable as error:
-        verdict = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
-        raise UserError(verdict) from error
+        problem = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
+        raise UserError(problem) from error
 
 
 def loads(content: bytes, form: type[Form]) -> Form:
