@@ -56,7 +56,7 @@ class Pipeline:
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id, continues=vocabulary.continues,
-            dtype=records.id_dtype(manifest.token_bytes_for(vocabulary.size)),
+            dtype=records.ID_DTYPES[manifest.token_bytes_for(vocabulary.size)],
             single_segment_rate=settings.single_segment_rate,
             short_example_rate=settings.short_example_rate)
         self._packing = PACKINGS[settings.packing](

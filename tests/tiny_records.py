@@ -60,7 +60,7 @@ def example_ids(numbers: np.random.Generator, packing: str = "reference") -> lis
 
 def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes: int) -> bytes:
     """Returns an example of these token ids."""
-    stored = np.asarray(ids, records.id_dtype(token_bytes)).tobytes()
+    stored = np.asarray(ids, records.ID_DTYPES[token_bytes]).tobytes()
     return records.serialize_example(stored, first_segment_length, token_bytes)
 
 

@@ -17,7 +17,7 @@ from benchmarks.harness.worker import Worker
 from electra_tf.platform import atomic_file, command_line
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import CPU_INFO, table, usable_cores
+from electra_tf.platform.machine import CPU_INFO, entries, usable_cores
 
 
 def define_flags(systems: Sequence[System], *, rounds: int | None = None, timeout: float = 1200,
@@ -111,7 +111,7 @@ class Bench:
         Returns:
             The path of both files and of a picture beside them, without its suffix.
         """
-        processor = table(CPU_INFO).get("model name", platform.processor() or platform.machine())
+        processor = entries(CPU_INFO).get("model name", platform.processor() or platform.machine())
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         machine = (f"{processor}, {usable_cores()} cores, {memory:.0f} GB; load before the start "
                    f"{self._load:.2f}.")

@@ -89,7 +89,7 @@ class Case:
 
 def has_room(largest_bytes: int) -> bool:
     """Returns whether memory has room for a process 1.5 times as large as the largest so far."""
-    left = machine.table(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
+    left = machine.entries(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
     return left is None or int(left.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
 
 

@@ -18,8 +18,8 @@ class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
     max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16), TRAINING] = 128
-    """Longest row, in tokens; texts are cut, long contexts read in sliding windows. Extractive QA
-    takes 512, or what the encoder can read."""
+    """Longest row, in tokens; longer texts are cut, longer contexts are read in sliding windows.
+    Extractive QA takes 512, or the longest row of the encoder."""
     swap_pairs: Annotated[bool, TRAINING] = False
     """Train on every pair in both orders; MRPC and STS-B do."""
     dropout: Probability = 0.1
@@ -27,13 +27,13 @@ class TaskConfig(Section, prefix="task."):
     hidden_layer: bool = False
     """Put a dense GELU layer first (classification, regression), as in Hugging Face's head."""
     doc_stride: Annotated[Length, TRAINING] = 128
-    """Word pieces from one sliding window over a context to the next."""
+    """Tokens from the start of one sliding window over a context to the start of the next."""
     max_query_length: Length = 64
-    """Word pieces kept of a question."""
+    """Tokens kept of a question."""
     max_answer_length: Length = 30
-    """Word pieces of the longest answer."""
+    """Longest answer, in tokens."""
     beam_size: Few = 20
-    """Answer starts that are considered, and ends for each of them."""
+    """Number of answer starts that are considered, and of ends for each start."""
     ends_given_starts: bool = True
     """Score the end of an answer given its start, as XLNet; otherwise independently, as BERT."""
     answerability: bool = True
@@ -46,7 +46,7 @@ class TaskConfig(Section, prefix="task."):
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
-    """Score above which a question is unanswerable if no threshold is searched: Google's."""
+    """Score above which a question is unanswerable if no threshold is searched; Google's value."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,10 +56,10 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = 0.8
     """Learning-rate factor of each layer relative to the layer above."""
     layerwise_decay_skips_one: bool = False
-    """Put the top layer two steps below the head, not one, as Google's code for its scores."""
+    """Put the top layer two steps of decay below the head instead of one, as Google's code does."""
 
     def warmup(self, num_train_steps: int) -> float:
-        """Returns the number of warm-up steps: a tenth of the run, not rounded, as in Google's."""
+        """Returns the number of warm-up steps, by default a tenth of the run without rounding."""
         return self.warmup_steps if self.warmup_steps >= 0 else num_train_steps * 0.1
 
 
@@ -86,7 +86,7 @@ class FinetuningTrainingConfig(Section, prefix="training."):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningConfig:
-    """A whole run. All sections but `runtime` decide its result."""
+    """Settings of a run. All sections but `runtime` affect its result."""
 
     model: ModelConfig = ModelConfig()
     initialization: InitializationConfig = InitializationConfig()
@@ -96,7 +96,7 @@ class FinetuningConfig:
     runtime: RuntimeConfig = RuntimeConfig()
 
     def __post_init__(self) -> None:
-        self.initialization.require_room(self.model)
+        self.initialization.require_width(self.model)
         longest, layers = self.model.max_position_embeddings, self.model.num_layers
         require(self.task.max_seq_length <= longest, "task.max_seq_length",
                 f"at most model.max_position_embeddings={longest}, the longest row of the encoder",
@@ -105,7 +105,7 @@ class FinetuningConfig:
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 
     def num_train_steps(self, examples: int) -> int:
-        """Returns the whole steps of a run on so many examples, at least 1, as in Google's code."""
+        """Returns the number of steps of a run on `examples`, at least 1, as in Google's code."""
         per_epoch = -(-examples // self.training.train_batch_size)
         return max(1, int(per_epoch * self.training.num_train_epochs))
 
@@ -114,12 +114,12 @@ def finetuning_config(model: ModelConfig) -> FinetuningConfig:
     """Returns the general recipe: the paper's appendix B, table 7, by the encoder's width.
 
     Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, also for an
-    encoder that was pre-trained with another rate.
+    encoder that was pre-trained with another dropout rate.
     """
     base, large = model.hidden_size >= 768, model.hidden_size >= 1024
-    rate = 5e-5 if large else 1e-4 if base else 3e-4
+    learning_rate = 5e-5 if large else 1e-4 if base else 3e-4
     return FinetuningConfig(
         model=dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1),
         task=TaskConfig(max_seq_length=min(128, model.max_position_embeddings)),
-        optimizer=FinetuningOptimizerConfig(learning_rate=rate,
-                                            layerwise_decay=0.9 if large else 0.8))
+        optimizer=FinetuningOptimizerConfig(
+            learning_rate=learning_rate, layerwise_decay=0.9 if large else 0.8))

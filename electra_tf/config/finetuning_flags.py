@@ -25,16 +25,16 @@ class TaskFlags(Section, prefix="--"):
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
-    """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is. Default:
-    files if --data_dir, --train or --dev is given, otherwise tfds."""
+    """files, or tfds for TensorFlow Datasets; --data_dir is then its directory of data sets.
+    Default: files if --data_dir, --train or --dev is given, otherwise tfds."""
     train: tuple[str, ...] | None = None
     """Your training file, or several with commas: .tsv, .csv or .jsonl with a row per example; for
-    tagging CoNLL columns or .jsonl with lists; for questions SQuAD's .json or MRQA's .jsonl. All
-    may be packed, then they end in .gz."""
+    tagging CoNLL columns or .jsonl with lists; for extractive QA SQuAD's .json or MRQA's .jsonl.
+    Files that end in .gz are unpacked."""
     dev: tuple[str, ...] | None = None
-    """Your file to score on, of the same form. Default: a tenth of --train, held out by label."""
+    """Your file to score on, in the same form. Default: a tenth of --train, held out by label."""
     test: tuple[str, ...] | None = None
-    """Your file to predict after training, labels not needed."""
+    """Your file to predict after training; labels are optional."""
     text_columns: tuple[str, ...] | None = None
     """Your one or two columns of text. Default: text."""
     label_column: str = ""
@@ -45,7 +45,7 @@ class TaskFlags(Section, prefix="--"):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelFlags(Section, prefix="--"):
-    """Flags that select the mode and the model of a command."""
+    """Mode, model and files of a command."""
 
     model_dir: str = ""
     """Directory of this run: settings, weights, results. Default: runs/ and the task."""
@@ -109,7 +109,7 @@ def given_settings() -> dict[str, Any]:
 
 
 def require(*names: str) -> None:
-    """Raises `UserError` that names all of these flags that weren't given, with an example."""
+    """Raises `UserError` with an example and the flags of these that weren't given, if any."""
     missing = [f"--{name}" for name in names if not flags.FLAGS[name].value]
     if missing:
         listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))

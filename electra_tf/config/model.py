@@ -25,7 +25,7 @@ class Tying(enum.StrEnum):
     TOKEN_EMBEDDINGS = "token_embeddings"
     """The word-embedding table alone."""
     ALL_EMBEDDINGS = "all_embeddings"
-    """Word, position and segment embeddings and their layer norm. The published models."""
+    """Word, position and segment embeddings and their layer norm, as in the published models."""
     EVERYTHING = "everything"
     """One encoder with two output heads."""
 
@@ -66,7 +66,7 @@ class EncoderConfig(Section, prefix="model."):
 
     @property
     def parameters(self) -> int:
-        """Weights of embeddings and layers, without heads and biases."""
+        """Number of weights in embeddings and layers, without heads and biases."""
         tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
         layer = self.hidden_size * (4 * self.hidden_size + 2 * self.intermediate_size)
         return (tables * self.embedding_size + self.embedding_size * self.hidden_size
@@ -117,20 +117,20 @@ class InitializationConfig(Section, prefix="initialization."):
     layers: Few = 1
     """Lowest layers that have previous-token and next-token heads."""
     position_share: Annotated[float, Interval(gt=0, le=0.5)] = 0.25
-    """Share of the embedding's dimensions that belong to positions; words begin at 0."""
+    """Share of the embedding dimensions for positions alone; word vectors are 0 there at first."""
     position_amplitude: Gain = 1.0
-    """Amplitude of the waves in the position table, in units of `model.initializer_range`."""
+    """Amplitude of the waves in position embeddings, relative to `model.initializer_range`."""
     attention_gain: Gain = 2.0
     """Sharpness of these heads: the logit of the adjacent token is half the square of this times
     the square root of the head size (16 for 64 dimensions)."""
     longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
-    """Longest wave of the position table, in tokens; the shortest is 2.1."""
+    """Longest wave of the position embeddings, in tokens; the shortest is 2.1."""
     matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
     occurrences of the same word, and to [CLS] if there are none."""
 
-    def require_room(self, model: ModelConfig) -> None:
-        """Refuses a model that is too narrow for the scheme with a `UserError`."""
+    def require_width(self, model: ModelConfig) -> None:
+        """Raises `UserError` if a model is too narrow for the scheme."""
         if self.scheme == "normal":
             return
         scheme = f"for initialization.scheme={self.scheme}"
@@ -165,8 +165,8 @@ class MaskingConfig(Section, prefix="masking."):
     whole_words: bool = False
     """Whole-word masking, as in BERT's later models: all pieces of a word are selected or none."""
     position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
-    """Draw distinct positions, or as the reference, whose author calls it a flaw: 7 to 12 % are
-    duplicates, and the tokens that fall on one position are averaged."""
+    """Draw distinct positions, or repeat 7 to 12 % of them as the reference does, which its author
+    calls a flaw; the tokens that fall on one position are averaged."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -179,13 +179,13 @@ class MaskingConfig(Section, prefix="masking."):
                 self.whole_words)
 
     def max_predictions(self, max_seq_length: int) -> int:
-        """Returns N, the static number of prediction slots of an example of L positions."""
+        """Returns N, the static number of predictions of L positions, as in the reference."""
         return max(1, int((self.rate + 0.005) * max_seq_length))
 
     def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
         """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens, at most N.
 
-        As in the reference, round(rate * tokens) in float32, with halves to even.
+        The reference rounds rate * tokens in float32, halves to even, and so does this function.
         """
         tokens = np.arange(max_seq_length + 1, dtype=np.float32)
         rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)
@@ -196,10 +196,10 @@ class MaskingConfig(Section, prefix="masking."):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SamplingConfig(Section, prefix="sampling."):
-    """How tokens are drawn from the generator's distributions (ELECTRA, section 3.1)."""
+    """Draws of tokens from the generator's distributions (ELECTRA, section 3.1)."""
 
     temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
     """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
     towards 0 the most likely token is drawn."""
     disallow_correct: bool = False
-    """Never draw the original token: every selected token is replaced."""
+    """Exclude the original token from the draw: every selected token is replaced."""

@@ -1,4 +1,4 @@
-"""The registry of pre-training objectives, readable without TensorFlow.
+"""The registry of pre-training objectives, which does not import TensorFlow.
 
 A new objective is a class `NameObjective` in a module of `objectives/`; its settings `NameConfig`
 and its measures are here.
@@ -34,8 +34,8 @@ class ObjectiveConfig(Section, prefix="objective."):
 
     name: str
     """The objective."""
-    # True if the discriminator's outputs are energies of tokens, not log odds of replaced ones.
     energies: ClassVar[bool] = False
+    """True if the discriminator returns energies of tokens instead of log odds of replacement."""
 
     def variants(self) -> Mapping[str, "ObjectiveConfig"]:
         """Returns the default settings of every objective."""
@@ -46,7 +46,7 @@ class ObjectiveConfig(Section, prefix="objective."):
         return None
 
     def generator_steps(self, num_train_steps: int) -> int:
-        """Returns how many of a run's steps a first stage trains its generator alone."""
+        """Returns the steps of a first stage that trains the generator only; 0 without one."""
         return 0
 
 
@@ -70,7 +70,7 @@ class ElectraConfig(MlmConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Electra15Config(ElectraConfig):
-    """Replaced token detection whose loss counts the selected tokens alone (section 3.4)."""
+    """Replaced token detection whose loss counts selected tokens only (section 3.4)."""
 
     name: str = "electra_15"
 
@@ -126,7 +126,7 @@ class FrozenGeneratorConfig(DetectionConfig):
     the same vocabulary; or a checkpoint of Google's or Hugging Face's."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
-        """Returns the given one."""
+        """Returns the directory that the settings name; raises `UserError` without one."""
         if not self.generator:
             raise UserError("objective.name=frozen_generator needs a generator: "
                             "--set objective.generator=DIRECTORY of the run that trained it.")
@@ -143,11 +143,11 @@ class TwoStageConfig(DetectionConfig):
     generator, then frozen, and the discriminator's initial weights."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
-        """Returns the first stage's, within the run's."""
+        """Returns the first stage's directory, within the run's."""
         return model_dir / "generator"
 
     def generator_steps(self, num_train_steps: int) -> int:
-        """Returns the first stage's length."""
+        """Returns the number of steps of the first stage."""
         return min(max(1, round(self.generator_part * num_train_steps)), num_train_steps - 1)
 
 
@@ -176,9 +176,9 @@ class Entry:
     implementation: str
     """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
     settings: ObjectiveConfig
-    """With their defaults."""
+    """Its settings with their defaults."""
     measures: Mapping[str, Measure]
-    """Numbers that it alone reports."""
+    """Numbers that no other objective reports."""
 
 
 _SCORES = "discriminator scores (fraction)"

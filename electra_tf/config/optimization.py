@@ -29,12 +29,12 @@ class OptimizerConfig(Section, prefix="optimizer."):
     beta_2: Probability = 0.999
     """Decay of the second moments."""
     epsilon: Factor = 1e-6
-    """Added to the root of the second moments, outside of it."""
+    """Term added to the square root of the second moments."""
     bias_correction: bool = False
     """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA don't:
     their first steps are three times as large as the learning rate implies."""
     weight_decay: Probability = 0.01
-    """Times the learning rate; not on biases and layer norms."""
+    """Decay of weights per step, times the learning rate; biases and layer norms do not decay."""
     clip_norm: Annotated[float, Interval(gt=0)] = 1.0
     """Largest joint norm of all gradients, summed over replicas."""
 

@@ -1,8 +1,8 @@
 """Strict changes to a configuration by name, from Python, a YAML file or the command line.
 
 A name is `section.field`; an unknown one, or a value of the wrong type, is a `UserError`. Flags for
-single settings win over `--set section.field=value`, which wins over `--config=file.yaml`, which
-wins over the defaults.
+single settings override `--set section.field=value`, which overrides `--config=file.yaml`, which
+overrides the defaults.
 """
 
 import contextlib
@@ -16,13 +16,7 @@ from absl import flags
 
 from electra_tf.platform import setting_text, storage, strict_yaml
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import (
-    Section,
-    Setting,
-    require_one_of,
-    settings_of,
-    suggestion,
-)
+from electra_tf.platform.settings import Section, Setting, require_one_of, settings_of, suggestion
 from electra_tf.platform.storage import Path
 
 Config = TypeVar("Config")
@@ -35,8 +29,8 @@ ANY_SETTING = ("set", "config")
 def override(config: Config, changes: Mapping[str, Any]) -> Config:
     """Returns a copy of `config` with each `section.field` set to its value.
 
-    Strings are converted to the field's type. A section with variants is first replaced by the one
-    that `section.name` selects.
+    Strings are converted to the field's type. A section with variants is first replaced by the
+    variant that `section.name` selects.
     """
     for section, here in vars(config).items():
         wanted = changes.get(f"{section}.name")
@@ -55,7 +49,7 @@ def override(config: Config, changes: Mapping[str, Any]) -> Config:
 
 
 def setting_of(config: Any, name: str) -> Setting:
-    """Returns the declaration of `section.field`; `UserError` with the nearest name if unknown."""
+    """Returns the declaration of `section.field`, or raises `UserError` with the nearest name."""
     section, _, field = name.partition(".")
     here = getattr(config, section, None)
     variants = here.variants() if isinstance(here, Section) else {}
@@ -128,7 +122,7 @@ def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) 
 
 @contextlib.contextmanager
 def naming_flags(setting_flags: SettingFlags) -> Iterator[None]:
-    """Lets errors call a setting by the flag that set it, as it was typed."""
+    """Names the flags that set a setting in the errors of a block."""
     try:
         yield
     except UserError as error:

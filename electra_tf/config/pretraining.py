@@ -1,4 +1,4 @@
-"""Settings that decide a pre-training run's result, for the paper's sizes and short runs."""
+"""Settings of pre-training, with the paper's sizes and a recipe for short runs."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ class DataConfig(Section, prefix="data."):
     max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
     """Tokens per example; 0 takes the length that the records were built with."""
     shuffle_window: PositiveCount = 131072
-    """Examples shuffled together; they come from 64 shards or more, the same part of each."""
+    """Examples in the shuffle buffer; they come from 64 shards or more, the same part of each."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class TrainingConfig(Section, prefix="training."):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingConfig:
-    """A whole run. All sections but `runtime` decide its result."""
+    """Settings of a run. All sections but `runtime` affect its result."""
 
     model: ModelConfig = ModelConfig()
     initialization: InitializationConfig = InitializationConfig()
@@ -61,10 +61,10 @@ class PretrainingConfig:
     runtime: RuntimeConfig = RuntimeConfig()
 
     def __post_init__(self) -> None:
-        self.initialization.require_room(self.model)
+        self.initialization.require_width(self.model)
 
 
-SIZES = {  # ELECTRA, tables 6 and 7, and a tiny one for tests and demos.
+SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.
     "tiny": PretrainingConfig(
         model=ModelConfig(
             embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
@@ -93,13 +93,13 @@ SIZES = {  # ELECTRA, tables 6 and 7, and a tiny one for tests and demos.
 
 
 def pretraining_config(model_size: str) -> PretrainingConfig:
-    """Returns the paper's settings for a model size; `UserError` for an unknown one."""
+    """Returns the paper's settings for a model size; raises `UserError` for an unknown one."""
     require_one_of(SIZES, "--model_size", model_size)
     return SIZES[model_size]
 
 
 def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
-    """Returns what one of `RECIPES` changes in the paper's settings of a model size.
+    """Returns the changes that one of `RECIPES` makes to the paper's settings of a model size.
 
     `short` is for minutes to days on a few cores or one GPU, where the discriminator plateaus at
     unigram statistics with the paper's settings (docs/explanation/short_runs.md). Its values depend
@@ -117,13 +117,13 @@ def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,
         "model.attention_dropout": 0.0,
-        # One head, which attends to one neighbor at first: a generator that begins with both gets
-        # too good for the discriminator (AUC 0.71, not 0.83, after 8M tokens of 4 x 256).
+        # One head, which initially attends to one adjacent token. With both, replacements are too
+        # hard to detect (AUC 0.71 instead of 0.83 after 8M tokens of 4 x 256).
         "model.generator_width": 0.5 if hidden_size < 256 else 0.375,
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,
-        # Twice as much makes the discriminator of tiny collapse.
+        # Twice this rate makes the discriminator of tiny collapse.
         "optimizer.learning_rate": min(1e-3, 0.128 / hidden_size),
         "optimizer.warmup_steps": -1,
     }

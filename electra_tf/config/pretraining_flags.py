@@ -4,21 +4,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from electra_tf.config import overrides
-from electra_tf.config.overrides import ANY_SETTING, flag_groups, override
-from electra_tf.config.pretraining import (
-    SIZES,
-    PretrainingConfig,
-    pretraining_config,
-    recipe_settings,
-)
+from electra_tf.config import overrides, pretraining
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.setting_text import define_flags
 from electra_tf.platform.settings import Section, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingFlags(Section, prefix="--"):
-    """Flags that select the mode and the files of a command."""
+    """Mode, size and files of a command."""
 
     data_dir: str = ""
     """Directory of records that data_prep built. Default: records."""
@@ -32,7 +27,7 @@ class PretrainingFlags(Section, prefix="--"):
     initial weights, learning rate and dropout (docs/explanation/short_runs.md)."""
     mode: Literal["train", "eval", "samples"] = "train"
     """train continues where the run stopped, eval scores the newest checkpoint on the held-out
-    shards, samples shows its corruptions and verdicts for some sentences."""
+    shards, samples shows its corruptions and detections for some sentences."""
     restart: bool = False
     """Remove what an earlier run left in --model_dir, and begin again."""
     init_checkpoint: str = ""
@@ -42,23 +37,23 @@ class PretrainingFlags(Section, prefix="--"):
     """Must equal the records' vocabulary. Default: theirs."""
 
 
-_SETTINGS = flag_groups(PretrainingConfig(), "pretraining")
+_SETTINGS = overrides.flag_groups(PretrainingConfig(), "pretraining")
 SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
 GROUPS = {
     "Model and data": tuple(settings_of(PretrainingFlags)),
     **{title: tuple(group) for title, group in _SETTINGS.items()},
-    "Any other setting": ANY_SETTING}
+    "Any other setting": overrides.ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_pretraining.py`."""
     define_flags(PretrainingFlags)
-    overrides.define_setting_flags(SETTINGS, SIZES)
+    overrides.define_setting_flags(SETTINGS, pretraining.SIZES)
 
 
 def build_config(model_size: str | None, recipe: str,
                  changes: Mapping[str, Any]) -> PretrainingConfig:
     """Returns the size's settings (small by default) with the recipe's and then these changes."""
-    size = pretraining_config(model_size or "small")
-    own = recipe_settings(recipe, override(size, changes))
+    size = pretraining.pretraining_config(model_size or "small")
+    own = pretraining.recipe_settings(recipe, override(size, changes))
     return override(override(size, own), changes)

@@ -23,7 +23,7 @@ Xla = enum.StrEnum("Xla", "AUTO ON OFF")
 class RuntimeConfig(Section, prefix="runtime."):
     """Devices, speed, reports and checkpoints.
 
-    They never change a run's result, beyond the rounding of another device or order of additions.
+    They change a run's result by rounding only: by another device or order of additions.
     """
 
     distribution_strategy: Annotated[Strategy, HARDWARE] = Strategy.AUTO
@@ -36,14 +36,14 @@ class RuntimeConfig(Section, prefix="runtime."):
     num_replicas: Annotated[int, Interval(ge=0, le=64), HARDWARE] = 0
     """Replicas into which the CPU is split, to test a run on several devices; 0 for one."""
     steps_per_loop: Annotated[Count, LOOP] = 0
-    """Largest number of steps that the devices run before control returns to the program, for
-    which SIGTERM and Ctrl-C wait. 0: 20 on a TPU, otherwise 1."""
+    """Largest number of steps that the devices run before control returns to the program; SIGTERM
+    and Ctrl-C wait for them. 0: 20 on a TPU, otherwise 1."""
     gradient_accumulation_steps: Annotated[Batch, HARDWARE] = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: Annotated[bool, HARDWARE] = False
     """Keep only the inputs of layers for the gradient: less memory, a third more time."""
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
-    """Parts of a micro-batch that a CPU computes in parallel, at most; 0: one per core, up to 4."""
+    """Most parts of a micro-batch that a CPU computes in parallel; 0: one per core, up to 4."""
     xla: Annotated[Xla, HARDWARE] = Xla.AUTO
     """Compile the step with XLA; auto: on GPUs and TPUs, because XLA:CPU has no bfloat16."""
     deterministic: Annotated[bool, HARDWARE] = False
@@ -55,7 +55,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     log_every_steps: Annotated[Count, REPORTS] = 0
     """Steps between progress lines and metrics; 0: 100, or a twentieth of a run of under 2,000."""
     log_every_seconds: Annotated[float, Interval(ge=0), REPORTS] = 30.0
-    """Also log after so many seconds without a progress line; 0 logs by steps only."""
+    """Also log after this many seconds without a progress line; 0 logs by steps only."""
     sample_every_steps: Annotated[Count, CHECKPOINTS] = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
     eval_every_steps: Annotated[Count, CHECKPOINTS] = 0
@@ -81,5 +81,5 @@ class RuntimeConfig(Section, prefix="runtime."):
                 str(self.distribution_strategy))
 
     def log_interval(self, num_train_steps: int) -> int:
-        """Returns the steps between reports: fewer for a short run."""
+        """Returns the number of steps between reports, smaller for a short run."""
         return self.log_every_steps or min(100, max(1, num_train_steps // 20))

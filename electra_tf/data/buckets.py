@@ -43,10 +43,10 @@ class RowBatch(NamedTuple):
 
 
 def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tuple[int, ...]:
-    """Chooses the lengths, at most `most`, that give the least padding if rows aren't batched.
+    """Returns the lengths, at most `most`, that give the least padding if rows aren't batched.
 
-    `lengths` are the tokens of every example; `max_length` is the last of the chosen ones. Each
-    chosen length is a shape, which takes seconds to compile.
+    `lengths` are the numbers of tokens of the examples; `max_length` is the last result. Each
+    result is a shape, which takes seconds to compile.
 
     >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
     (8, 20, 128)
@@ -56,8 +56,8 @@ def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tu
     if candidates[-1] == max_length:
         candidates, counts = candidates[:-1], counts[:-1]
     below = np.concatenate([[0], np.cumsum(counts)])
-    # best[k][end]: fewest tokens if the rows of the first `end` candidates are padded to k of them,
-    # the last one included; and the chosen candidates.
+    # best[k][end]: the fewest tokens if the rows of the first `end` candidates are padded to k of
+    # them, the last one included; and the chosen candidates.
     best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
     for _ in range(most - 1):
         best.append({end: min(
@@ -75,7 +75,7 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
                epoch: int) -> list[np.ndarray]:
     """Returns the indices of every batch's examples, in an epoch's shuffled order.
 
-    `lengths` are the tokens of every example. One batch has fewer if B doesn't divide their number.
+    `lengths` are the numbers of tokens of the examples. One batch may have fewer than B examples.
     """
     numbers = np.random.default_rng([seed, epoch])
     order = numbers.permutation(len(lengths))
@@ -90,7 +90,7 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
 
 
 def plan_in_order_of_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
-    """Returns the indices of every batch, longest first: a lack of memory shows at once."""
+    """Returns the indices of every batch's examples, longest first to detect a lack of memory."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
     return [order[first:first + batch_size] for first in range(0, len(order), batch_size)]
 
@@ -102,10 +102,10 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
     length = next(length for length in lengths if length >= longest)
 
     def columns(values: Sequence[np.ndarray], fill: int = 0) -> np.ndarray:
-        table = np.full([batch_size, length], fill, values[0].dtype)
-        for line, value in zip(table, values, strict=False):
+        padded = np.full([batch_size, length], fill, values[0].dtype)
+        for line, value in zip(padded, values, strict=False):
             line[:len(value)] = value
-        return table
+        return padded
 
     def column(values: Sequence[np.ndarray]) -> np.ndarray:
         return np.array([*values, *[np.zeros_like(values[0])] * (batch_size - len(values))])

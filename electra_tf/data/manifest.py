@@ -1,4 +1,4 @@
-"""The description of a directory of records, `manifest.json`; a build writes it last."""
+"""The manifest of a directory of records, `manifest.json`; a build writes it last."""
 
 import collections
 import concurrent.futures
@@ -43,8 +43,8 @@ class Counts:
     text_bytes: Count = 0
     """Bytes of UTF-8 without line ends."""
     letterless_lines: Count = 0
-    """This field to `dropped_text_bytes` count what cleaning dropped. Each dropped line is in one
-    of them and not in `lines`; dropped documents are also in `documents`."""
+    """Cleaning drops what this field to `dropped_text_bytes` count. Each dropped line is in one of
+    them and not in `lines`; dropped documents are also in `documents`."""
     boilerplate_lines: Count = 0
     short_or_long_lines: Count = 0
     other_language_documents: Count = 0
@@ -56,7 +56,7 @@ class Counts:
     dropped_text_bytes: Count = 0
     """Bytes of all dropped lines."""
     text_tokens: Count = 0
-    """Word pieces of the text."""
+    """WordPiece tokens of the text."""
     content_tokens: Count = 0
     """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
     special_tokens: Count = 0
@@ -72,7 +72,7 @@ class Counts:
     changed_characters: Count = 0
     """Letters that stripping accents changes or would change."""
     hangul_characters: Count = 0
-    """Always 0."""
+    """Always 0; the format has it."""
     skipped_documents: Count = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
     unknown_by_script: Mapping[str, Count] | None = None
@@ -102,7 +102,7 @@ class SourceCounts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Description of a directory of records; see `load`, `save` and `verify_shards`."""
+    """The content of manifest.json; see `load`, `save` and `verify_shards`."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -124,10 +124,10 @@ class Manifest:
     """Errors of the first `skipped_documents`, a line each."""
 
     def save(self, data_dir: str | Path) -> None:
-        """Writes manifest.json atomically; raises UserError if it can't."""
-        content = json.dumps(
-            dataclasses.asdict(self) | {"vocabulary": self.vocabulary.facts()}, indent=1) + "\n"
-        atomic_file.write_atomically(storage.path(data_dir) / MANIFEST_NAME, content.encode())
+        """Writes manifest.json as a whole, or raises `UserError`."""
+        atomic_file.write_json(
+            storage.path(data_dir) / MANIFEST_NAME,
+            dataclasses.asdict(self) | {"vocabulary": self.vocabulary.facts()})
 
     def shards_of(self, split: str) -> tuple[Shard, ...]:
         """Returns the shards of "train" or "eval", in order."""
@@ -145,7 +145,7 @@ class Manifest:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     def records(self, data_dir: Path) -> Records:
-        """Returns what readers of the directory need to know."""
+        """Returns the facts that readers of the directory need."""
         return Records(
             data_dir=data_dir, max_seq_length=self.max_seq_length, packing=self.packing,
             token_bytes=self.token_bytes, vocab_size=self.vocabulary.size,
@@ -154,7 +154,7 @@ class Manifest:
 
 
 def load(data_dir: str | Path) -> Manifest:
-    """Reads `data_dir`/manifest.json; refuses with a `UserError` what contradicts itself."""
+    """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"build the records again with {_BUILD} --overwrite."
     if path.exists() and not path.is_file():  # To open a named pipe would wait for a writer.
@@ -174,12 +174,12 @@ def load_records(data_dir: str | Path) -> Records:
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
-    length, text, shards = manifest.max_seq_length, manifest.vocabulary, manifest.shards
-    if not 5 <= text.size <= _LARGEST_VOCABULARY:
-        yield f"vocabulary.size must be 5 to {_LARGEST_VOCABULARY:,}. Received: {text.size}"
-    if manifest.token_bytes != token_bytes_for(text.size):
-        yield (f"token_bytes is {manifest.token_bytes}, but ids of {text.size:,} entries take "
-               f"{token_bytes_for(text.size)} bytes")
+    length, vocabulary, shards = manifest.max_seq_length, manifest.vocabulary, manifest.shards
+    if not 5 <= vocabulary.size <= _LARGEST_VOCABULARY:
+        yield f"vocabulary.size must be 5 to {_LARGEST_VOCABULARY:,}. Received: {vocabulary.size}"
+    if manifest.token_bytes != token_bytes_for(vocabulary.size):
+        yield (f"token_bytes is {manifest.token_bytes}, but ids of {vocabulary.size:,} entries "
+               f"take {token_bytes_for(vocabulary.size)} bytes")
     if len({shard.name for shard in shards}) < len(shards):
         yield "two shards have one name"
     for shard in shards:
@@ -189,8 +189,8 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"of at most {length}")
     for name, value in (("max_seq_length", length), ("packing", manifest.packing),
-                        *dataclasses.asdict(text.normalization).items(),
-                        ("vocabulary_sha256", text.sha256)):
+                        *dataclasses.asdict(vocabulary.normalization).items(),
+                        ("vocabulary_sha256", vocabulary.sha256)):
         if manifest.settings.get(name, value) != value:
             yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"
     examples = sum(shard.examples for shard in shards)
@@ -201,7 +201,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
 def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = True) -> None:
     """Checks every shard's size and, with `checksums`, its sha256 (about 1 GB/s).
 
-    A shard that is missing, truncated or changed raises a `UserError`.
+    Raises `UserError` for a shard that is missing, truncated or changed.
     """
     directory = storage.path(data_dir)
 
@@ -221,8 +221,8 @@ def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = Tr
         if file_sha256(directory / shard.name) != shard.sha256:
             raise broken(shard, "its content changed (wrong checksum)")
 
-    for check, together in [(check_size, _SIZES_AT_ONCE), (check_content, 4)][:1 + checksums]:
-        with concurrent.futures.ThreadPoolExecutor(together) as pool:
+    for check, threads in [(check_size, _SIZES_AT_ONCE), (check_content, 4)][:1 + checksums]:
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
             list(pool.map(check, manifest.shards))
 
 

@@ -1,7 +1,7 @@
 """Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `records`.
 
-Memory holds a few windows of serialized examples and some bytes per shard. The pipeline is one
-graph without Python functions, so that the hosts of a TPU pod can run it.
+Memory holds a few shuffle windows of serialized examples and some bytes per shard. The pipeline is
+one graph without Python functions, which the hosts of a TPU pod can run.
 """
 
 import math
@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from electra_tf.data.example import Batch
 from electra_tf.data.records import (
+    ID_DTYPES,
     Records,
     ShuffleWindow,
     checked_ids,
-    id_dtype,
     misfit,
     part_of,
     windows,
@@ -76,7 +76,7 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
 def _without_autotuning() -> tf.data.Options:
     """Returns options against a stall: freeing an autotuner can take TensorFlow a minute.
 
-    The woken thread may sleep once more, for it was woken before it can see that it has ended.
+    Its thread can be notified before the flag to end is set, and then sleeps once more.
     """
     options = tf.data.Options()
     options.autotune.enabled = False
@@ -84,9 +84,9 @@ def _without_autotuning() -> tf.data.Options:
 
 
 def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
-    """Returns `Batch`es of the first training examples of shards.
+    """Returns `Batch`es of about `most` training examples, the first ones of each shard.
 
-    It reads `most` examples, in proportion to the shards' sizes, of at most `_MOST_OPENED` shards.
+    The examples are in proportion to the shards' sizes, and from at most `_MOST_OPENED` shards.
     """
     chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MOST_OPENED))
     paths = records.paths("train")[chosen]
@@ -103,7 +103,7 @@ def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
 
 
 def look_at_first_examples(records: Records) -> None:
-    """Checks the first example of some shards; `UserError` if the manifest contradicts it."""
+    """Checks the first example of some shards against the manifest, or raises `UserError`."""
     most = records.max_seq_length
     shards = [shard for split in records.shards.values() for shard in split]
     for shard in shards[::max(1, len(shards) // _LOOKED_AT)]:
@@ -137,15 +137,20 @@ def _own_share(batch: tf.Tensor | Batch, batch_size: int,
 
 def _examples(paths: Sequence[str], sizes: Sequence[int],
               needed: Iterable[ShuffleWindow]) -> tf.data.Dataset:
-    """Yields the serialized examples of windows and loads the next window meanwhile."""
-    members, numbers = _table(needed)
+    """Returns the serialized examples of windows; the next window is loaded meanwhile."""
+    members, numbers = _as_arrays(needed)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
     def load(window: tf.Tensor) -> tf.Tensor:
-        first, last, part, parts, *shuffle = tf.unstack(window)
-        own = members[first:last]
+        begin, end, part, parts, size, seed, start, stop = tf.unstack(window)
+        own = members[begin:end]
         examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
-        return _shuffled(examples, *shuffle)
+        with tf.control_dependencies([tf.debugging.assert_equal(
+                tf.size(examples, tf.int64), size,
+                message="a shard holds fewer examples than its manifest says")]):
+            order = tf.random.experimental.stateless_shuffle(
+                tf.range(size), seed=tf.stack([seed, size]))
+        return tf.gather(examples, order[start:stop])
 
     return (
         tf.data.Dataset.from_tensor_slices(numbers)
@@ -155,7 +160,7 @@ def _examples(paths: Sequence[str], sizes: Sequence[int],
     )
 
 
-def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
+def _as_arrays(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
     """Returns the windows' shards end to end, int32 [M], and the windows' numbers, int64 [W, 8].
 
     The numbers are the window's first shard, one past its last, and those of `ShuffleWindow`.
@@ -171,19 +176,8 @@ def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 
-def _shuffled(examples: tf.Tensor, size: tf.Tensor, seed: tf.Tensor, start: tf.Tensor,
-              stop: tf.Tensor) -> tf.Tensor:
-    """Returns examples [start, stop) of a window's shuffle."""
-    with tf.control_dependencies([tf.debugging.assert_equal(
-            tf.size(examples, tf.int64), size,
-            message="a shard holds fewer examples than its manifest says")]):
-        order = tf.random.experimental.stateless_shuffle(
-            tf.range(size), seed=tf.stack([seed, size]))[start:stop]
-    return tf.gather(examples, order)
-
-
 def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-    """Returns records [first, last) of each of F files, string [their number], in their order."""
+    """Returns records [first, last) of each of F files, string [sum of last - first], in order."""
     def own_part(file: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         records = tf.data.TFRecordDataset(file, buffer_size=_BUFFER_BYTES).skip(first)
         batch = records.take(last - first).batch(tf.maximum(last - first, 1))
@@ -197,8 +191,8 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
 def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
     """Parses serialized examples, string [B], in one op and pads them to the records' length.
 
-    When it runs, a longer example, contradicting fields or an id outside of the vocabulary, which
-    a GPU would ignore, raise InvalidArgumentError.
+    Its run raises `InvalidArgumentError` for a longer example, for contradicting fields, and for an
+    id outside of the vocabulary, which a GPU would ignore.
     """
     length, token_bytes, size = records.max_seq_length, records.token_bytes, records.vocab_size
     parsed = tf.io.parse_example(serialized, {
@@ -220,7 +214,7 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
             ["first_segment_length is not within its example; rebuild the records"]),
     ]
     with tf.control_dependencies(checks):
-        ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
+        ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(ID_DTYPES[token_bytes]),
                                little_endian=True, fixed_length=length * token_bytes)
     ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], length])
     positions = tf.range(length)[tf.newaxis]

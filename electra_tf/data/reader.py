@@ -1,7 +1,7 @@
 """Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
 
-The reader compares the checksum of every record, and holds one window in memory. A shard
-that is damaged, or contradicts its manifest, raises a `UserError`.
+The reader compares the checksum of every record, and holds one shuffle window in memory. It raises
+`UserError` for a shard that is damaged or contradicts its manifest.
 """
 
 import itertools
@@ -43,7 +43,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
 
 def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
              stop: int | None = None) -> Iterator[Batch]:
-    """Yields examples [start, stop) of a shard in their order, some thousand in a batch."""
+    """Yields examples [start, stop) of a shard in order, in batches of `TOKENS_TOGETHER`."""
     for rows in _examples(records, shard, start, shard.examples if stop is None else stop):
         yield _stacked(rows, records.max_seq_length, pad_id)
 
@@ -138,7 +138,7 @@ def philox(key: int, counter: tuple[int, int], count: int) -> np.ndarray:
 
 
 def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:
-    """Yields content and checksum of the TFRecords from one on."""
+    """Yields content and checksum of the TFRecords from number `start`."""
     for number in itertools.count():
         header = file.read(_HEADER.size)
         if not header:
@@ -156,15 +156,15 @@ def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _checksums(contents: Sequence[bytes]) -> np.ndarray:
-    """Returns CRC-32C as TFRecords have it, uint32 [n], all contents side by side."""
+    """Returns the masked CRC-32C of TFRecords, uint32 [n]; contents are computed side by side."""
     sizes = np.array([len(content) for content in contents])
     places, begins = np.arange(sizes.max()), (sizes.max() - sizes)[:, np.newaxis]
-    table = np.zeros([len(contents), len(places)], np.uint8)
-    table[places >= begins] = np.frombuffer(b"".join(contents), np.uint8)
-    # All bits of the first four bytes are inverted: then zeros before them change nothing.
-    table[(places >= begins) & (places < begins + 4)] ^= 255
+    padded = np.zeros([len(contents), len(places)], np.uint8)
+    padded[places >= begins] = np.frombuffer(b"".join(contents), np.uint8)
+    # With the bits of the first four bytes inverted, zeros before them do not change the result.
+    padded[(places >= begins) & (places < begins + 4)] ^= 255
     state = np.zeros(len(contents), np.uint32)
-    for column in np.ascontiguousarray(table.T):
+    for column in np.ascontiguousarray(padded.T):
         state = _CRC_OF_BYTE[(state ^ column) & 255] ^ state >> 8
     state = ~state
     return (state >> 15 | state << 17) + np.uint32(0xA282EAD8)

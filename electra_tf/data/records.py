@@ -1,10 +1,10 @@
 """A directory of records: its shards, the order of its examples, and the bytes of one.
 
 The order is a pure function of (dataset, seed, position). An epoch visits the shards in an order
-drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A window of bounded size takes an equal
-part of each of these, and shuffles it completely: a shard is one stretch of text, a window samples
-many. The stream can be entered at any position for the cost of one window, without replaying or
-saving a shuffle buffer. Nothing here needs TensorFlow; `manifest` has the directory's file.
+drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A shuffle window of bounded size takes
+an equal part of each of these shards and shuffles it completely: a shard is consecutive text, a
+window samples many shards. Reading can begin at any position for the cost of one window, without a
+saved shuffle buffer. The module does not need TensorFlow; `manifest` has the directory's file.
 """
 
 import dataclasses
@@ -24,7 +24,8 @@ SPLITS = ("train", "eval")
 Count = Annotated[int, Ge(0)]
 SHARDS_MIXED = 64
 """Least number of shards that a window reads from, if there are as many."""
-_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
+ID_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
+"""Bytes of a stored id (`manifest.token_bytes_for`) -> its type."""
 _BYTES = 2
 """Wire type of a protocol buffer's field that begins with its length."""
 _BEFORE_IDS = re.compile(
@@ -102,8 +103,8 @@ def windows(sizes: Sequence[int], *, seed: int, window_examples: int, start: int
             stop: int) -> Iterator[ShuffleWindow]:
     """Yields the windows that hold positions [start, stop) of the endless stream of examples.
 
-    `sizes` are the examples of each shard. A window has at most `window_examples`, give or take one
-    per shard.
+    `sizes` are the numbers of examples of the shards. A window has at most `window_examples`, plus
+    one per shard at most.
     """
     epoch_size = sum(sizes)
     if epoch_size == 0:
@@ -128,7 +129,7 @@ def _epoch(sizes: Sequence[int], draw: random.Random,
            window_examples: int) -> Iterator[ShuffleWindow]:
     order = draw.sample(range(len(sizes)), len(sizes))
     filling = len(sizes) * window_examples / sum(sizes)
-    # Groups of consecutive shards that fill a window or more, nearly as many of them in each.
+    # Groups of consecutive shards of nearly equal numbers, each of which fills a window or more.
     groups = max(1, int(len(sizes) / max(SHARDS_MIXED, filling)))
     for group in range(groups):
         shards = tuple(order[slice(*part_of(len(order), group, groups))])
@@ -139,16 +140,11 @@ def _epoch(sizes: Sequence[int], draw: random.Random,
             yield ShuffleWindow(shards, part, parts, size, draw.getrandbits(62), 0, size)
 
 
-def id_dtype(token_bytes: int) -> np.dtype:
-    """Returns the type of stored ids of 2 or 4 bytes, see `manifest.token_bytes_for`."""
-    return _DTYPES[token_bytes]
-
-
 def serialize_example(ids: bytes, first_segment_length: int, token_bytes: int) -> bytes:
     """Returns one example as a serialized `tf.train.Example`.
 
-    `ids` are the tokens with [CLS] and [SEP], as `id_dtype` stores them; `first_segment_length` of
-    them are the first segment's, `ValueError` unless it is 1 or more.
+    `ids` are the tokens with [CLS] and [SEP], in one of `ID_DTYPES`; `first_segment_length` of them
+    are the first segment's. Raises `ValueError` unless that is 1 or more.
     """
     _check_boundary(first_segment_length, len(ids) // token_bytes)
     return _before_ids(first_segment_length, len(ids)) + ids
@@ -165,12 +161,12 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
         size = len(serialized) - found.end()
         if serialized[:found.end()] == _before_ids(boundary, size) and size % token_bytes == 0:
             _check_boundary(boundary, size // token_bytes)
-            return np.frombuffer(serialized, id_dtype(token_bytes), offset=found.end()), boundary
+            return np.frombuffer(serialized, ID_DTYPES[token_bytes], offset=found.end()), boundary
     raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
 
 
 def checked_ids(serialized: bytes, records: Records) -> tuple[np.ndarray, int]:
-    """Returns what `stored_ids` does; `ValueError` also for too many or unknown ids."""
+    """Returns the values of `stored_ids`; raises `ValueError` also for too many or unknown ids."""
     ids, boundary = stored_ids(serialized, records.token_bytes)
     if len(ids) > records.max_seq_length:
         raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {records.max_seq_length}")

@@ -13,10 +13,10 @@ from electra_tf.platform.storage import Path, file_sha256
 
 
 def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -> Shard:
-    """Writes one TFRecord file under a temporary name and renames it when it is whole.
+    """Writes one TFRecord file under a temporary name and renames it when it is complete.
 
-    `examples` are pairs of a serialized example and its number of tokens, consumed as they come.
-    Returns the shard's entry for the manifest. A full or protected directory is a `UserError`.
+    `examples` are pairs of a serialized example and its number of tokens. Returns the shard's entry
+    for the manifest. Raises `UserError` for a full or protected directory.
     """
     count = tokens = 0
     with atomic_file.replacing(path) as temporary:

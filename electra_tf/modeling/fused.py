@@ -99,7 +99,7 @@ def is_for_cpu() -> bool:
 @functools.cache
 def cpu_multiplies_bfloat16() -> bool:
     """Tells whether this machine is an x86 CPU with bfloat16 units, which oneDNN then uses."""
-    flags = machine.table(machine.CPU_INFO).get("flags", "").split()
+    flags = machine.entries(machine.CPU_INFO).get("flags", "").split()
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 

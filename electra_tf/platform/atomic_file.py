@@ -20,7 +20,7 @@ def write_error(path: Path, error: OSError) -> UserError:
 
 
 def make_directory(path: Path) -> None:
-    """Creates a directory and its parents; `UserError` if that is impossible."""
+    """Creates a directory and its parents, or raises `UserError`."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -29,10 +29,10 @@ def make_directory(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`, renamed to it after the block ends well.
+    """Yields a temporary path beside `path`, and renames it to `path` if the block succeeds.
 
-    The content reaches the disk before the rename; `UserError` if it can't be written. A killed
-    process leaves only a file named `.unfinished-...`.
+    The content reaches the disk before the rename. Raises `UserError` if it can't be written. A
+    killed process leaves only a file named `.unfinished-...`.
     """
     # Processes of several machines or containers can have the same number.
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{path.name}")
@@ -49,14 +49,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes `content` to `path` as a whole or not at all; `UserError` if that is impossible."""
+    """Writes `content` to `path` as a whole, or raises `UserError`."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
 def flush_to_disk(path: Path) -> None:
-    """Returns when a file's content, or a directory's names, survive a power failure."""
-    if isinstance(path, RemotePath):  # Written when it was closed.
+    """Makes a file's content, or the names in a directory, survive a power failure."""
+    if isinstance(path, RemotePath):  # Closing a remote file stores it.
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -66,12 +66,12 @@ def flush_to_disk(path: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes a value as strict JSON, as a whole or not at all."""
+    """Writes a value as strict JSON, as `write_atomically` does."""
     write_atomically(path, (json.dumps(plain(content), indent=1) + "\n").encode())
 
 
 def plain(value: Any) -> Any:
-    """Returns a value as JSON holds it, with None for numbers that aren't finite."""
+    """Returns a value as JSON stores it; NaN and infinities become None."""
     return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
@@ -79,7 +79,7 @@ def plain(value: Any) -> Any:
 def only_process(directory: Path, busy: str) -> Iterator[None]:
     """Holds the lock of an existing directory, or raises `UserError` with the message `busy`.
 
-    The operating system releases the lock of an ended process. Remote file systems have none.
+    The operating system releases the lock of an ended process. Remote directories are not locked.
     """
     if isinstance(directory, RemotePath):
         yield
@@ -104,7 +104,7 @@ def _locked(path: Path) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):  # The process before removed it.
+            with contextlib.suppress(FileNotFoundError):  # The previous holder removed it.
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     return descriptor
         except OSError:

@@ -27,13 +27,13 @@ EXTRAS = {
 
 def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequence[str]],
         operand: str = "") -> None:
-    """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
+    """Parses absl flags, runs `main`, and prints a `UserError` or an interruption as one line.
 
-    Exits with 0, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143 after SIGTERM,
-    141 when its output is no longer read.
+    Exits with 0 after success, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143
+    after SIGTERM, 141 if the reader of its output ends.
 
     `main` takes the operands and reads `flags.FLAGS`; `operand` names them, such as "FROM TO".
-    `--help` prints `summary` first, then the flags by title: `groups`.
+    `--help` prints `summary`, then the flags of `groups` under their titles.
     """
     operands = operand.split()
 
@@ -43,14 +43,14 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
             raise SystemExit(0)
         try:
             rest = flags.FLAGS(argv)
-        except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
+        except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
             needed = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
             _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in needed)
                     or f"{error} (--help lists the flags.)")
         if len(rest) > 1 + len(operands):
             _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value.")
         if len(rest) <= len(operands):
-            _refuse(f"{operands[len(rest) - 1]} is missing (--help says what it is).")
+            _refuse(f"{operands[len(rest) - 1]} is missing (--help describes it).")
         return rest
 
     def guarded(argv: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
             _end(0)
 
     for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:  # Closed: `>&-` would give its number to another file.
+        if getattr(sys, name) is None:  # After `>&-` another file would get its number.
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
     sys.stdout, sys.stderr = _Output(sys.stdout), _Output(sys.stderr)
@@ -83,7 +83,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
 
 
 def _line(error: Exception) -> str:
-    """Returns what to print for an error that the user can mend; "" for others."""
+    """Returns the line to print for an error that the user can fix; "" for others."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
@@ -95,7 +95,7 @@ def _line(error: Exception) -> str:
 
 
 class _Output:
-    """An output that ends the program when nobody reads it; `_end` reports a full disk."""
+    """An output that ends the program after its reader ended; `_end` reports a full disk."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
@@ -111,7 +111,7 @@ class _Output:
     def _attempt(self, action: Callable[..., Any], *arguments: str) -> None:
         try:
             action(*arguments)
-        except BrokenPipeError:  # Nobody reads, as in `... --help | head`.
+        except BrokenPipeError:  # The reader ended, as in `... --help | head`.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
             raise SystemExit(128 + signal.SIGPIPE) from None
         except OSError as error:
@@ -148,9 +148,9 @@ def program() -> list[str]:
 
 
 def other_program(script: str, module: str, file: str = "") -> list[str]:
-    """Returns the words that start another of our programs in the way this one was started.
+    """Returns the words that start another program of this project as this one was started.
 
-    `file` is its Python file, which exists in a clone of the repository alone.
+    `file` is its Python file, which exists in a clone of the repository only.
     """
     if program()[0].startswith("electra-"):
         return [script]
@@ -160,7 +160,7 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
 
 
 def _as_started(text: str) -> str:
-    """Returns text with the names of console scripts, if this program is one of them."""
+    """Returns text with console scripts for Python commands, if this program is such a script."""
     if not program()[0].startswith("electra-"):
         return text
     names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
@@ -178,8 +178,8 @@ def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
     for title, names in groups.items():
         lines += ["", f"{title}:"]
         for flag in (flags.FLAGS[name] for name in names):
-            told = flag.default in (None, "", []) or "Default: " in flag.help
+            complete = flag.default in (None, "", []) or "Default: " in flag.help
+            text = flag.help if complete else f"{flag.help} Default: {flag.default}."
             lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE",
-                      *textwrap.wrap(f"{flag.help}{'' if told else f' Default: {flag.default}.'}",
-                                     width=92, initial_indent="      ", subsequent_indent="      ")]
+                      *(f"      {line}" for line in textwrap.wrap(text, width=86))]
     return "\n".join(lines)

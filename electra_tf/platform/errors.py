@@ -4,13 +4,13 @@ import re
 import reprlib
 
 LONGEST_MESSAGE = 800
-"""Characters of an error; two long paths and a sentence fit."""
+"""Most characters of an error's message; two long paths and a sentence fit."""
 
 
 def one_line(text: str, longest: int = LONGEST_MESSAGE) -> str:
     r"""Returns text on one line; characters that aren't printable are escaped as in Python.
 
-    A long text loses its middle, because it begins with the file and ends with the fix.
+    The middle of a long text is cut, because it begins with the file and ends with the fix.
 
     >>> one_line("a\n  b \x1b[31m"), one_line("0123456789", longest=7)
     ('a b \\x1b[31m', '01...89')
@@ -57,4 +57,4 @@ class UserError(ValueError):
 class Abandoned(UserError):
     """The loss of another worker, after which the process ends without waiting for others."""
 
-    longest = 8000  # It ends with a command to type.
+    longest = 8000  # It ends with a whole command.

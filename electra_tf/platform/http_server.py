@@ -1,4 +1,4 @@
-"""What the demo and the model server share: uvicorn's settings, and whose requests they answer."""
+"""The HTTP server of the demo and of models: uvicorn's settings, and the sites that it answers."""
 
 import urllib.parse
 from typing import Any
@@ -16,8 +16,8 @@ _LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Config:
     """Returns uvicorn's settings for an application that listens at an address.
 
-    At an address of this machine alone, only its names are accepted as Host: a page whose domain
-    resolves to this machine sends another one (DNS rebinding).
+    At a loopback address, only the names of that address are accepted as Host: a page whose domain
+    resolves to this machine sends its own (DNS rebinding).
     """
     hosts = list(_LOCAL) if address in _LOCAL else ["*"]
     return uvicorn.Config(
@@ -49,7 +49,7 @@ def _hostname(address: str) -> str:
 
 
 class _Protocol(H11Protocol):
-    """Answers a request whose client has closed its sending side, then closes the connection."""
+    """A connection that answers a client which has closed its sending side, and then closes."""
 
     _half_closed = False
 

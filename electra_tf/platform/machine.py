@@ -1,4 +1,4 @@
-"""Facts of this machine that Linux and macOS tell differently. Standard library only."""
+"""Facts of this machine that Linux and macOS report differently."""
 
 import os
 import pathlib
@@ -19,8 +19,8 @@ def peak_memory_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024  # Linux counts KiB.
 
 
-def table(path: pathlib.Path) -> dict[str, str]:
-    """Returns the "name: value" lines of a table, the first of equal names; {} on macOS."""
+def entries(path: pathlib.Path) -> dict[str, str]:
+    """Returns the "name: value" entries of a file in /proc, the first of each name; {} on macOS."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     pairs = (line.partition(":") for line in reversed(lines))
     return {name.strip(): value.strip() for name, _, value in pairs}

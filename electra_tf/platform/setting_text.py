@@ -17,9 +17,9 @@ from electra_tf.platform.settings import Section, Setting, require, require_one_
 Kind = TypeVar("Kind", bound=Section)
 
 _LARGEST = 1e30  # Above every bound.
-_LONGEST = 100  # Characters of a number that are looked at.
-_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
-           "on": True, "off": False}
+_LONGEST = 100  # Characters of a number.
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
+             "on": True, "off": False}
 _NAMES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text",
           tuple: "a list with commas"}
 
@@ -32,7 +32,7 @@ def meaning(setting: Setting) -> str:
 
 
 def read(setting: Setting, value: Any) -> Any:
-    """Returns a value of the setting's type from text or JSON; `UserError` for another type.
+    """Returns a value of the setting's type from text or JSON, or raises `UserError`.
 
     Numbers are exact: 1e3 and 1_000 are whole numbers; 010, 1:30 and 1.5 are not.
     """
@@ -41,7 +41,7 @@ def read(setting: Setting, value: Any) -> Any:
         require_one_of(setting.choices, setting.name, value)
         return kind(value)
     if kind is bool:
-        found = _TRUTHS.get(str(value).lower())
+        found = _BOOLEANS.get(str(value).lower())
     elif kind is tuple:
         parts = value.split(",") if isinstance(value, str) else value
         found = tuple(filter(None, map(str.strip, parts)))
@@ -87,7 +87,7 @@ def _docstrings(kind: type) -> Mapping[str, str]:
 
 
 def define_flag(name: str, setting: Setting, default: str, value: Any = None) -> None:
-    """Defines the flag of a setting: `default` for the help text, `value` unless it is given."""
+    """Defines a setting's flag; the help text shows `default`, `value` applies without the flag."""
     text = meaning(setting).replace("`", "") + (f" Default: {default}." if default else "")
     define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
         setting.kind, flags.DEFINE_string)
@@ -111,7 +111,7 @@ def set_default(name: str, value: str) -> None:
 
 
 def from_flags(kind: type[Kind], names: Iterable[str] | None = None, **others: Any) -> Kind:
-    """Returns a section with the values of given flags, and of `others` for the rest."""
+    """Returns a section with the values of given flags, and those of `others` for the rest."""
     known = settings_of(kind)
     given = {name: flags.FLAGS[name].value for name in names or known}
     return kind(**(others | {

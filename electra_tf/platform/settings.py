@@ -1,4 +1,4 @@
-"""Settings that declare themselves: type, bounds, default and meaning stand once, at the field.
+"""Declaration of settings: a field of a dataclass has the type, bounds, default and meaning.
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class MaskingConfig(Section, prefix="masking."):
@@ -45,19 +45,18 @@ def require_one_of(names: Iterable[str], setting: str, received: object) -> None
 
 
 def suggestion(received: object, known: Iterable[str]) -> str:
-    """Returns the question for the known name nearest to a misspelt one; "" if none is near."""
+    """Returns a question with the known name nearest to a misspelt one; "" if none is near."""
     near = difflib.get_close_matches(str(received)[:100], known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class Section:
-    """Base of the frozen dataclasses whose fields are settings, checked by construction."""
+    """Base of the frozen dataclasses whose fields are settings; construction checks them."""
 
     PREFIX: ClassVar[str] = ""
-    """Stands before a field's name in messages: "masking." or "--"."""
+    """Text before a field's name in messages: "masking." or "--"."""
 
-    def __init_subclass__(cls, *, prefix: str = "", **kwargs: Any):
-        super().__init_subclass__(**kwargs)
+    def __init_subclass__(cls, *, prefix: str = ""):
         cls.PREFIX = prefix or cls.PREFIX
 
     def __post_init__(self):
@@ -81,7 +80,7 @@ class Flag:
 class Setting:
     """The declaration of one field of a `Section`."""
 
-    name: str  # Full, as messages and users write it.
+    name: str  # With the prefix, as in messages.
     owner: type
     field: str
     kind: type
@@ -111,7 +110,7 @@ class Setting:
 
 @functools.cache
 def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
-    """Returns field -> declaration, without fields whose type no text can give."""
+    """Returns field -> declaration, without fields of types that text cannot express."""
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {}
     for field in dataclasses.fields(kind):

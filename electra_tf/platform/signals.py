@@ -2,7 +2,7 @@
 
     with Interrupts():                  # Around a program: a signal raises `Interrupted`.
         ...
-        with StopRequest() as stop:     # Around work that must reach a good place first.
+        with StopRequest() as stop:     # Around work that ends by itself after a signal.
             while stop.number is None:
                 work()
 
@@ -22,12 +22,12 @@ from types import FrameType
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 _SAME_REQUEST_SECONDS = 0.5
 """Signals this close together are one request: `timeout` and some launchers send each one twice."""
-DEAF_SECONDS = 20.0
+INTERRUPT_SECONDS = 20.0
 """Longer than a step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ended the work. The message is the line to print; empty for none."""
+    """The end of the work by a signal. The message is the line to print; empty for none."""
 
     def __init__(self, number: int, line: str = "interrupted."):
         super().__init__(line)
@@ -36,14 +36,14 @@ class Interrupted(KeyboardInterrupt):
     @property
     def status(self) -> int:
         """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.number  # Not in __init__, which Beam calls with a text.
+        return 128 + self.number  # Not in __init__, which Beam calls with the message as `number`.
 
 
 class StopRequest:
-    """Notes the first signal while it is open, and ends the process at the second.
+    """A context that records the first signal, and ends the process at the second.
 
-    It stays in force after a signal, because a second one may end a process that cleans up. Open it
-    in the main thread, after other code has set its handlers. `grace_seconds` after the first
+    Its handlers stay after a signal, because a second one may end a process that cleans up. Enter
+    it in the main thread, after other code has set its handlers. `grace_seconds` after the first
     signal, unless None, the process prints the line `late` and ends.
     """
 
@@ -102,13 +102,13 @@ class StopRequest:
 
 
 class Interrupts(StopRequest):
-    """Raises `Interrupted` in the main thread at the first signal.
+    """A context whose first signal raises `Interrupted` in the main thread.
 
-    The process ends after `DEAF_SECONDS` if a library keeps the main thread from running.
+    The process ends after `INTERRUPT_SECONDS` if a library keeps the main thread from running.
     """
 
     def __init__(self):
-        super().__init__(grace_seconds=DEAF_SECONDS, late="interrupted.")
+        super().__init__(grace_seconds=INTERRUPT_SECONDS, late="interrupted.")
 
     def _in_main_thread(self, number: int, _frame: FrameType | None) -> None:
         if self._grace_seconds is not None:
@@ -119,7 +119,7 @@ class Interrupts(StopRequest):
 
 @contextlib.contextmanager
 def left_to_the_system() -> Iterator[None]:
-    """Lets a signal end the process while TensorFlow waits, up to an hour, for other workers."""
+    """Lets signals end the process while TensorFlow waits, up to an hour, for other workers."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:
         yield

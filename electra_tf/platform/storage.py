@@ -87,11 +87,9 @@ class RemotePath(pathlib.PurePosixPath):
         if not missing_ok or self.exists():
             _gfile(self, "remove")
 
-    def absolute(self) -> "RemotePath":
+    def resolve(self) -> "RemotePath":
         """Returns the path itself: a URL is never relative."""
         return self
-
-    resolve = absolute
 
 
 class _Reader(io.RawIOBase):
@@ -125,14 +123,14 @@ Path = pathlib.Path | RemotePath
 
 
 def path(name: str | os.PathLike) -> Path:
-    """Returns a user's path; `UserError` for a URL of a file system that TensorFlow lacks here.
+    """Returns a user's path; raises `UserError` for a file system that TensorFlow does not support.
 
     >>> path("runs/small"), path("file:///tmp/small")
     (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
     name = os.fspath(name).removeprefix("file://")
     if "\0" in name:
-        raise UserError(f"{shown(name)} is no name of a file.")
+        raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
     scheme = _SCHEME.match(name)
     if scheme is None:
         return pathlib.Path(name)
@@ -147,14 +145,14 @@ def path(name: str | os.PathLike) -> Path:
 
 
 def require_local(place: Path, flag: str, why: str) -> pathlib.Path:
-    """Returns the path that `flag` gave; `UserError` with the reason `why` if it is remote."""
+    """Returns the local path that `flag` gave, or raises `UserError` with the reason `why`."""
     if isinstance(place, RemotePath):
         raise UserError(f"{flag}={place} must be a path of this machine: {why}.")
     return place
 
 
 def matching(pattern: str) -> list[Path]:
-    """Returns the files that match a user's pattern, sorted; `**` stands for any directories."""
+    """Returns the files that match a user's pattern, sorted; `**` matches any directories."""
     place = path(pattern)
     names = (_gfile(place, "glob") if isinstance(place, RemotePath)
              else glob.glob(str(place), recursive=True))
@@ -177,7 +175,7 @@ def file_sha256(path: Path) -> str:
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Returns a file's content; `UserError` for more than `most` bytes, as of an endless file."""
+    """Returns a file's content; raises `UserError` for more than `most` bytes."""
     with path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:

@@ -1,6 +1,6 @@
 """Strict JSON for files that people and other programs can change.
 
-pydantic checks the form of a file against a dataclass. JSON that readers understand differently is
+pydantic checks the form of a file against a dataclass. JSON that parsers interpret differently is
 refused: duplicate keys, NaN, numbers past 64 bits and unpaired surrogates.
 """
 
@@ -28,11 +28,11 @@ _WORDS = (("Input should be", "must be"), ("valid integer", "whole number"),
 
 
 class Unreadable(ValueError):
-    """What is wrong with some JSON, without the name of its file."""
+    """A problem with JSON, without the name of its file."""
 
 
 def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str = "") -> Form:
-    """Returns the content of a file of at most `most` bytes, or refuses it with a `UserError`.
+    """Returns the content of a file of at most `most` bytes, or raises `UserError`.
 
     `form` is a dataclass with `STRICT` or `OPEN`, a type made of such, or Any. `absent` is the
     error for a missing file; `fix` says what to do if a file of this program is damaged.
@@ -44,8 +44,8 @@ def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str 
             raise UserError(absent) from error
         raise cannot_read(path, error) from error
     except Unreadable as error:
-        verdict = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
-        raise UserError(verdict) from error
+        problem = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
+        raise UserError(problem) from error
 
 
 def loads(content: bytes, form: type[Form]) -> Form:
@@ -90,7 +90,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = {}
     for key, value in pairs:
         if key in found:
-            raise Unreadable(f"the key {shown(key)} stands twice in one object")
+            raise Unreadable(f"the key {shown(key)} occurs twice in one object")
         found[key] = value
     return found
 
@@ -98,12 +98,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(text: str) -> int | float:
     whole, number = text.lstrip("-").isdigit(), float(text)
     if not abs(number) < (2**63 if whole else math.inf):
-        raise Unreadable(f"{shown(text)[1:-1]} is no JSON number of 64 bits")
+        raise Unreadable(f"{shown(text)[1:-1]} is not a JSON number of 64 bits")
     return int(text) if whole else number
 
 
 def _problem(error: dict[str, Any]) -> str:
-    """Returns one of pydantic's errors, after the place of the value in the file."""
+    """Returns one of pydantic's errors in words, after the place of the value in the file."""
     *outer, last = error["loc"] or ("",)
     problem = error["msg"]
     for theirs, ours in _WORDS:

@@ -1,7 +1,7 @@
-"""YAML of sections with fields, the form of `--config`, without the surprises of YAML.
+"""Strict YAML of sections with fields, the form of `--config`.
 
-Values are returned as text, because YAML 1.1 interprets `010`, `1:30`, `no` and `2026-01-01`, while
-a setting knows its own type. Nesting and duplicate keys are refused.
+Values are returned as text: YAML 1.1 converts `010`, `1:30`, `no` and `2026-01-01`, but a setting
+declares its type. Nesting and duplicate keys are refused.
 """
 
 import yaml
@@ -23,13 +23,13 @@ class _Loader(yaml.BaseLoader):
             name = self.construct_object(key)
             if not isinstance(name, str) or name in found:
                 raise yaml.constructor.ConstructorError(problem_mark=key.start_mark, problem=(
-                    f"{shown(name)} stands there twice, or is no name"))
+                    f"{shown(name)} occurs twice, or is not a name"))
             found[name] = self.construct_object(value)
         return found
 
 
 def read_sections(path: Path, flag: str) -> Sections:
-    """Returns section -> field -> text of the file of a flag, or refuses it with a `UserError`."""
+    """Returns section -> field -> text of the file of a flag, or raises `UserError`."""
     place = f"{flag}={path}"
     try:
         root = _Loader(read_bytes(path, _MOST_BYTES).decode("utf-8-sig")).get_single_data() or {}

@@ -1,12 +1,11 @@
 """How text becomes token ids: the vocabulary and the normalization as one value, and its files.
 
-`vocab.txt` holds tokens alone; `vocab.txt.manifest.json` holds the normalization that they were
-learned under. A vocabulary without that file, such as BERT's, is read as its user asks.
+`vocab.txt` holds tokens only; `vocab.txt.manifest.json` holds the normalization that they were
+learned with. The user chooses it for a vocabulary without that file, such as BERT's.
 A new option is a field and a mode of `Normalization`, and a step in `tokenizer.WordSplitter`.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +41,7 @@ class Normalization:
     @classmethod
     def of(cls, lower_case: bool | None = None, strip_accents: bool | None = None
            ) -> "Normalization":
-        """Returns a normalization; None lower-cases, and strips accents if it lower-cases."""
+        """Returns a normalization; by default it lower-cases, and then it strips accents."""
         lower = lower_case is not False
         return cls(lower_case=lower,
                    strip_accents=lower if strip_accents is None else strip_accents)
@@ -75,14 +74,14 @@ MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False),
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextSettings:
-    """How text becomes token ids."""
+    """A vocabulary, and the normalization of text before it is split into its tokens."""
 
     vocabulary: Vocabulary
     normalization: Normalization = UNCASED
 
     @classmethod
     def load(cls, vocab_file: Path, asked: Normalization | None = None) -> "TextSettings":
-        """Reads a vocabulary, with or without a manifest beside it, or refuses it.
+        """Reads a vocabulary, with or without a manifest beside it, or raises `UserError`.
 
         Without `asked`, the manifest's normalization applies, or BERT's uncased one.
         """
@@ -104,9 +103,8 @@ class TextSettings:
         return {VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.facts()
 
     def save(self, vocab_file: Path) -> None:
-        """Writes the manifest, then the vocabulary, so that none is without its manifest."""
-        content = json.dumps(self.tokenization.facts(), indent=1) + "\n"
-        atomic_file.write_atomically(manifest_of(vocab_file), content.encode())
+        """Writes the manifest before the vocabulary, which therefore always has a manifest."""
+        atomic_file.write_json(manifest_of(vocab_file), self.tokenization.facts())
         self.vocabulary.save(vocab_file)
 
 
@@ -139,7 +137,7 @@ def manifest_of(vocab_file: Path) -> Path:
 def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normalization | None:
     """Returns the normalization of the manifest beside a vocabulary, or None without a manifest.
 
-    Refuses another vocabulary's manifest.
+    Raises `UserError` for a damaged manifest and for that of another vocabulary.
     """
     path = manifest_of(vocab_file)
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The WordPiece vocabulary: one token a line, the line number is the id."""
+"""The WordPiece vocabulary: one token per line, whose number from 0 is the id."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ MAX_WORD_CHARACTERS = 200
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by id; `UserError` for a missing special token, an empty one or a duplicate."""
+    """Tokens by id, with the special tokens and without empty ones and duplicates (`UserError`)."""
 
     tokens: tuple[str, ...]
     source: str = dataclasses.field(default="the vocabulary", compare=False)
@@ -34,10 +34,10 @@ class Vocabulary:
                 raise UserError(f"{self.source}: line {line} is empty; give every line one token.")
             if _CONTROL.search(token):
                 raise UserError(f"{self.source}: line {line} holds a control character: "
-                                f"{shown(token)}; is it a text file, in UTF-8?")
+                                f"{shown(token)}; name a text file in UTF-8.")
             if token in first_line:
-                raise UserError(f"{self.source}: {shown(token)} stands in line "
-                                f"{first_line[token]} and again in line {line}; remove one.")
+                raise UserError(f"{self.source}: {shown(token)} is in line {first_line[token]} and "
+                                f"again in line {line}; remove one.")
             first_line[token] = line
         missing = [token for token in SPECIAL_TOKENS if token not in first_line]
         if missing:
@@ -46,7 +46,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Reads `vocab.txt`, UTF-8, one token a line, or refuses it with a `UserError`."""
+        """Reads `vocab.txt`, UTF-8 with one token per line, or raises `UserError`."""
         try:
             content = read_bytes(storage.path(path), 64 * MIB).decode("utf-8-sig")
         except OSError as error:
@@ -81,7 +81,7 @@ class Vocabulary:
 
     @functools.cached_property
     def continues(self) -> np.ndarray:
-        """Whether a piece continues a word ("##..."): bool [V]."""
+        """True for tokens that continue a word ("##..."): bool [V]."""
         return np.array([len(token) > len(CONTINUATION) and token.startswith(CONTINUATION)
                          for token in self.tokens])
 

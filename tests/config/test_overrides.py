@@ -63,10 +63,10 @@ def test_a_wrong_setting_is_one_line_that_names_it(changes, words):
 @pytest.mark.parametrize(("text", "words"), [
     ("masking:", ["'masking' must be fields"]), ("[1, 2]", ["must be sections"]),
     ("masking: {rate: 1", ["not valid YAML"]),
-    ("masking: {rate: 1}\nmasking: {rate: 2}", ["'masking' stands there twice"]),
-    ("masking: {rate: 1, rate: 2}", ["'rate' stands there twice"]),
+    ("masking: {rate: 1}\nmasking: {rate: 2}", ["'masking' occurs twice"]),
+    ("masking: {rate: 1, rate: 2}", ["'rate' occurs twice"]),
     ("masking: {rate: [1]}", ["'masking.rate' must be one value"]),
-    ("a: &a {b: *a}", ["not valid YAML"]), ("? [1]\n: 2", ["is no name"]),
+    ("a: &a {b: *a}", ["not valid YAML"]), ("? [1]\n: 2", ["is not a name"]),
     ("a: {b: 1}\n---\na: {b: 1}", ["single document"]), ("[" * 50_000, ["not valid YAML"]),
     ("a" * 100_000, ["larger than 65,536 bytes"]), ("\ud800", ["not valid YAML"]),
     ("a: \x00", ["not valid YAML"]),

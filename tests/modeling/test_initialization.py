@@ -142,7 +142,7 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
 ], ids=str)
 def test_heads_that_cant_match_are_refused(heads, changes, message):
     with pytest.raises(UserError, match=re.escape(message)):
-        dataclasses.replace(NEIGHBOURS, matching_heads=heads).require_room(
+        dataclasses.replace(NEIGHBOURS, matching_heads=heads).require_width(
             dataclasses.replace(TINY, **changes))
 
 

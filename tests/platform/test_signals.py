@@ -13,13 +13,13 @@ IGNORING_SIGINT = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
 LONG_CALL = "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"
 
 
-def started(body, *, ignoring=False, deaf_seconds=20.0):
+def started(body, *, ignoring=False, interrupt_seconds=20.0):
     """A process that runs `body` inside of `command_line.run` and has said "ready"."""
     program = "\n".join([
         "import ctypes, hashlib, signal, sys, threading, time",
         "from electra_tf.platform import command_line, signals",
         "def ready(): print('ready', flush=True)",
-        f"signals.DEAF_SECONDS = {deaf_seconds}", "def main():",
+        f"signals.INTERRUPT_SECONDS = {interrupt_seconds}", "def main():",
         *(f"    {line}" for line in body.strip().splitlines()),
         "command_line.run(main, summary='', groups={})"])
     process = subprocess.Popen(
@@ -52,7 +52,7 @@ def test_a_signal_ends_a_command_in_one_line(body, line, number, status, ignorin
     assert ended(process) == (status, f"{line}\n")
 
 
-@pytest.mark.parametrize(("body", "deaf_seconds", "output"), [
+@pytest.mark.parametrize(("body", "interrupt_seconds", "output"), [
     (f"ready()\n{LONG_CALL}", 1.0, "interrupted.\n"),
     ("try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(2)\n    print('clean')", 1.0,
      "clean\ninterrupted.\n"),
@@ -76,8 +76,8 @@ assert threading.active_count() == 2
 ready()
 time.sleep(20)""", 20.0, "interrupted.\n")],
     ids=["inside of a library", "cleaning up", "too late", "ignored by a library", "as before"])
-def test_sigterm_ends_a_command_in_time(body, deaf_seconds, output):
-    process = started(body, deaf_seconds=deaf_seconds)
+def test_sigterm_ends_a_command_in_time(body, interrupt_seconds, output):
+    process = started(body, interrupt_seconds=interrupt_seconds)
     begin = time.monotonic()
     process.send_signal(signal.SIGTERM)
     assert ended(process) == (143, output)

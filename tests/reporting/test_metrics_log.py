@@ -51,11 +51,11 @@ def test_a_damaged_line_is_named_with_its_row(tmp_path):
             ("[1]", "not a JSON object"), ("{oops", "not JSON"),
             ('{"kind": "train"}', "not a JSON object"),
             ('{"kind": "train", "step": true}', "not a JSON object"),
-            ('{"kind": "train", "step": 1, "step": 2}', "'step' stands twice"),
+            ('{"kind": "train", "step": 1, "step": 2}', "'step' occurs twice"),
             ('{"kind": "train", "step": -1}', '"step", 0 or more'),
             ('{"kind": "lunch", "step": 1}', '"kind", train or eval'), ('{"step": 1}', '"kind"'),
             ('{"kind": "train", "step": 1, "loss": "1.5"}', "'loss' must be a number"),
-            ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is no JSON number")):
+            ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is not a JSON number")):
         path.write_text(f'{json.dumps(train(1))}\n{damaged}\n{json.dumps(train(3))}\n')
         with pytest.raises(UserError, match=f"metrics.jsonl:2: .*{words}.*; delete the line."):
             read_metrics(path)

@@ -32,7 +32,7 @@ def test_the_digest_is_of_the_newline_joined_tokens():
 @pytest.mark.parametrize("content, message", [
     (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"no line holds \[MASK\]"),
     (b"a\n", r"no line holds \[PAD\] or \[UNK\] or \[CLS\] or \[SEP\] or \[MASK\]"),
-    (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' stands in line 3 and again in line 7"),
+    (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' is in line 3 and again in line 7"),
     (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3 is empty"),
     (b"", "line 1 is empty"),
     (b"[PAD]\n[UNK]\n\xff\n", "not UTF-8: bad byte at offset 12"),

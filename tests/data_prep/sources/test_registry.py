@@ -40,7 +40,7 @@ def test_an_input_means(text, meaning):
     ("jsonl:a#", "'jsonl:a#' must be jsonl:PATTERN#FIELD"),
     ("books:", "'books:' must be books:PATTERN;"),
     ("embedded:ruby", "embedded must be one of python, docstrings. Received: 'ruby'"),
-    ("text:\0", "is no name of a file"),
+    ("text:\0", "must not contain NUL"),
     ("nosuch://a", "TensorFlow has no file system for nosuch://"),
 ])
 def test_a_mistake_is_one_line(text, message):
