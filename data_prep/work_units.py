@@ -1,7 +1,7 @@
 """Cuts a corpus into pieces and these into units of work, each of which becomes one shard.
 
-A document's hash decides if it is held out. So the division of a corpus among files, units and
-machines has no effect on the choice, and all copies of a document are in one split.
+A document's hash decides if it is held out. The division of a corpus among files, units and
+machines has no effect on this choice. All copies of a document are in one split.
 """
 
 import collections

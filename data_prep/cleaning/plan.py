@@ -94,11 +94,11 @@ class CleaningPlan:
 
     def cleaner(self, unit: WorkUnit) -> Cleaner:
         """Returns the cleaner of a unit; `UserError` if the plan's files are damaged."""
-        wanted = self.settings
+        settings, directory = self.settings, self.directory
         return Cleaner(
-            LineRules(wanted),
-            _texts(self.directory / _TEXTS) if wanted.decontaminate else None,
-            _decision(self.directory / _DECISIONS, unit.name) if wanted.needs_survey else None,
+            LineRules(settings),
+            _texts(directory / _TEXTS) if settings.decontaminate else None,
+            _decision(directory / _DECISIONS, unit.name) if settings.needs_survey else None,
             continues=not unit.parts[0].begins)
 
 

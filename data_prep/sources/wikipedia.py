@@ -30,7 +30,10 @@ _HEADER = 1 << 17
 
 
 def wikipedia(pattern: str, headings: bool) -> files.FileSource:
-    """Returns the source of the articles of .xml dumps, with titles and headings if `headings`."""
+    """Returns the source of the articles of .xml dumps, with titles and headings if `headings`.
+
+    Raises `UserError` if no file matches, or if all are indexes of dumps.
+    """
     paths = files.matching_files(pattern)
     dumps = tuple(path for path in paths if "-multistream-index" not in path.name)
     if not dumps:
@@ -101,7 +104,7 @@ def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
 
 def parse_article(headings: bool, namespaces: tuple[str, ...], part: DocumentPart
                   ) -> Iterator[str]:
-    """Returns the prose of a page; `namespaces` are the wiki's names of files and categories."""
+    """Returns a page's prose without links into `namespaces`; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
     title, text = _read_page(part)
