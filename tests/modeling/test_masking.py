@@ -12,7 +12,7 @@ from electra_tf.modeling.masking import (
     Predictions,
     draw_with_replacement,
     draw_words,
-    gather_tokens,
+    gather_at,
     mask_tokens,
     maskable,
     number_to_predict,
@@ -64,7 +64,7 @@ def test_given_the_references_draws_the_masked_batch_equals_the_references():
     masked = write_tokens(ids, positions, tf.fill(positions.shape, SPECIAL.mask), hidden)
     np.testing.assert_array_equal(masked, golden["masked_input_ids"])
     np.testing.assert_array_equal(
-        tf.where(filled, gather_tokens(ids, positions), 0), golden["masked_lm_ids"])
+        tf.where(filled, gather_at(ids, positions), 0), golden["masked_lm_ids"])
 
 
 def test_writing_equals_the_reference_also_where_positions_collide():
@@ -79,7 +79,7 @@ def test_gathering_equals_the_reference():
     golden = golden_files.load("masking_scatter")
     positions = tf.constant(golden["positions"])
     np.testing.assert_array_equal(
-        gather_tokens(tf.constant(golden["int_sequence"]), positions), golden["int_gather"])
+        gather_at(tf.constant(golden["int_sequence"]), positions), golden["int_gather"])
     np.testing.assert_array_equal(
         gather_vectors(tf.constant(golden["float_sequence"]), positions),
         golden["float_gather"].reshape(-1, 3))
@@ -106,7 +106,7 @@ def test_special_tokens_are_never_selected(config):
     ids, valid = text(rows=64, length=40, padding=7)
     for step in range(20):
         _, predictions = mask_tokens(ids, valid, config, KINDS, place(step))
-        chosen = gather_tokens(ids, predictions.positions).numpy()[predictions.valid.numpy()]
+        chosen = gather_at(ids, predictions.positions).numpy()[predictions.valid.numpy()]
         assert config is LEGACY or all(
             len(set(row)) == len(row) for row in predictions.positions.numpy())
         assert chosen.min() > SPECIAL.mask
@@ -156,7 +156,7 @@ def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, gar
     config = MaskingConfig(rate=0.5, mask_token_rate=hidden, random_token_rate=garbled)
     ids = tf.fill([400, 64], 7)
     read, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
-    read = gather_tokens(read, predictions.positions).numpy()[predictions.valid.numpy()]
+    read = gather_at(read, predictions.positions).numpy()[predictions.valid.numpy()]
     shares = {"hidden": np.mean(read == SPECIAL.mask), "kept": np.mean(read == 7)}
     spread = 4 * math.sqrt(0.25 / read.size)
     assert shares["hidden"] == pytest.approx(hidden, abs=spread)

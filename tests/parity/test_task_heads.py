@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.encoder import Encoder, electra_encoder
-from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
+from electra_tf.modeling.encoder import Encoder, own_encoder
+from electra_tf.modeling.layers import Build
+from electra_tf.modeling.masking import gather_at
+from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors
 from tests.parity import golden_files
 
 INPUTS = {name.removeprefix("input|"): value
@@ -16,8 +18,7 @@ ATOL = 2e-5
 
 
 def encoder() -> Encoder:
-    network = electra_encoder(
-        golden_files.finetuned_config().discriminator, seed=0, policy="float32")
+    network = own_encoder(golden_files.finetuned_config().discriminator, Build(seed=0))
     assign(network, golden_files.load("finetune_encoder"))
     return network
 
@@ -85,7 +86,7 @@ def test_regression():
 def test_tagging():
     case = Case("chunk_eval", ScoreHead("head", 32, 25, **BUILD))
     words = INPUTS["chunk_labels_mask"] > 0
-    logits = case.head(vectors_at(
+    logits = case.head(gather_at(
         case.hidden(), tf.constant(INPUTS["chunk_labeled_positions"])))
     np.testing.assert_allclose(
         logits.numpy()[words], case.golden["output|logits"][words], rtol=0, atol=ATOL)
