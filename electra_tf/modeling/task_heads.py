@@ -12,7 +12,6 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.modeling.encoder import own_encoder
 from electra_tf.modeling.fused import dimensions, dropout, gelu
 from electra_tf.modeling.layers import Build, Dense, GeluDense
-from electra_tf.modeling.masking import gather_at
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 QUESTION_HIDDEN = 512
@@ -156,7 +155,7 @@ class QuestionHead(tf_keras.layers.Layer):
         # `beams` is not `call`, in which alone Keras casts weights.
         kernel = tf.cast(tf.convert_to_tensor(self.end_hidden.kernel), hidden.dtype)
         bias = tf.cast(tf.convert_to_tensor(self.end_hidden.bias), hidden.dtype)
-        from_starts = tf.matmul(gather_at(hidden, starts), kernel[:size])
+        from_starts = tf.matmul(tf.gather(hidden, starts, batch_dims=1), kernel[:size])
         from_ends = tf.matmul(hidden, kernel[size:])
         joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis], bias)
         return _positions(self.end(joint)) + _forbidding(allowed)[:, tf.newaxis]

@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from electra_tf.modeling.encoder import Encoder, own_encoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.masking import gather_at
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors
 from tests.parity import golden_files
 
@@ -86,8 +85,8 @@ def test_regression():
 def test_tagging():
     case = Case("chunk_eval", ScoreHead("head", 32, 25, **BUILD))
     words = INPUTS["chunk_labels_mask"] > 0
-    logits = case.head(gather_at(
-        case.hidden(), tf.constant(INPUTS["chunk_labeled_positions"])))
+    logits = case.head(tf.gather(
+        case.hidden(), tf.constant(INPUTS["chunk_labeled_positions"]), batch_dims=1))
     np.testing.assert_allclose(
         logits.numpy()[words], case.golden["output|logits"][words], rtol=0, atol=ATOL)
     assert words.sum() > 20
