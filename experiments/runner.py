@@ -24,7 +24,7 @@ from electra_tf.config.objectives import measures, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
-from electra_tf.modeling.flops import products_per_token
+from electra_tf.modeling.flops import matmul_flops_per_token
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import Given
 from electra_tf.platform import strict_json
@@ -119,7 +119,7 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(
         config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
-    return config.training.train_batch_size * length * products_per_token(
+    return config.training.train_batch_size * length * matmul_flops_per_token(
         objective.networks(), length, config.masking.max_predictions(length))
 
 

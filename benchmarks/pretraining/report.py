@@ -20,10 +20,10 @@ def flops_per_token(workload: Workload) -> dict[str, float]:
         vocab_size=workload.vocab_size, max_position_embeddings=workload.length, type_vocab_size=2,
         hidden_dropout=0.1, attention_dropout=0.1, initializer_range=0.02,
         **dataclasses.asdict(encoder)) for encoder in (workload.discriminator, workload.generator))
-    networks = weight_table.discriminator(discriminator), weight_table.language_model(
+    both = weight_table.discriminator(discriminator), weight_table.language_model(
         "generator", generator, weight_table.whole_encoder(generator, "generator"))
-    return {"matmuls": flops.products_per_token(networks, workload.length, workload.predictions),
-            "paper": paper_flops.training_per_token(networks, workload.length)}
+    return {"matmuls": flops.matmul_flops_per_token(both, workload.length, workload.predictions),
+            "paper": paper_flops.training_per_token(both, workload.length)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,9 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.encoder import Encoder, electra_encoder
+from electra_tf.modeling.encoder import Encoder, own_encoder
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
 from electra_tf.text.rows import RowEncoder, Tokens
@@ -56,7 +57,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
         self._text = TextSettings(vocabulary=Vocabulary(tuple(vocabulary)),
                                   normalization=Normalization(**normalization))
         self._rows = RowEncoder(self._text, max_length or longest)
-        self._encoder = encoder or electra_encoder(config, seed=seed, policy=self.dtype_policy.name)
+        self._encoder = encoder or own_encoder(
+            config, Build(seed=seed, policy=self.dtype_policy.name))
         self._training_calls = self.add_weight(
             name="training_calls", shape=[], dtype=tf.int64, initializer="zeros", trainable=False)
         self.built = True
@@ -78,8 +80,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
             seed=self._seed, step=self._training_calls.assign_add(1),
             first_example=tf.zeros([], tf.int64)) if training else None
         with inference_mode():
-            hidden = self._encoder(*tokens, randomness)
-        hidden = tf.cast(hidden, tf.float32)
+            hidden = tf.cast(self._encoder(*tokens, randomness), tf.float32)
         hidden._keras_mask = tokens.valid
         return hidden
 

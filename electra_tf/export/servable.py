@@ -18,7 +18,7 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import Discriminator
-from electra_tf.modeling.encoder import Encoder, electra_encoder
+from electra_tf.modeling.encoder import Encoder, own_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
@@ -228,8 +228,7 @@ def _of_discriminator(networks: Pretrained) -> Detector:
         raise UserError(f"{networks.source} has no discriminator to export (not every "
                         "objective trains one).")
     config = networks.model.discriminator
-    discriminator = Discriminator(
-        electra_encoder(config, seed=0, policy="float32"), Build(seed=0))
+    discriminator = Discriminator(own_encoder(config, Build(seed=0)), Build(seed=0))
     assign_weights(discriminator.variables, networks.weights, networks.source)
     return Detector(discriminator.encoder, discriminator.head,
                     RowEncoder(networks.text, config.max_position_embeddings))

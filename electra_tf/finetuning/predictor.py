@@ -65,7 +65,7 @@ class _OneCpu:
 
     def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
         """Yields the outputs of every batch of a plan."""
-        self._encoder.take(self._model.encoder)
+        self._encoder.assign(self._model.encoder)
         batches = (self._batch([rows[index] for index in indices]) for indices in plan)
         cores = max(1, self._settings.config.runtime.cpu_parts)
         with _graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:

@@ -99,7 +99,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
     strategy, resolved = devices.prepare(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
-    failures.require_room(
+    failures.require_memory(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,
         batch=config.training.train_batch_size)
     return FinetuningRun(spec=spec, text=text, model_dir=model_dir, config=config,

@@ -1,4 +1,4 @@
-"""Runs a network on chunks of rows, so that memory does not grow with their number."""
+"""Runs a network on chunks of rows; memory does not grow with the number of rows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import tensorflow as tf
 
 TOKENS = 4096
-"""Positions of a chunk, padding included: 8 rows of 512 or 128 of 32 keep the cores as busy as
-more, and the attention scores of 12 heads take 0.1 GB."""
+"""Positions of a chunk, padding included: 8 rows of 512 or 128 rows of 32. Larger chunks are not
+faster. The attention scores of 12 heads take 0.1 GB."""
 
 
 def rows_of(length: tf.Tensor) -> tf.Tensor:
-    """Returns the number of rows of a length, int32 [], in a chunk."""
+    """Returns the number of rows of `length` positions that a chunk holds; both int32 []."""
     return tf.maximum(TOKENS // tf.maximum(length, 1), 1)
 
 
@@ -19,14 +19,15 @@ def in_chunks(compute: Callable[..., Any], rows: Sequence[tf.Tensor], most: tf.T
               outputs: Any) -> Any:
     """Applies a function to tensors [R, ...], at most `most` rows at a time, and joins the results.
 
-    It maps rows to as many outputs, whose `tf.TensorSpec`s are `outputs`.
+    `compute` maps tensors of r rows to a structure of tensors of r rows; `outputs` has their
+    `tf.TensorSpec`s. `most` is int32 [].
     """
     count = tf.shape(rows[0])[0]
     chunks = tf.maximum(-(-count // most), 1)
     size = -(-count // chunks)
 
     def cut(values: tf.Tensor) -> tf.Tensor:
-        # Repeated rows fill up the last chunk and are dropped.
+        # Repeated rows fill the last chunk; `joined` drops them.
         filled = tf.gather(values, tf.range(chunks * size) % tf.maximum(count, 1))
         return tf.reshape(filled, tf.concat([[chunks, size], tf.shape(values)[1:]], axis=0))
 

@@ -1,8 +1,8 @@
 """The generator's loss, samples from it, and the corrupted text that the discriminator reads.
 
 The logits [M, V] are the largest tensor of a training step: 608 x 30,592 for ELECTRA-Small at batch
-32, 74 MB in float32. They stay in the compute type, their exponentials are summed as they arise and
-never stored, and the gradient computes them again: 26 ms on two cores instead of 42.
+32, 74 MB in float32. They stay in the compute type. Their exponentials are not stored; the gradient
+computes them again. The loss and its gradient take 26 ms on two cores instead of 42.
 """
 
 from typing import NamedTuple
@@ -22,25 +22,25 @@ class Distribution(NamedTuple):
     largest: tf.Tensor
     """float32 [M], the largest logit."""
     block_sums: tf.Tensor
-    """float32 [M, V / 128], exp(logit - largest) added up over every block of 128 entries."""
+    """float32 [M, V / 128], the sum of exp(logit - largest) over every block of 128 entries."""
 
 
 def distribution(logits: tf.Tensor) -> Distribution:
-    """Normalizes logits [M, V], in float32; no gradient flows through it."""
+    """Normalizes logits [M, V] in float32, without a gradient; V is a multiple of 128."""
     logits = tf.stop_gradient(logits)
     largest = tf.cast(tf.reduce_max(logits, axis=-1), tf.float32)
     return Distribution(logits, largest, _block_sums(logits, largest))
 
 
 def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Distribution:
-    """Returns softmax(logits / T), T above 0, a number or float32 []."""
+    """Returns softmax(logits / temperature); the temperature is above 0, a number or float32 []."""
     if isinstance(temperature, float) and temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
 
 
 def without(softmax: Distribution, ids: tf.Tensor) -> Distribution:
-    """Gives the entry `ids`, int32 [M], of every row probability 0 and renormalizes the rest."""
+    """Sets entry `ids`, int32 [M], of every row to probability 0 and renormalizes the rest."""
     excluded = tf.range(softmax.logits.shape[1]) == ids[:, tf.newaxis]
     never = tf.cast(IMPOSSIBLE_LOGIT, softmax.logits.dtype)
     return distribution(tf.where(excluded, never, softmax.logits))
@@ -63,28 +63,28 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -
     `softmax` is `distribution(logits)`. The gradient is softmax minus one-hot.
     """
     @with_gradient
-    def lose(logits):
+    def run(logits):
         total = tf.reduce_sum(softmax.block_sums, axis=-1)
-        wanted = tf.cast(tf.gather(logits, labels, batch_dims=1), tf.float32)
-        loss = tf.math.log(total) + softmax.largest - wanted
+        label_logits = tf.cast(tf.gather(logits, labels, batch_dims=1), tf.float32)
+        loss = tf.math.log(total) + softmax.largest - label_logits
         return loss, lambda d_loss: _logits_gradient(logits, softmax.largest, total, labels, d_loss)
 
-    return lose(logits)
+    return run(logits)
 
 
 @fused
 def _logits_gradient(logits, largest, total, labels, d_loss):
-    shares = _exponentials(logits, largest) * (d_loss / total)[:, tf.newaxis]
-    right = tf.range(logits.shape[1]) == labels[:, tf.newaxis]
-    return rounded(shares - tf.where(right, d_loss[:, tf.newaxis], 0.0), logits.dtype)
+    of_softmax = _exponentials(logits, largest) * (d_loss / total)[:, tf.newaxis]
+    is_label = tf.range(logits.shape[1]) == labels[:, tf.newaxis]
+    return rounded(of_softmax - tf.where(is_label, d_loss[:, tf.newaxis], 0.0), logits.dtype)
 
 
 def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:
-    """Draws one index per row by inverse CDF.
+    """Draws one index per row, int32 [M], by inverse CDF from uniforms, float32 [M] in [0, 1).
 
-    Two levels: first the block of 128 entries, then the entry within. One uniform per row, float32
-    [M] in [0, 1), instead of one Gumbel variable per entry, and no running sum over the whole
-    vocabulary. Returns int32 [M]; an entry whose probability is 0 in float32 is never drawn.
+    A uniform selects a block of 128 entries, then the entry within. Gumbel noise would need a
+    uniform per entry, and one inverse CDF a running sum over the whole vocabulary. An entry whose
+    probability is 0 in float32 is never drawn.
     """
     rows, entries = softmax.logits.shape
     ends = tf.cumsum(softmax.block_sums, axis=-1)
@@ -96,10 +96,10 @@ def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:
 
 
 def _invert(ends: tf.Tensor, target: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the first index, int32 [M], whose end of a running sum is beyond a target.
+    """Returns the first index whose running sum exceeds the target, and the sum before it.
 
-    Its weight isn't zero. `ends` is float32 [M, K]; rounding may let `target` [M] reach the last
-    end, so it is limited. Also returns the sum before the index, float32 [M].
+    The index is int32 [M] and its weight is positive; the sum is float32 [M]. `ends` are the
+    running sums, float32 [M, K]. `target` [M] is limited, as rounding may let it reach the last.
     """
     largest = ends[:, -1] * (1.0 - 2.0**-23)
     target = tf.minimum(target, largest)[:, tf.newaxis]
@@ -115,15 +115,15 @@ class Corrupted(NamedTuple):
     ids: tf.Tensor
     """int32 [B, L]."""
     replaced: tf.Tensor
-    """bool [B, L], tokens that differ from the original ones."""
+    """bool [B, L], True for tokens that differ from the original ones."""
 
 
 def corrupt(ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,
             sampled: tf.Tensor) -> Corrupted:
     """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
-    The 15 % of them that the generator could read are replaced too. A sample equal to the
-    original token is not replaced, nor is padding (`valid` is False).
+    They include the positions whose original token the generator read. A token is replaced if it
+    differs from the original one and is `valid`, bool [B, L].
     """
     corrupted = write_tokens(ids, predictions.positions, sampled, predictions.valid)
     return Corrupted(corrupted, valid & (ids != corrupted))

@@ -1,5 +1,7 @@
 """The networks of ELECTRA pre-training, their heads and what they share (sections 3.1 and 3.2)."""
 
+import abc
+
 import tensorflow as tf
 import tf_keras
 
@@ -9,16 +11,16 @@ from electra_tf.modeling.encoder import Embeddings, Encoder, own_encoder
 from electra_tf.modeling.fused import affine
 from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import ENCODER, GENERATOR
+from electra_tf.modeling.weight_table import GENERATOR
 
 BLOCK = 128
-"""A generator pads its logits to whole blocks of entries, by which samples are drawn."""
+"""Vocabulary entries of a block; sampling needs logits that are padded to whole blocks."""
 IMPOSSIBLE_LOGIT = -1e9
 """A logit whose exponential is 0."""
 
 
 class MaskedLanguageModelHead(tf_keras.layers.Layer):
-    """Scores of every vocabulary entry: dense, GELU, layer norm, tied table, bias."""
+    """A head that scores every vocabulary entry: dense, GELU, layer norm, tied table, bias."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build, words: EmbeddingTable):
         super().__init__(name=path, dtype=build.policy)
@@ -32,9 +34,9 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
             experimental_autocast=False)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Maps [M, H] to scores [M, V'] of the compute type.
+        """Maps [M, H] to logits [M, V'] of the compute type.
 
-        V' is V rounded up to whole blocks of 128; the scores past V are -1e9.
+        V' is V rounded up to whole blocks of 128; the logits past V are -1e9.
         """
         vectors = self.norm(self.dense(hidden))
         missing = -self.output_bias.shape[0] % BLOCK
@@ -45,15 +47,14 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
 
 
 class ReplacedTokenHead(tf_keras.layers.Layer):
-    """A score per position, larger for a token that looks replaced."""
+    """A head with one logit per position, positive for a token that was probably replaced."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
         shapes = weight_table.binary_head(path, config)
         self.dense = Parts(shapes, build, config.initializer_range).dense(
             f"{path}/dense", GeluDense)
-        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"],
-                             seed=build.seed, policy=build.policy)
+        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], build)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
         """Maps [B, L, H] to logits, float32 [B, L]."""
@@ -76,7 +77,7 @@ class Generator(tf_keras.layers.Layer):
              positions: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
         """Scores the vocabulary at positions int32 [B, N] of ids with [MASK], int32 [B, L].
 
-        Dropout needs randomness, None outside of training. Returns logits [B * N, V'] of the
+        `randomness` is for dropout, None outside of training. Returns logits [B * N, V'] of the
         compute type, V' as in `MaskedLanguageModelHead`.
         """
         hidden = self.encode(ids, segment_ids, valid, randomness)
@@ -84,13 +85,13 @@ class Generator(tf_keras.layers.Layer):
 
     def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                randomness: Randomness | None = None) -> tf.Tensor:
-        """Returns the hidden vectors [B, L, H] below the head; arguments as for `call`."""
+        """Returns the encoder's vectors [B, L, H] of the compute type; arguments as for `call`."""
         scope = None if randomness is None else randomness.within(self.part)
         return self.encoder(ids, segment_ids, valid, scope)
 
 
 class Discriminator(tf_keras.layers.Layer):
-    """Replaced token detection: an encoder and a head that scores every position."""
+    """A network that detects replaced tokens: an encoder and a head that scores every position."""
 
     def __init__(self, encoder: Encoder, build: Build):
         super().__init__(name="discriminator_network", dtype=build.policy)
@@ -99,12 +100,12 @@ class Discriminator(tf_keras.layers.Layer):
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None) -> tf.Tensor:
-        """Returns logits float32 [B, L], positive where a token looks replaced."""
+        """Returns logits float32 [B, L]; arguments as for `Generator.encode`."""
         scope = None if randomness is None else randomness.within("discriminator")
         return self.head(self.encoder(ids, segment_ids, valid, scope))
 
 
-class Networks(tf_keras.Model):
+class Networks(tf_keras.Model, abc.ABC):
     """The networks that an objective trains; a subclass creates them."""
 
     def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
@@ -113,13 +114,13 @@ class Networks(tf_keras.Model):
         super().__init__(name="networks", dtype=policy)
         self._create(config, Build(seed=seed, policy=policy, recompute=recompute))
 
+    @abc.abstractmethod
     def _create(self, config: ModelConfig, build: Build) -> None:
         """Sets the networks as attributes."""
-        raise NotImplementedError
 
 
 class ElectraModel(Networks):
-    """Generator and discriminator, tied as the configuration says."""
+    """A generator and a discriminator, tied as the configuration says."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
         encoder, generator = both_encoders(config, build)
@@ -129,7 +130,7 @@ class ElectraModel(Networks):
 
 def both_encoders(config: ModelConfig, build: Build) -> tuple[Encoder, Encoder]:
     """Creates the discriminator's encoder and the generator's, tied as the configuration says."""
-    encoder = own_encoder(ENCODER, config.discriminator, build)
+    encoder = own_encoder(config.discriminator, build)
     if config.tying is Tying.EVERYTHING:
         return encoder, encoder
     embeddings = generator_embeddings(config, build, encoder)
@@ -137,7 +138,7 @@ def both_encoders(config: ModelConfig, build: Build) -> tuple[Encoder, Encoder]:
 
 
 def generator_embeddings(config: ModelConfig, build: Build, encoder: Encoder) -> Embeddings:
-    """Returns the generator's embeddings, or what it shares of the discriminator's encoder."""
+    """Returns the generator's embeddings, some or all of them those of the discriminator."""
     if config.tying is Tying.ALL_EMBEDDINGS:
         return encoder.embeddings
     words = encoder.embeddings.words if config.tying is Tying.TOKEN_EMBEDDINGS else None

@@ -26,18 +26,18 @@ from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.weight_table import ENCODER
 
 MASKED_SCORE = -10000.0
-"""Added to the score of a key that isn't valid: the reference's constant."""
+"""Bias of the score of a padding key, the reference implementation's constant."""
 
 
 def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Turns bool [B, L] into [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
+    """Maps bool [B, L] to [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
     bias = (1.0 - tf.cast(valid, dtype)) * tf.cast(MASKED_SCORE, dtype)
     # TensorFlow Lite has no tf.newaxis for unknown sizes.
     return tf.expand_dims(tf.expand_dims(bias, 1), 1)
 
 
 class Embeddings(tf_keras.layers.Layer):
-    """Sum of word, position and segment vectors, then layer norm and dropout.
+    """The sum of word, position and segment vectors, then layer norm and dropout.
 
     The generator and the discriminator share the whole layer or, with only the token embeddings
     tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
@@ -45,7 +45,7 @@ class Embeddings(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, build: Build,
                  words: EmbeddingTable | None = None):
-        """Creates the tables; `words` is used instead of a new word table when given."""
+        """Creates the tables; `words`, if given, replaces a new word table."""
         super().__init__(name=path, dtype=build.policy)
         self.dropout_rate = config.hidden_dropout
         parts = Parts(weight_table.embeddings(path, config), build, config.initializer_range)
@@ -58,10 +58,10 @@ class Embeddings(tf_keras.layers.Layer):
              randomness: Randomness | None) -> tf.Tensor:
         """Maps tokens and segments, int32 [B, L], to vectors [B, L, E] of the compute type.
 
-        `randomness` is None outside of training.
+        `randomness` is for dropout, None outside of training.
         """
         length = dimensions(ids)[1]
-        # A matmul instead of a second lookup: its gradient sums rows without a scatter.
+        # The gradient of a matmul sums rows without the scatter that a lookup's needs.
         segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
         vectors = (self.words(ids) + self.positions.table[:length]
                    + tf.linalg.matmul(segments, self.segments.table))
@@ -70,11 +70,11 @@ class Embeddings(tf_keras.layers.Layer):
 
 
 class SelfAttention(tf_keras.layers.Layer):
-    """softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
+    """Attention softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
 
-    Queries, keys and values come from one matmul, transposed so that each is a contiguous third:
-    neither splitting it nor the gradient copies. The scale is multiplied into the queries' weights,
-    the smallest tensor.
+    Queries, keys and values come from one matmul, transposed so that each is a contiguous third.
+    The split and its gradient then copy no data. The scale is multiplied into the weights of the
+    queries, the smallest tensor.
     """
 
     def __init__(self, path: str, config: EncoderConfig, parts: Parts):
@@ -87,10 +87,10 @@ class SelfAttention(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
-        """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first attend.
+        """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first positions attend.
 
-        `bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores; randomness is for dropout, None
-        outside of training.
+        `bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `randomness` is for dropout,
+        None outside of training.
         """
         parts = [self.query, self.key, self.value]
         if positions is None:
@@ -118,7 +118,7 @@ class SelfAttention(tf_keras.layers.Layer):
 
 
 class EncoderLayer(tf_keras.layers.Layer):
-    """Self-attention and feed-forward, each with dropout, residual sum and layer norm."""
+    """Self-attention and a feed-forward network, each with dropout, residual sum and layer norm."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
@@ -145,18 +145,18 @@ class EncoderLayer(tf_keras.layers.Layer):
                            randomness: Randomness | None, stream: str) -> tf.Tensor:
         """Returns norm(x + dropout(dense(branch)))."""
         keys = dropout_keys(randomness, f"{self.name}/{stream}", dimensions(x)[0])
-        return norm.add_and_normalize(x, dense.product(branch), tf.convert_to_tensor(dense.bias),
+        return norm.add_and_normalize(x, dense.matmul(branch), tf.convert_to_tensor(dense.bias),
                                       self.dropout_rate, keys)
 
 
 class Encoder(tf_keras.layers.Layer):
-    """Maps token ids to one hidden vector per position."""
+    """A Transformer that maps token ids to one hidden vector per position."""
 
     def __init__(self, path: str, config: EncoderConfig, build: Build, embeddings: Embeddings,
                  mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):
-        """Creates the projection and the layers above embeddings of its own or shared ones.
+        """Creates the projection and the layers above the embeddings.
 
-        `mask` makes the bias of `SelfAttention` from bool [B, L] and a type.
+        `mask` returns the bias of `SelfAttention` for valid tokens, bool [B, L], and a data type.
         """
         super().__init__(name=path, dtype=build.policy)
         self.config = config
@@ -165,8 +165,7 @@ class Encoder(tf_keras.layers.Layer):
         self.embeddings = embeddings
         project = f"{path}/embeddings_project"
         size = weight_table.encoder(path, config).get(f"{project}/kernel")
-        self.embeddings_project = None if size is None else Dense(
-            project, *size, seed=build.seed, policy=build.policy)
+        self.embeddings_project = None if size is None else Dense(project, *size, build)
         self.encoder_layers = [EncoderLayer(f"{path}/encoder/layer_{index}", config, build)
                                for index in range(config.num_layers)]
 
@@ -174,8 +173,8 @@ class Encoder(tf_keras.layers.Layer):
              randomness: Randomness | None = None, positions: int | None = None) -> tf.Tensor:
         """Maps ids and segments int32 [B, L], valid bool [B, L] to [B, L, H] of the compute type.
 
-        The last layer may compute the first `positions` only: [B, positions, H]. Training needs a
-        static shape and randomness for dropout.
+        With `positions` the last layer computes only the first ones, [B, positions, H]. Training
+        needs a static shape, and `randomness` for dropout.
         """
         return self.all_layers(ids, segment_ids, valid, randomness, positions)[-1]
 
@@ -205,11 +204,11 @@ class Encoder(tf_keras.layers.Layer):
 
 def attend(scores: tf.Tensor, values: tf.Tensor, rate: float,
            keys: tf.Tensor | None) -> tf.Tensor:
-    """Returns dropout(softmax(scores)) values, [B, A, L, D] (section 3.2.1).
+    """Returns dropout(softmax(scores)) values (Vaswani et al., 2017, section 3.2.1).
 
-    On CPUs with bfloat16 units oneDNN computes the softmax of bfloat16 in float32: 0.9 ms for
-    [32, 4, 128, 128], fused 2.1. Elsewhere TensorFlow or XLA would compute it in bfloat16.
-    Scores are floating [B, A, L, L], values [B, A, L, D] of the same type.
+    Maps floating scores [B, A, Q, L] and values [B, A, L, D] to [B, A, Q, D]; the rest is as in
+    `dropout`. On CPUs with bfloat16 units oneDNN computes the softmax of bfloat16 in float32: 0.9
+    ms for [32, 4, 128, 128], fused 2.1. Elsewhere it would be computed in bfloat16.
     """
     keys = keys if rate > 0.0 else None
 
@@ -246,8 +245,8 @@ def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
                 length: int | tf.Tensor) -> tf.Tensor:
     """Adds a bias to a joint matmul and transposes it so that each part's heads are contiguous.
 
-    Maps [B * L, P * H], P parts side by side (queries, keys, values), to [P, B, A, L, H / A]. For
-    [2048, 768] on one core it takes 0.2 ms, as two ops 0.5.
+    Maps [B * L, P * H], P parts side by side (queries, keys, values), and a bias [P * H] to
+    [P, B, A, L, H / A]. For [2048, 768] on one core it takes 0.2 ms, as two ops 0.5.
     """
     @with_gradient
     def split(joint, bias):
@@ -268,15 +267,6 @@ def _split_heads(joint, bias, parts, num_heads, length):
     return tf.transpose(heads, [2, 0, 3, 1, 4])
 
 
-def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> Encoder:
-    """Creates the encoder that is pre-trained and then fine-tuned; arguments as for `Build`.
-
-    Its weights are named alike, whatever trains it.
-    """
-    return own_encoder(ENCODER, config, Build(seed=seed, policy=policy, recompute=recompute))
-
-
-def own_encoder(path: str, config: EncoderConfig, build: Build) -> Encoder:
-    """Creates an encoder with embeddings of its own."""
+def own_encoder(config: EncoderConfig, build: Build, path: str = ENCODER) -> Encoder:
+    """Creates an encoder with embeddings of its own; by default the one that is fine-tuned."""
     return Encoder(path, config, build, Embeddings(f"{path}/embeddings", config, build))

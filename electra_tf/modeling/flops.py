@@ -1,19 +1,19 @@
 """FLOPs of matrix multiplications, and the peak rates of devices; needs no TensorFlow.
 
-Look-ups are free and the backward pass costs two forward passes (PaLM, appendix B).
+Look-ups count as 0, and a backward pass costs two forward passes (PaLM, appendix B).
 """
 
 import re
 from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.weight_table import Network, Shapes, encoder
+from electra_tf.modeling.weight_table import Network, Shapes
 
 PRECISIONS = ("float32", "bfloat16", "float16")
-# Matched in order as lower-case parts of the device's name, so the special comes before the
-# general. Without structured sparsity, tensor cores accumulating in float32. Sources: NVIDIA's data
-# sheets and architecture white papers (V100, Turing T4, A100, A10, Ampere GA102, Ada, L4, L40S,
-# H100, H200, HGX B200) and Google Cloud's TPU system architecture pages, per chip.
+# The first name that is part of a device's name is taken, so "h100 nvl" comes before "h100". Rates
+# are without structured sparsity, of tensor cores that accumulate in float32, of TPUs per chip.
+# Sources: NVIDIA's data sheets and white papers (V100, Turing T4, A100, A10, Ampere GA102, Ada, L4,
+# L40S, H100, H200, HGX B200) and Google Cloud's TPU system architecture pages.
 PEAKS: dict[str, tuple[float | None, ...]] = {
     "b200": (1125.0, 2250.0, 2250.0),
     "h200 nvl": (417.5, 835.5, 835.5),
@@ -39,13 +39,13 @@ PEAKS: dict[str, tuple[float | None, ...]] = {
 }
 """Dense peak rates of one device by `PRECISIONS`, in 1e12 FLOP/s; None where it has no such units.
 
-float32 is the rate that TensorFlow gets for float32 products by default: TensorFloat-32 on NVIDIA
-Ampere and later, bfloat16 products on TPUs.
+float32 is the rate of TensorFlow's float32 matmuls by default: in TensorFloat-32 on NVIDIA Ampere
+and later, in bfloat16 on TPUs.
 """
 
 
 def peak_flops(device_name: str, precision: str) -> float | None:
-    """Returns a device's peak in FLOP/s, or None for an unknown device.
+    """Returns a device's peak in FLOP/s; None for an unknown device or a precision without units.
 
     `device_name` is the driver's, such as "NVIDIA H100 80GB HBM3", or "TPU v4".
     """
@@ -57,30 +57,25 @@ def peak_flops(device_name: str, precision: str) -> float | None:
     return None
 
 
-def products_per_token(networks: Iterable[Network], length: int, slots: int) -> float:
+def matmul_flops_per_token(networks: Iterable[Network], length: int, slots: int) -> float:
     """Returns the matmul FLOPs per token of a training step; 0 without networks.
 
-    Times tokens per second, this over the device's peak is the model FLOPs utilization. Examples
-    have `length` tokens and as many masked positions as prediction slots.
+    Examples have `length` tokens and as many masked positions as prediction slots. The result times
+    the tokens per second, divided by the device's peak, is the model FLOPs utilization.
     """
     def forward(network: Network) -> float:
         config = network.encoder
-        total = _products(network.body) + network.towers * _attention(config, length)
+        total = _dense(network.body) + network.towers * _attention(config, length)
         for head in network.heads:
             table = 2 * config.embedding_size * config.vocab_size if head.scores_vocabulary else 0
-            total += head.positions(slots / length) * (_products(head.weights) + table)
+            total += head.positions(slots / length) * (_dense(head.weights) + table)
         return total
 
     return sum(network.share * (3 if network.trained else 1) * forward(network)
                for network in networks)
 
 
-def encoder_products_per_token(config: EncoderConfig, length: int) -> int:
-    """Returns the matmul FLOPs per token of one forward pass of an encoder."""
-    return _products(encoder("", config)) + _attention(config, length)
-
-
-def _products(shapes: Shapes) -> int:
+def _dense(shapes: Shapes) -> int:
     """Returns the FLOPs of multiplying one vector by every kernel."""
     return sum(2 * shape[0] * shape[1] for path, shape in shapes.items()
                if path.endswith("/kernel"))

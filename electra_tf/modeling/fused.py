@@ -1,9 +1,9 @@
 """Element-wise chains that XLA compiles into one pass over memory, with gradients written by hand.
 
-TensorFlow runs a chain like GELU as a dozen ops that each read and write the whole tensor, and
-slowly in bfloat16. For a [4096, 1024] bfloat16 tensor on two cores GELU takes 25 ms as ops and 1 ms
-fused, its gradient 30 ms and 1 ms. Matmuls stay outside: on the CPU oneDNN's are faster than XLA's.
-So do sums over rows, which are matmuls with a row of ones.
+TensorFlow runs a chain like GELU as a dozen ops that each read and write the whole tensor. For a
+[4096, 1024] bfloat16 tensor on two cores GELU takes 25 ms as ops and 1 ms fused, its gradient 30 ms
+and 1 ms. Matmuls are not fused, as oneDNN's are faster on the CPU than XLA's; neither are sums over
+rows, which are matmuls with a row of ones.
 
 All arithmetic is in float32; only stored tensors have the compute type.
 """
@@ -23,16 +23,15 @@ from electra_tf.platform import machine
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE = contextvars.ContextVar("compiled as a whole", default=False)
 _SATURATED = 4.5
-"""Beyond it GELU in bfloat16 is 0 or x, and its slope 0 or 1."""
+"""|x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1."""
 _NORMAL_CDF = (
     3.98708575e-01, -6.59772631e-02, 9.58064123e-03, -1.03624846e-03, 8.12088540e-05,
     -4.43160318e-06, 1.58021422e-07, -3.28379337e-09, 2.99987204e-11)
 _GELU_SLOPE = (
     7.97554600e-01, -2.64686864e-01, 5.83794434e-02, -8.71668779e-03, 9.17626834e-04,
     -6.81405729e-05, 3.47345341e-06, -1.14976358e-07, 2.21512074e-09, -1.87873358e-11)
-"""P of `_half_plus_odd`, from the constant on: the polynomials that are 0 and 1 at the ends and
-have the smallest largest error of x Phi(x) and of the slope at 1,500 points (by linear
-programming)."""
+"""Coefficients of P in `_half_plus_odd`, the constant first. Linear programming minimized the
+largest error of x Phi(x) and of the slope at 1,500 points, with 0 and 1 at the ends."""
 
 
 @contextlib.contextmanager
@@ -51,7 +50,7 @@ compiled_as_a_whole = functools.partial(_switched_on, _WHOLE)
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiles a function of tensors with XLA into as few passes over memory as possible."""
+    """Compiles a function of tensors with XLA, except in inference mode."""
     compiled = tf.function(function, jit_compile=True, autograph=False)
 
     @functools.wraps(function)
@@ -64,7 +63,7 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
 def with_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
     """Applies `tf.custom_gradient` to a function that returns its result and its gradient.
 
-    In inference mode there is no gradient: a saved graph cannot hold it and readers would warn.
+    In inference mode there is no gradient, because a saved graph cannot hold it.
     """
     differentiable = tf.custom_gradient(function)
 
@@ -76,7 +75,7 @@ def with_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Ca
 
 
 def rounded(wide: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Rounds float32 inside a chain to the stored type: to the nearest, halves to even.
+    """Rounds float32 [...] inside a chain to the nearest value of `dtype`, halves to even.
 
     XLA's cast to bfloat16 checks for NaNs on the CPU. Without the check, a pass over [2048, 1024]
     that does nothing else takes 0.11 ms instead of 0.25. A NaN from arithmetic stays one: the lower
@@ -92,19 +91,19 @@ def rounded(wide: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def is_for_cpu() -> bool:
-    """Tells whether traced ops will run on this machine's CPU, op by op."""
+    """Returns True if traced ops will run on this machine's CPU, op by op."""
     return not _WHOLE.get() and not any(map(tf.config.list_logical_devices, ("GPU", "TPU")))
 
 
 @functools.cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Tells whether this machine is an x86 CPU with bfloat16 units, which oneDNN then uses."""
+    """Returns True on an x86 CPU with bfloat16 units, which oneDNN uses."""
     flags = machine.entries(machine.CPU_INFO).get("flags", "").split()
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:
-    """Returns the size of every axis: a number if it is static, else int32 []."""
+    """Returns the size of every axis: a number if it is static, otherwise int32 []."""
     if x.shape.is_fully_defined():
         return list(x.shape)
     sizes = tf.shape(x)
@@ -113,9 +112,10 @@ def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:
 
 def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
            transposed: bool = False) -> tf.Tensor:
-    """Returns X W + b for x [M, inputs], whose gradients are matmuls only.
+    """Returns x W + b [M, outputs] for x [M, inputs]; its gradients are matmuls only.
 
-    With `transposed` the kernel is W^t [outputs, inputs], such as a table of vectors.
+    `kernel` is W [inputs, outputs] or, with `transposed`, its transpose, such as a table of
+    vectors; `bias` is [outputs]. All have one type.
     """
     @with_gradient
     def run(x, kernel, bias):
@@ -130,7 +130,7 @@ def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
 
 
 def sum_rows(rows: tf.Tensor) -> tf.Tensor:
-    """Sums [M, H] over its rows, accumulating in float32; returns [H].
+    """Sums [M, H] over its rows, accumulated in float32; returns [H] of the same type.
 
     A matmul with a row of ones takes 0.6 ms for [4096, 1024] in bfloat16 on two cores, TensorFlow's
     `BiasAddGrad` 1.7 ms and a reduction by XLA 10 ms.
@@ -140,12 +140,12 @@ def sum_rows(rows: tf.Tensor) -> tf.Tensor:
 
 
 def biased(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """Returns x [..., H] plus bias [H] in float32, inside a chain."""
+    """Returns x [..., H] plus bias [H] in float32; for use inside a chain."""
     return tf.cast(x, tf.float32) + tf.cast(bias, tf.float32)
 
 
 def dropout(x: tf.Tensor, rate: float, keys: tf.Tensor | None) -> tf.Tensor:
-    """Zeroes elements of x [B, ...] with probability `rate`, scales others by 1 / (1 - rate).
+    """Sets elements of x [B, ...] to 0 with probability `rate`, scales others by 1 / (1 - rate).
 
     `keys` uint32 [B, 2] are from `dropout_keys`; None, outside of training, returns `x`.
     """
@@ -160,13 +160,13 @@ def dropout(x: tf.Tensor, rate: float, keys: tf.Tensor | None) -> tf.Tensor:
 
 
 @fused
-def dropped(x, keys, rate):
-    """Applies dropout without a gradient, for callers that write the gradient themselves."""
+def dropped(x: tf.Tensor, keys: tf.Tensor, rate: float) -> tf.Tensor:
+    """Applies dropout without its gradient, for callers with one of their own."""
     return rounded(drop(tf.cast(x, tf.float32), keys, rate), x.dtype)
 
 
 def drop(wide: tf.Tensor, keys: tf.Tensor | None, rate: float) -> tf.Tensor:
-    """Applies dropout to float32 inside a chain; arguments as for `dropout`."""
+    """Applies dropout to float32 [B, ...] inside a chain; arguments as for `dropout`."""
     return wide if keys is None else tf.where(
         keep_mask(keys, dimensions(wide), rate), wide * (1.0 / (1.0 - rate)), 0.0)
 
@@ -174,9 +174,10 @@ def drop(wide: tf.Tensor, keys: tf.Tensor | None, rate: float) -> tf.Tensor:
 def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """Returns GELU in its erf form, y Phi(y) with y = x + bias (Hendrycks and Gimpel, 2016).
 
-    In bfloat16 Phi is a polynomial: GELU is off by 7e-5 at most (from |y| = 14 on by 5e-6 |y|) and
-    its slope by 1.4e-4, where rounding to bfloat16 adds 4e-3 to a slope of 1. For [2048, 1024] on
-    one core GELU and its gradient take 0.5 ms each, with erf and the density 1.1 and 2.0.
+    `x` is floating [..., H], `bias` [H]. In bfloat16 Phi is a polynomial. The error of GELU is at
+    most 7e-5 (5e-6 |y| from |y| = 14 on) and that of its slope 1.4e-4; rounding a slope of 1 to
+    bfloat16 adds 4e-3. For [2048, 1024] on one core GELU and its gradient take 0.5 ms each, with
+    erf and the density 1.1 and 2.0.
     """
     @with_gradient
     def activate(x, bias):
@@ -210,7 +211,7 @@ def _gelu_gradient(x, bias, upstream):
 
 
 def _half_plus_odd(x, coefficients):
-    """Returns 1/2 + x P(x^2) for |x| up to `_SATURATED`; beyond it 0 or 1."""
+    """Returns 1/2 + x P(x^2) for |x| up to `_SATURATED`, and 0 or 1 beyond it."""
     x = tf.clip_by_value(x, -_SATURATED, _SATURATED)
     square = tf.square(x)
     value = tf.constant(coefficients[-1])

@@ -2,9 +2,9 @@
 
 `Encoder` is made for training steps of a static shape. This module computes the same function in
 patterns that TensorFlow's graph rewriting fuses: a layer norm is one oneDNN op, and so are matmul,
-bias and GELU. Sentences of 25 tokens in batches padded to 50 take less than half the time: only
-attention reads rows, matmuls read the valid tokens. One gather arranges tokens by rows and heads
-and one reverses it; a transpose would add 6 % for 128 tokens each.
+bias and GELU together. Matmuls read only the valid tokens; attention alone reads padded rows.
+Sentences of 25 tokens in batches padded to 50 take less than half the time. One gather arranges
+tokens by rows and heads and one reverses it; a transpose would add 6 % for rows of 128 tokens.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ class _TokenPositions:
     """Indices that map the T valid tokens of a batch to its rows and back."""
 
     def __init__(self, valid: tf.Tensor, dtype: tf.DType, heads: int):
-        """Takes bool [B, L] with a token in every row, and the heads of a share."""
+        """Computes the indices for bool [B, L] with a token in every row, and a share's heads."""
         batch_size, length = self.size = tf.unstack(tf.shape(valid))
         flat = tf.reshape(valid, [-1])
-        # int32 [T]: index of every token among B * L positions, and in its row.
+        # int32 [T]: index of every token among all B * L positions, and within its row.
         self.rows = tf.cast(tf.squeeze(tf.where(flat), axis=1), tf.int32)
         self.columns = self.rows % length
-        # int32 [B * L]: number of the position's token; on padding, of the token before.
+        # int32 [B * L]: index of every position's token among the T, on padding the one before.
         self.tokens = tf.maximum(tf.cumsum(tf.cast(flat, tf.int32)) - 1, 0)
-        # Added to attention scores: hides padding keys.
+        # [B, 1, 1, L], added to attention scores: no query attends to padding.
         bias = tf.cast(tf.where(valid, 0.0, MASKED_SCORE), dtype)
         self.bias = tf.reshape(bias, [batch_size, 1, 1, length])
         # int32 [3, B, heads, L]: index of every query, key and value among [T, 3, heads].
@@ -38,7 +38,7 @@ class _TokenPositions:
         self.attended = of_row + tf.range(heads) * length
 
     def first(self) -> tf.Tensor:
-        """Returns the number of every row's first token, int32 [B]."""
+        """Returns the index of every row's first token among the T, int32 [B]."""
         batch_size, length = self.size
         return tf.gather(self.tokens, tf.range(batch_size) * length)
 
@@ -48,7 +48,7 @@ class _TokenPositions:
 
 
 class InferenceEncoder(tf.Module):
-    """Computes the hidden vectors of `Encoder` without dropout.
+    """A copy of a trained `Encoder` that computes its hidden vectors without dropout.
 
     Weights and arithmetic are float32 or bfloat16; softmax and norms use float32. `tensor_parallel`
     shares of every layer's heads and feed-forward units, which divide both, run in parallel
@@ -68,7 +68,7 @@ class InferenceEncoder(tf.Module):
         self._project = None if project is None else _Affine(project.kernel, project.bias, dtype)
         self._layers = [_Layer(layer, dtype, tensor_parallel) for layer in encoder.encoder_layers]
 
-    def take(self, encoder: Encoder) -> None:
+    def assign(self, encoder: Encoder) -> None:
         """Copies the weights of an encoder of the same sizes."""
         others = InferenceEncoder(encoder, self.dtype, self._tensor_parallel)
         for own, value in zip(self.variables, others.variables, strict=True):
@@ -76,7 +76,7 @@ class InferenceEncoder(tf.Module):
 
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                  randomness: None = None) -> tf.Tensor:
-        """Encodes a batch of any B and L as `Encoder` does; padding gets a neighbor's vector."""
+        """Encodes a batch of any B and L like `Encoder`; padding repeats the vector before it."""
         x, positions = self._embedded(ids, segment_ids, valid)
         for layer in self._layers:
             x = layer(x, positions)
@@ -84,7 +84,7 @@ class InferenceEncoder(tf.Module):
 
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: None = None) -> tf.Tensor:
-        """Returns the vectors [B, H] of [CLS]; the last layer computes no others."""
+        """Returns the vectors [B, H] of [CLS] alone; arguments as for `Encoder`."""
         x, positions = self._embedded(ids, segment_ids, valid)
         for layer in self._layers[:-1]:
             x = layer(x, positions)
@@ -108,7 +108,7 @@ class InferenceEncoder(tf.Module):
 
 
 class _Layer(tf.Module):
-    """`EncoderLayer` over a list of tokens [T, H]."""
+    """An `EncoderLayer` over a list of tokens [T, H]."""
 
     def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int):
         super().__init__(name="layer")
@@ -134,7 +134,7 @@ class _Layer(tf.Module):
 
 
 class _Share(tf.Module):
-    """Some heads and some hidden units of a layer; the results of all shares add up."""
+    """Some heads and feed-forward units of a layer, which adds up the results of all shares."""
 
     def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int, number: int):
         super().__init__(name="share")
@@ -146,7 +146,7 @@ class _Share(tf.Module):
         self._head_size = hidden // attention.num_heads
         self._project = _Affine(tf.concat([part.kernel[:, heads] for part in parts], axis=1),
                                 tf.concat([part.bias[heads] for part in parts], axis=0), dtype)
-        self._attended = _weight(layer.attention_output.kernel[heads], dtype)
+        self._output = _weight(layer.attention_output.kernel[heads], dtype)
         self._expand = _Affine(intermediate.kernel[:, units], intermediate.bias[units], dtype)
         self._contract = _weight(layer.output_dense.kernel[units], dtype)
 
@@ -158,7 +158,7 @@ class _Share(tf.Module):
         return self._joined(tf.gather(vectors, positions.attended))
 
     def attend_from_first(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
-        """Like `attend`, for the first token of every row: [B, H]."""
+        """Maps [T, H] to the share's part for the first token of every row, [B, H]."""
         query, key, value = self._queries_keys_values(x, positions)
         return self._joined(self._context(query[:, :, :1], key, value, positions.bias))
 
@@ -176,16 +176,16 @@ class _Share(tf.Module):
         """Returns [B, heads, queries, D]."""
         scale = tf.constant(self._head_size**-0.5, query.dtype)
         # In this order matmul, scale and bias become one op.
-        shares = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + bias)
-        return tf.matmul(shares, value)
+        weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + bias)
+        return tf.matmul(weights, value)
 
     def _joined(self, heads: tf.Tensor) -> tf.Tensor:
         """Maps all heads' results for R tokens, [R, heads, D], to [R, H]."""
-        return tf.matmul(tf.reshape(heads, [-1, self._attended.shape[0]]), self._attended)
+        return tf.matmul(tf.reshape(heads, [-1, self._output.shape[0]]), self._output)
 
 
 class _Affine(tf.Module):
-    """x W + b."""
+    """A dense layer, x W + b."""
 
     def __init__(self, kernel: tf.Tensor, bias: tf.Tensor, dtype: tf.DType):
         super().__init__(name="affine")
@@ -196,7 +196,7 @@ class _Affine(tf.Module):
 
 
 class _Norm(tf.Module):
-    """Layer norm of rows, written as the batch norm of a transposed batch.
+    """A layer norm of rows, written as the batch norm of a transposed batch.
 
     TensorFlow replaces this pattern by oneDNN's layer norm if the number of rows is unknown:
     0.29 ms instead of 1.8 for [4096, 256] in bfloat16 on two cores.
@@ -216,9 +216,9 @@ class _Norm(tf.Module):
         return tf.reshape(normalized, shape) * self._gamma + self._beta
 
 
-def _sum(products: Sequence[tf.Tensor], bias: tf.Variable) -> tf.Tensor:
-    """Sums the shares and a bias, which fuses with the first matmul."""
-    return tf.add_n([tf.nn.bias_add(products[0], bias), *products[1:]])
+def _sum(parts: Sequence[tf.Tensor], bias: tf.Variable) -> tf.Tensor:
+    """Sums the parts of all shares and a bias, which fuses with the first part's matmul."""
+    return tf.add_n([tf.nn.bias_add(parts[0], bias), *parts[1:]])
 
 
 def _weight(value: tf.Tensor, dtype: tf.DType) -> tf.Variable:

@@ -1,8 +1,8 @@
 r"""Initial values with which heads attend to adjacent tokens and to repeated words.
 
-With normal(0, 0.02) weights a narrow network has uniform attention, and a short run's generator
-learns frequencies only. Trockman and Kolter ("Mimetic initialization of self-attention layers",
-2023) start from attention that resembles a trained network's; here for relative positions:
+With normal(0, 0.02) weights a narrow network has uniform attention, and short runs plateau at
+unigram statistics. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023)
+initialize attention as in a trained network. This module does so for relative positions:
 
 * The first 2F = position_share x E dimensions of the embeddings belong to positions alone. Row p
   holds a [sin(w_0 p), ..., cos(w_0 p), ...] for F frequencies w that fall geometrically from
@@ -10,14 +10,15 @@ learns frequencies only. Trockman and Kolter ("Mimetic initialization of self-at
 * In the first layers, head h attends to offset s = OFFSETS[h]. Its keys hold sin(w p) and cos(w p)
   of at most D/2 frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their dot product is
   largest at q = p + s; the scale makes the logit there attention_gain^2 sqrt(D) / 2.
-* The pseudo-inverse of the embeddings' projection P [E, H] undoes it if H >= E. If H < E, P gets
+* The pseudo-inverse of the embeddings' projection P [E, H] inverts it if H >= E. If H < E, P gets
   orthonormal rows for the H / 4 frequencies that heads use at most, and other rows orthogonal to
   these.
 
 The last `matching_heads` of the first layer of the encoder that is fine-tuned are duplicate-token
 heads. Queries and keys hold the word along orthonormal directions outside of the segments' vectors.
 A quarter of the head holds the position with opposite signs, which subtracts half of a match's
-logit at the token itself. A bias of the queries gives [CLS] 0.8 of it, for tokens without a match.
+logit at the token itself. A bias of the queries adds 0.8 of that logit at [CLS], for tokens without
+a match.
 """
 
 import numpy as np
@@ -30,11 +31,12 @@ from electra_tf.modeling.weight_table import ENCODER
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""
 _HIGHEST = 0.95 * np.pi
-"""Radians per token. At pi the sine of every whole position is 0."""
-_ROOM = 4
-"""A projection to fewer dimensions keeps H / 4 frequencies: half of its dimensions."""
-_ITSELF, _NOWHERE = 0.5, 0.8
-"""In logits of a match: subtracted at the token itself, and added at [CLS]."""
+"""Radians per token; at pi the sine of every whole position would be 0."""
+_UNITS_PER_FREQUENCY = 4
+"""Hidden units per frequency that a projection to fewer dimensions keeps: two for its sine and
+cosine, two for words."""
+_AT_ITSELF, _AT_CLS = 0.5, 0.8
+"""Fractions of a match's logit that are subtracted at the token itself and added at [CLS]."""
 
 
 def initialize(model, config: InitializationConfig) -> None:
@@ -53,16 +55,19 @@ def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> Non
         max(1, int(config.position_share * shape.embedding_size / 2)))
     amplitude = config.position_amplitude * shape.initializer_range
     norm = _write_positions(encoder.embeddings, waves, amplitude)
-    size = norm * amplitude  # Of the waves in a layer's input.
+    size = norm * amplitude  # Amplitude of the waves in a layer's input.
     head_size = shape.hidden_size // shape.num_heads
-    used = _used(len(waves), head_size // 2, shape.hidden_size
-                 if shape.hidden_size < shape.embedding_size else None)
+    count = min(len(waves), head_size // 2)
+    if shape.hidden_size < shape.embedding_size:
+        count = min(count, shape.hidden_size // _UNITS_PER_FREQUENCY)
+    # Indices of the frequencies that every head reads.
+    used = np.unique(np.linspace(0, len(waves) - 1, max(count, 1)).round().astype(int))
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
     # A head with few frequencies attends as sharply as one with D / 2 of them.
     gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
     for number, layer in enumerate(encoder.encoder_layers[:config.layers]):
-        pointed = shape.num_heads - (matching if number == 0 else 0)
-        _point_heads(layer, gain * read, waves[used], pointed, head_size)
+        heads = shape.num_heads - (matching if number == 0 else 0)
+        _attend_to_offsets(layer, gain * read, waves[used], heads, head_size)
     if matching:
         _duplicate_tokens(encoder, matching, waves, size, norm,
                           config.attention_gain**2 * head_size / 2)
@@ -86,14 +91,8 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     return 1 / np.sqrt(variance)
 
 
-def _used(waves: int, room: int, narrow: int | None) -> np.ndarray:
-    """Returns the indices of frequencies that a head reads; `narrow` is H if it is below E."""
-    count = min(waves, room, waves if narrow is None else narrow // _ROOM)
-    return np.unique(np.linspace(0, waves - 1, max(count, 1)).round().astype(int))
-
-
 def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) -> np.ndarray:
-    """Returns [H, 2F], which selects sines, then cosines, from the input; prepares narrow P."""
+    """Returns [H, 2F], which maps a layer's input to its sines, then cosines; adapts a narrow P."""
     columns = np.concatenate([used, waves + used])
     if projection is None:
         return np.eye(size)[:, columns]
@@ -107,9 +106,9 @@ def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) 
     return directions.T
 
 
-def _point_heads(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads: int,
-                 head_size: int) -> None:
-    """Adds values to a layer's queries and keys so that the first heads attend to their offsets."""
+def _attend_to_offsets(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads: int,
+                       head_size: int) -> None:
+    """Adds values to a layer's queries and keys so that the first heads attend to `OFFSETS`."""
     query, key = layer.attention.query.kernel, layer.attention.key.kernel
     queries, keys = query.numpy(), key.numpy()
     size = read.shape[1]
@@ -138,12 +137,12 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
-    place = np.sqrt(_ITSELF * product / len(fast)) / size
+    place = np.sqrt(_AT_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
     for index in range(heads):
-        directions = _beside(segments, head_size - len(columns), index)
+        directions = _word_directions(segments, head_size - len(columns), index)
         square = np.mean(np.sum((norm * words @ directions.T)**2, axis=1))
         first = (shape.num_heads - heads + index) * head_size
         middle = first + len(directions)
@@ -152,13 +151,13 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
             kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
             kernel[:, middle:end] += sign * place * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
-        bias[middle + len(fast):end] += _NOWHERE / _ITSELF * place * size
+        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * place * size
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)
 
 
-def _beside(segments: np.ndarray, count: int, index: int) -> np.ndarray:
+def _word_directions(segments: np.ndarray, count: int, index: int) -> np.ndarray:
     """Returns at most `count` orthonormal rows, orthogonal to all segments' vectors.
 
     Each head takes the next dimensions of the word vectors, whose dimensions are interchangeable.
@@ -170,6 +169,6 @@ def _beside(segments: np.ndarray, count: int, index: int) -> np.ndarray:
 
 
 def _rotation(angles: np.ndarray) -> np.ndarray:
-    """Returns [2F, 2F], which maps the sines and cosines of x, a row, to those of x + angle."""
+    """Returns [2F, 2F], which maps a row of sines and cosines of x to those of x + angles."""
     sine, cosine = np.diag(np.sin(angles)), np.diag(np.cos(angles))
     return np.block([[cosine, -sine], [sine, cosine]])

@@ -8,8 +8,8 @@ import tensorflow as tf
 from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
-_PASSED_OVER = 3
-"""Times that words too long for the remaining slots are skipped, as in BERT's code."""
+_SKIPPED = 3
+"""Times that a word too long for the remaining slots is skipped, as in BERT's code."""
 
 
 class SpecialTokens(NamedTuple):
@@ -22,7 +22,7 @@ class SpecialTokens(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """The masked positions of a batch; slots that an example doesn't fill are not valid."""
+    """The selected positions of a batch; slots that an example doesn't fill are not valid."""
 
     positions: tf.Tensor
     """int32 [B, N]."""
@@ -39,15 +39,15 @@ class TokenKinds(NamedTuple):
     size: int
     """V."""
     continues_word: np.ndarray
-    """bool [V], entries that continue a word ("##ing"); for whole-word masking."""
+    """bool [V], True for entries that continue a word ("##ing"); for whole-word masking."""
 
 
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
                 kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, Predictions]:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
-    `ids` are int32 and `valid` bool [B, L]. Returns what the generator reads, int32 [B, L], and N =
-    config.max_predictions(L) slots per example.
+    `ids` are int32 and `valid` bool [B, L]. Returns the ids that the generator reads, int32 [B, L],
+    and N = config.max_predictions(L) slots per example.
     """
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
@@ -61,27 +61,27 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
         positions, filled = draw_distinct(candidates, wanted, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, wanted, to_uniform(bits), slots)
-    predictions = Predictions(positions, gather_tokens(ids, positions), filled)
-    fate = randomness.uniform("masking/hide", batch_size, slots)
-    hidden = fate < config.mask_token_rate
+    predictions = Predictions(positions, gather_at(ids, positions), filled)
+    uniform = randomness.uniform("masking/hide", batch_size, slots)
+    masked = uniform < config.mask_token_rate
     mask_ids = tf.fill([batch_size, slots], kinds.special.mask)
-    read = write_tokens(ids, positions, mask_ids, filled & hidden)
+    masked_ids = write_tokens(ids, positions, mask_ids, filled & masked)
     if config.random_token_rate:
         random = randomness.uniform("masking/random", batch_size, slots) * kinds.size
         random = tf.minimum(tf.cast(random, tf.int32), kinds.size - 1)
-        garbled = ~hidden & (fate < config.mask_token_rate + config.random_token_rate)
-        read = write_tokens(read, positions, random, filled & garbled)
-    return read, predictions
+        randomized = ~masked & (uniform < config.mask_token_rate + config.random_token_rate)
+        masked_ids = write_tokens(masked_ids, positions, random, filled & randomized)
+    return masked_ids, predictions
 
 
 def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Tensor:
-    """Returns bool [B, L]: tokens other than padding, [CLS], [SEP] and [MASK]."""
+    """Returns bool [B, L], True for tokens other than padding, [CLS], [SEP] and [MASK]."""
     ordinary = (ids != special.cls) & (ids != special.sep) & (ids != special.mask)
     return valid & ordinary & (ids != special.pad)
 
 
 def number_to_predict(valid: tf.Tensor, config: MaskingConfig) -> tf.Tensor:
-    """Returns int32 [B], the number of positions to select, a function of each row's tokens."""
+    """Returns the number of positions to select, int32 [B], by each row's number of tokens."""
     table = tf.constant(config.predictions_by_length(valid.shape[1]))
     return tf.gather(table, tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
 
@@ -90,8 +90,8 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
                   slots: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws positions without replacement, every subset equally likely.
 
-    Takes the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L]. Returns
-    positions int32 [B, N] and the filled slots bool [B, N]: min(wanted [B], candidates).
+    Selects the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L]: as many as
+    `wanted`, int32 [B], or all. Returns positions int32 [B, N] and filled slots bool [B, N].
     """
     score = tf.where(candidates, tf.bitwise.bitwise_and(bits, 0x7FFFFFFF), -1)
     slots_in_row = min(slots, candidates.shape[1])
@@ -104,32 +104,31 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
 
 def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
                slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws whole words in random order until `wanted` pieces are selected; as `draw_distinct`.
+    """Draws whole words in random order until `wanted` pieces are selected.
 
-    `continues` bool [B, L] marks pieces that continue the word before them. A word with more
-    pieces than remaining slots is skipped, so that a row may have fewer positions than wanted.
+    `continues` bool [B, L] marks pieces that continue a word; the rest is as in `draw_distinct`. A
+    word with more pieces than are still wanted is skipped, so a row may have fewer positions.
     """
     length = candidates.shape[1]
     position = tf.range(length)
     first, size = _words(candidates, continues)
-    chance = tf.where(
-        candidates, tf.bitwise.bitwise_and(gather_tokens(bits, first), 0x7FFFFFFF), -1)
-    # Stable: of two words with the same chance the first one comes first, with all its pieces.
-    chance, order = tf.math.top_k(chance, length)
-    size, first = gather_tokens(size, order), gather_tokens(first, order)
+    score = tf.where(candidates, tf.bitwise.bitwise_and(gather_at(bits, first), 0x7FFFFFFF), -1)
+    # Stable: of two words with the same score the first one comes first, with all its pieces.
+    score, order = tf.math.top_k(score, length)
+    size, first = gather_at(size, order), gather_at(first, order)
     pieces_after = size - 1 - (order - first)
-    chosen, room = tf.zeros_like(candidates), wanted[:, tf.newaxis]
-    for _ in range(1 + _PASSED_OVER):
-        fits = (chance >= 0) & ~chosen & (size <= room)
+    chosen, remaining = tf.zeros_like(candidates), wanted[:, tf.newaxis]
+    for _ in range(1 + _SKIPPED):
+        fits = (score >= 0) & ~chosen & (size <= remaining)
         end_of_word = tf.cumsum(tf.cast(fits, tf.int32), axis=1) + pieces_after
-        taken = fits & (end_of_word <= room)
-        chosen |= taken
-        room -= tf.reduce_sum(tf.cast(taken, tf.int32), axis=1, keepdims=True)
+        added = fits & (end_of_word <= remaining)
+        chosen |= added
+        remaining -= tf.reduce_sum(tf.cast(added, tf.int32), axis=1, keepdims=True)
     slots_in_row = min(slots, length)
     rank, place = tf.math.top_k(tf.where(chosen, length - position, 0), slots_in_row)
     extra = [[0, 0], [0, slots - slots_in_row]]
     filled = tf.pad(rank, extra) > 0
-    return tf.where(filled, tf.pad(gather_tokens(order, place), extra), 0), filled
+    return tf.where(filled, tf.pad(gather_at(order, place), extra), 0), filled
 
 
 def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -142,14 +141,17 @@ def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.T
     places = tf.sort(tf.where(begins, tf.range(length), length), axis=1)
     places = tf.pad(places, [[0, 0], [0, 1]], constant_values=length)
     pieces_before = tf.pad(tf.cumsum(tf.cast(candidates, tf.int32), axis=1), [[0, 0], [1, 0]])
-    first, following = gather_tokens(places, number), gather_tokens(places, number + 1)
-    size = gather_tokens(pieces_before, following) - gather_tokens(pieces_before, first)
+    first, following = gather_at(places, number), gather_at(places, number + 1)
+    size = gather_at(pieces_before, following) - gather_at(pieces_before, first)
     return tf.minimum(first, length - 1), size
 
 
 def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,
                           slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws each slot independently, as the reference, from uniforms, float32 [B, L] in [0, 1)."""
+    """Draws each slot independently, as in the reference implementation.
+
+    `uniforms` are float32 [B, L] in [0, 1); the rest is as in `draw_distinct`.
+    """
     ranks = tf.cumsum(tf.cast(candidates, tf.int32), axis=1)
     total = ranks[:, -1:]
     chosen = tf.cast(uniforms[:, :slots] * tf.cast(total, tf.float32), tf.int32)
@@ -163,7 +165,7 @@ def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf
 
 def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
                  valid: tf.Tensor) -> tf.Tensor:
-    """Replaces tokens of `ids` int32 [B, L] at the positions [B, N] of slots that are valid.
+    """Replaces tokens of `ids` int32 [B, L] by `new_ids` at the positions of valid slots, [B, N].
 
     If several valid slots have one position (drawn with replacement), it gets the mean of their
     ids, rounded down, as in the reference implementation.
@@ -175,16 +177,16 @@ def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
 
 
 def mark_positions(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
-    """Returns bool [B, L], True at those of `positions` int32 [B, N] whose slots are `valid`."""
+    """Returns bool [B, L], True at `positions`, int32 [B, N], of slots that are `valid`."""
     return tf.reduce_any(_hits(positions, valid, length), axis=1)
 
 
 def _hits(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
-    """Returns bool [B, N, L], one True at most in a row."""
+    """Returns bool [B, N, L], True where a valid slot has a position."""
     targets = tf.where(valid, positions, -1)
     return targets[:, :, tf.newaxis] == tf.range(length)
 
 
-def gather_tokens(ids: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Returns the tokens int32 [B, N] of `ids` [B, L] at `positions` [B, N]."""
-    return tf.gather(ids, positions, batch_dims=1)
+def gather_at(values: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+    """Returns the entries [B, N, ...] of `values` [B, L, ...] at `positions`, int32 [B, N]."""
+    return tf.gather(values, positions, batch_dims=1)

@@ -1,10 +1,10 @@
 """Random bits as a pure function of (seed, step, stream, example).
 
 Philox-4x32-10 (Salmon et al., SC 2011) turns a 64-bit key and a 128-bit counter into four 32-bit
-words. The key is a hash of the seed and of the stream's name, the counter's upper half is the
-step, its lower half counts the words of the global batch, example after example. So the bits of
-an example don't depend on which replica or micro-batch it is in, on what was drawn before, or on
-the compiler: integer draws agree between plain TensorFlow and XLA, float draws don't.
+words. The key is a hash of the seed and of the stream's name. The counter's upper half is the step;
+its lower half counts the words of the global batch, example after example. The bits of an example
+do not depend on its replica or micro-batch, on earlier draws or on the compiler: TensorFlow and XLA
+draw equal integers, but not equal floats.
 """
 
 import dataclasses
@@ -20,19 +20,20 @@ _PHILOX, _WORDS_PER_BLOCK = 1, 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Randomness:
-    """The place of a draw in the run; names of streams distinguish the draws of one step."""
+    """The position of draws in a run; names of streams distinguish the draws of one step."""
 
     seed: int
     step: tf.Tensor
     """int64 []."""
     first_example: tf.Tensor
-    """int64 []: index in the global batch of row 0 of the tensors at hand."""
+    """int64 []: index in the global batch of the first row of the tensors drawn."""
     stride: int = 1
-    """From a row's index in the global batch to the next row's."""
+    """Difference between the indices of two successive rows in the global batch."""
     scope: str = ""
+    """Prefix of every stream's name."""
 
     def within(self, scope: str) -> "Randomness":
-        """Returns the same place with `scope` as a prefix of every stream's name."""
+        """Returns the same position with `scope` appended to the prefix of every stream's name."""
         return dataclasses.replace(self, scope=f"{self.scope}{scope}/")
 
     def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
@@ -47,7 +48,7 @@ class Randomness:
             key=tf.constant([stream_key(self.seed, self.scope + stream)], tf.uint64),
             counter=tf.stack([first, tf.cast(self.step, tf.uint64)]),
             alg=_PHILOX, dtype=tf.int32)
-        if self.stride > 1:  # The rows between are drawn too; a row has few words.
+        if self.stride > 1:  # The rows between are drawn and dropped; a row has few words.
             drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
         return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
 
@@ -63,28 +64,27 @@ def stream_key(seed: int, stream: str) -> int:
 
 
 def to_uniform(bits: tf.Tensor) -> tf.Tensor:
-    """Turns int32 words into float32 in [0, 1): the upper 24 bits, exactly representable."""
+    """Maps int32 words [...] to float32 in [0, 1), which holds their upper 24 bits exactly."""
     upper = tf.bitwise.right_shift(tf.bitcast(bits, tf.uint32), tf.constant(8, tf.uint32))
     return tf.cast(tf.cast(upper, tf.int32), tf.float32) * 2.0**-24
 
 
 def dropout_keys(randomness: Randomness | None, stream: str,
                  batch_size: int | tf.Tensor) -> tf.Tensor | None:
-    """Draws uint32 [B, 2], the keys of `keep_mask`; None outside of training."""
+    """Draws the keys of `keep_mask`, uint32 [B, 2]; returns None without randomness."""
     if randomness is None:
         return None
     return tf.bitcast(randomness.bits(stream, batch_size, 2), tf.uint32)
 
 
 def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) -> tf.Tensor:
-    """Decides for every element of a batch whether dropout keeps it, from one word each.
+    """Returns the mask of dropout, bool of `shape` [B, ...], False with probability `rate`.
 
-    The word is a hash of the element's index within its example, keyed by the example's own two
-    Philox words, `keys`: two rounds of a 32-bit mixer (xor-shifts and odd multipliers that let
-    every bit of the input flip half of the output's, by C. Wellons' search). Inside a compiled
-    chain it costs a few instructions and no memory, so the mask is never stored: the gradient
-    computes it again. Ten rounds of Philox for every word took a ninth of a training step.
-    Static sizes of `shape` [B, ...] are numbers; `rate` is the probability of False.
+    An element's word is a hash of its index within its example, keyed by the example's two Philox
+    words, `keys`: two rounds of a 32-bit mixer (xor-shifts and odd multipliers that let every bit
+    of the input flip half of the output's, by C. Wellons' search). In a compiled chain it takes a
+    few instructions and no memory: the gradient computes the mask again. Ten rounds of Philox for
+    every word took a ninth of a training step. Static sizes in `shape` are numbers.
     """
     rows = [-1] + [1] * (len(shape) - 1)
     first, second = (tf.reshape(keys[:, column], rows) for column in range(2))
@@ -95,7 +95,7 @@ def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) ->
 def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor:
     """Adds the index of every element within its example, modulo 2**32, to words [B, 1, ...].
 
-    It works axis by axis: a constant of all indices would take 12 MB of reads in every layer of
+    It adds axis by axis, as a constant of all indices would take 12 MB of reads in every layer of
     ELECTRA-Base at L = 512.
     """
     for axis in range(1, len(shape)):

@@ -1,6 +1,6 @@
-"""The model of fine-tuning and its heads (ELECTRA, section 3.3, appendix B; XLNet for questions).
+"""The model of fine-tuning and its heads (ELECTRA, section 3.3 and appendix B; XLNet for QA).
 
-Unlike BERT there is no pooler: a dense layer reads the last hidden vectors.
+Unlike BERT, it has no pooler: a dense layer reads the last hidden vectors.
 """
 
 from typing import NamedTuple
@@ -9,15 +9,15 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.modeling.encoder import electra_encoder
+from electra_tf.modeling.encoder import own_encoder
 from electra_tf.modeling.fused import dimensions, dropout, gelu
-from electra_tf.modeling.layers import Dense, GeluDense
+from electra_tf.modeling.layers import Build, Dense, GeluDense
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 QUESTION_HIDDEN = 512
-"""Units of the question head's hidden layers, whatever the encoder's size."""
+"""Units of the hidden layers of `QuestionHead`, for encoders of all sizes."""
 FORBIDDEN = -1000.0
-"""Added to the logit of a position that cannot begin or end an answer, as in the reference."""
+"""Bias of the logit of a position where no answer may begin or end, as in the reference."""
 
 
 class TaskModel(tf_keras.Model):
@@ -27,13 +27,13 @@ class TaskModel(tf_keras.Model):
                  policy: str = "float32", recompute: bool = False):
         """Creates the encoder; the other arguments are those of `Build`."""
         super().__init__(name="task_model", dtype=policy)
-        self.encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        build = Build(seed=seed, policy=policy, recompute=recompute)
+        self.encoder = own_encoder(config.discriminator, build)
         self.head = head
 
 
 class ScoreHead(tf_keras.layers.Layer):
-    """Dropout and a dense layer: classes or a number from [CLS], tags from first word pieces.
+    """A head of dropout and a dense layer, for classification, regression and tagging.
 
     With `hidden_layer` dropout and a dense layer with GELU come first, as in Hugging Face's
     classification head.
@@ -43,12 +43,13 @@ class ScoreHead(tf_keras.layers.Layer):
                  policy: str, hidden_layer: bool = False):
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = dropout_rate
-        self.hidden = GeluDense(f"{path}/hidden", hidden_size, hidden_size, seed=seed,
-                                policy=policy) if hidden_layer else None
-        self.dense = Dense(f"{path}/dense", hidden_size, outputs, seed=seed, policy=policy)
+        build = Build(seed=seed, policy=policy)
+        self.hidden = (GeluDense(f"{path}/hidden", hidden_size, hidden_size, build)
+                       if hidden_layer else None)
+        self.dense = Dense(f"{path}/dense", hidden_size, outputs, build)
 
     def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
-        """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; drops out if given randomness."""
+        """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; `randomness` is for dropout."""
         if self.hidden is not None:
             vectors = self.hidden(self._dropped(vectors, "hidden_dropout", randomness))
         return tf.cast(self.dense(self._dropped(vectors, "dropout", randomness)), tf.float32)
@@ -60,23 +61,21 @@ class ScoreHead(tf_keras.layers.Layer):
 
 
 def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
-    """Returns the vectors [B, H] of [CLS] of hidden [B, L, H]."""
+    """Returns the vectors of [CLS], [B, H], of hidden [B, L, H]."""
     return hidden[:, 0]
 
 
 def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    """Marks positions where an answer may begin or end, bool [B, L]; [CLS] means "no answer"."""
+    """Marks positions where an answer may begin or end, bool [B, L]; [CLS] is for "no answer".
+
+    `segment_ids` int32 [B, L] are above 0 in the context, `valid` is bool [B, L].
+    """
     allowed = valid & (segment_ids > 0)
     return allowed | (tf.range(dimensions(allowed)[1]) == 0)
 
 
-def vectors_at(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Returns the vectors [B, K, H] of hidden [B, L, H] at positions int32 [B, K]."""
-    return tf.gather(hidden, positions, batch_dims=1)
-
-
 class SpanLogits(NamedTuple):
-    """Logits of training, float32."""
+    """The float32 logits of a training step."""
 
     start: tf.Tensor
     """[B, L]."""
@@ -102,12 +101,12 @@ class SpanBeams(NamedTuple):
 
 
 class QuestionHead(tf_keras.layers.Layer):
-    """Scores the start and the end of an answer, and answerability.
+    """A head of extractive QA that scores the start and the end of an answer, and answerability.
 
-    With `conditioned` the end depends on the start: a hidden layer reads both vectors (Yang et al.,
-    2019, XLNet's code), of the true start in training and of the most probable ones otherwise.
-    Without it ends are scored independently, as in BERT. Answerability reads [CLS] and the mean
-    vector of the start.
+    With `conditioned` the end depends on the start: a hidden layer reads the vectors of both (Yang
+    et al., 2019, XLNet's code). The start is the true one in training, otherwise each of the most
+    probable ones. Without it, ends are scored independently, as in BERT. Answerability is scored
+    from [CLS] and the mean vector of the start.
     """
 
     def __init__(self, path: str, hidden_size: int, *, conditioned: bool = True,
@@ -115,7 +114,7 @@ class QuestionHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=policy)
 
         def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
-            return kind(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy)
+            return kind(f"{path}/{name}", inputs, outputs, Build(seed=seed, policy=policy))
 
         pair = 2 * hidden_size
         self.start = dense("dense", hidden_size, 1)
@@ -126,16 +125,16 @@ class QuestionHead(tf_keras.layers.Layer):
         self.impossible = dense("dense_3", QUESTION_HIDDEN, 1) if answerability else None
 
     def call(self, hidden: tf.Tensor, allowed: tf.Tensor, true_start: tf.Tensor) -> SpanLogits:
-        """Scores every position of hidden [B, L, H], for training; true starts are int32 [B].
+        """Scores every position of hidden [B, L, H], for training; `true_start` is int32 [B].
 
-        `allowed` bool [B, L] marks the context's positions, and [CLS] for "no answer".
+        `allowed` bool [B, L] is that of `answer_positions`.
         """
         start = self._start_logits(hidden, allowed)
         ends = self._end_logits(hidden, allowed, true_start[:, tf.newaxis])
         return SpanLogits(start, ends[:, 0], self._impossible_logit(hidden, start))
 
     def beams(self, hidden: tf.Tensor, allowed: tf.Tensor, size: int) -> SpanBeams:
-        """Returns the `size` most probable starts, and as many ends for each."""
+        """Returns the `size` most probable starts, and as many ends for each; see `call`."""
         start = self._start_logits(hidden, allowed)
         start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
         ends = self._end_logits(hidden, allowed, start_index)
@@ -152,11 +151,11 @@ class QuestionHead(tf_keras.layers.Layer):
             logits = _positions(self.end(hidden)) + _forbidding(allowed)
             return tf.repeat(logits[:, tf.newaxis], dimensions(starts)[1], axis=1)
         size = hidden.shape[-1]
-        # [start; end] W = start W_s + end W_e: neither is repeated for every pair.
-        # Keras casts weights within `call` alone.
+        # As [start; end] W = start W_s + end W_e, vectors are not repeated for every pair.
+        # `beams` is not `call`, in which alone Keras casts weights.
         kernel = tf.cast(tf.convert_to_tensor(self.end_hidden.kernel), hidden.dtype)
         bias = tf.cast(tf.convert_to_tensor(self.end_hidden.bias), hidden.dtype)
-        from_starts = tf.matmul(vectors_at(hidden, starts), kernel[:size])
+        from_starts = tf.matmul(tf.gather(hidden, starts, batch_dims=1), kernel[:size])
         from_ends = tf.matmul(hidden, kernel[size:])
         joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis], bias)
         return _positions(self.end(joint)) + _forbidding(allowed)[:, tf.newaxis]
@@ -164,8 +163,8 @@ class QuestionHead(tf_keras.layers.Layer):
     def _impossible_logit(self, hidden: tf.Tensor, start: tf.Tensor) -> tf.Tensor | None:
         if self.impossible_hidden is None:
             return None
-        shares = tf.cast(tf.nn.softmax(start), hidden.dtype)
-        mean_start = tf.squeeze(tf.matmul(shares[:, tf.newaxis], hidden), axis=1)
+        weights = tf.cast(tf.nn.softmax(start), hidden.dtype)
+        mean_start = tf.squeeze(tf.matmul(weights[:, tf.newaxis], hidden), axis=1)
         both = tf.concat([first_vectors(hidden), mean_start], axis=-1)
         return _positions(self.impossible(self.impossible_hidden(both)))
 

@@ -1,7 +1,7 @@
 """Path and shape of every weight of the networks of pre-training.
 
-Layers take their shapes from this table, converters their names; parameters and FLOPs are counted
-by it. The paths are the reference implementation's.
+Layers take their shapes from this table, converters their names, and the counts of parameters and
+FLOPs both. The paths are the reference implementation's.
 """
 
 import dataclasses
@@ -13,9 +13,6 @@ from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 Shapes = dict[str, tuple[int, ...]]
 ENCODER, GENERATOR = "electra", "generator"
 """First parts of the paths of the encoder that is fine-tuned, and of the generator."""
-FROZEN, RESTORER, TOWERS = "frozen_generator", "restorer", ("generator_ltr", "generator_rtl")
-COPY, CLOZE = "copy_predictions", "cloze_predictions"
-"""First parts of the paths of other objectives' networks and heads."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,7 +23,7 @@ class Head:
     scores_vocabulary: bool
     """True if its last matmul is with the word table."""
     fraction: float | None = 1.0
-    """Fraction of positions at which it runs; None: the masked positions."""
+    """Fraction of positions at which it runs; None for the masked ones."""
 
     def positions(self, masked: float) -> float:
         """Returns the fraction of positions at which it runs, given the masked fraction."""
@@ -52,7 +49,7 @@ class Network:
 
     @property
     def weights(self) -> Shapes:
-        """All its weights, including those shared with another network."""
+        """All weights, including those shared with another network."""
         shapes = dict(self.body)
         for head in self.heads:
             shapes |= head.weights
@@ -65,7 +62,7 @@ def size(shapes: Shapes) -> int:
 
 
 def trained(networks: Iterable[Network]) -> int:
-    """Returns the number of values that training changes; shared weights count once."""
+    """Returns the number of trained values; shared weights count once."""
     shapes: Shapes = {}
     for network in networks:
         shapes |= network.weights if network.trained else {}
@@ -132,7 +129,7 @@ def whole_encoder(config: EncoderConfig, path: str = ENCODER) -> Shapes:
 
 
 def generator_embeddings(model: ModelConfig) -> Shapes:
-    """Returns the generator's embeddings (section 3.2); shared ones have ENCODER's path."""
+    """Returns the generator's embeddings (section 3.2); shared ones have the encoder's path."""
     if model.tying in (Tying.ALL_EMBEDDINGS, Tying.EVERYTHING):
         return embeddings(f"{ENCODER}/embeddings", model.generator)
     shapes = embeddings(f"{GENERATOR}/embeddings", model.generator)
@@ -150,7 +147,7 @@ def discriminator(config: EncoderConfig) -> Network:
 
 
 def generator(model: ModelConfig) -> Network:
-    """Returns ELECTRA's masked language model, with what it shares."""
+    """Returns ELECTRA's masked language model, including the weights that it shares."""
     config = model.generator
     path = ENCODER if model.tying is Tying.EVERYTHING else GENERATOR
     return language_model("generator", config, generator_embeddings(model) | encoder(path, config))
@@ -165,6 +162,6 @@ def language_model(name: str, config: EncoderConfig, body: Shapes, *,
 
 
 def own_generator(model: ModelConfig) -> Shapes:
-    """Returns the weights of the generator that the discriminator doesn't share."""
+    """Returns the generator's weights without those that it shares with the discriminator."""
     shared = discriminator(model.discriminator).weights
     return {path: shape for path, shape in generator(model).weights.items() if path not in shared}

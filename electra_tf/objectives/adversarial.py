@@ -1,6 +1,6 @@
 """A generator that is rewarded for fooling the discriminator (ELECTRA, section 3.2, appendix F).
 
-Samples have no gradient, so the generator learns by policy gradient (REINFORCE; Williams, 1992).
+Samples have no gradient, so policy gradient trains the generator (REINFORCE; Williams, 1992).
 The reward of a sample at position t is the discriminator's loss there,
 
     R = -log D(x, t) if the sample is the original token, else -log(1 - D(x, t)),
@@ -10,10 +10,10 @@ hidden vector, is subtracted from it:
 
     gradient = (R - b) grad log p_G(sample at t),  one sample, ascending.
 
-The baseline learns by the cross entropy between sigmoid(w h_t) and exp(-R), the probability that
-the discriminator gave to the right answer; its gradient does not reach the generator's encoder. The
-paper finds this worse than maximum likelihood: the generator learns slowly and its distributions
-are narrow.
+The baseline's loss is the cross entropy between sigmoid(w h_t) and exp(-R), the probability that
+the discriminator gave to the correct label; its gradient does not reach the generator's encoder.
+The paper finds this worse than maximum likelihood: the generator learns slowly and its
+distributions have low entropy.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
 from electra_tf.modeling.electra import ElectraModel, gather_vectors
 from electra_tf.modeling.layers import Build, Dense
-from electra_tf.modeling.masking import gather_tokens
+from electra_tf.modeling.masking import gather_at
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
@@ -44,16 +44,16 @@ from electra_tf.platform.errors import UserError
 
 
 class AdversarialModel(ElectraModel):
-    """The two networks, and a baseline that predicts the reward."""
+    """A generator, a discriminator, and a baseline that predicts the reward."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
         super()._create(config, build)
-        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, seed=build.seed,
-                              policy=build.policy, stddev=config.initializer_range)
+        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, build,
+                              config.initializer_range)
 
 
 class AdversarialObjective(ElectraObjective):
-    """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
+    """The adversarial objective: min 50 L_Disc(discriminator), max L_Disc over the samples."""
 
     networks_class = AdversarialModel
 
@@ -65,11 +65,6 @@ class AdversarialObjective(ElectraObjective):
                 "objective.name=adversarial needs samples of the generator's own distribution: "
                 "leave sampling.temperature and sampling.disallow_correct as they are.")
 
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the number of masked tokens for policy and baseline, and that of all tokens."""
-        masked = count(inputs.predictions.valid)
-        return {"policy_loss": masked, "baseline_loss": masked,
-                "discriminator_loss": count(self.judged(inputs))}
 
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -84,7 +79,7 @@ class AdversarialObjective(ElectraObjective):
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
             tf.cast(judged.details["replaced"], tf.float32), judged.details["logits"])
-        reward = tf.stop_gradient(gather_tokens(reward, predictions.positions))
+        reward = tf.stop_gradient(gather_at(reward, predictions.positions))
         shape = predictions.positions.shape
         surprise = tf.reshape(cross_entropy(
             logits, tf.reshape(sampled, [-1]), generated.softmax), shape)
@@ -102,7 +97,7 @@ class AdversarialObjective(ElectraObjective):
             judged.details | filled_in(predictions, generated.best_ids))
 
     def networks(self) -> Sequence[Network]:
-        """Returns both networks; the baseline is a head of the generator's."""
+        """Returns the discriminator, and the generator, one of whose heads is the baseline."""
         discriminator, generator = super().networks()
         baseline = weight_table.Head(
             weights=weight_table.dense("baseline/dense", generator.encoder.hidden_size, 1),
@@ -112,14 +107,14 @@ class AdversarialObjective(ElectraObjective):
 
     @property
     def coefficients(self) -> Mapping[str, float]:
-        """Weights as configured; the paper gives none."""
+        """The configured factors; the paper gives none."""
         objective = self.config.objective
         return {"policy_loss": objective.policy_loss_weight,
                 "baseline_loss": objective.baseline_loss_weight,
                 "discriminator_loss": objective.discriminator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
-        """Returns ELECTRA's scores, and the generator's loss as a language model and its reward."""
+        """Returns ELECTRA's scores, the generator's loss as a language model, and its reward."""
         return {"generator_loss": means["generator_loss"],
                 "generator_reward": means["generator_reward"]} | super().scores(details, means)
 
@@ -128,8 +123,8 @@ def policy_losses(reward: tf.Tensor, surprise: tf.Tensor,
                   baseline: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the generator's and the baseline's loss of every sample (appendix F), float32 [...].
 
-    The first's gradient is minus the policy gradient. `reward` is R, a constant of 0 or more,
-    `surprise` -log p_G(sample), and `baseline` its logit w h.
+    The gradient of the generator's is minus the policy gradient. `reward` is R, a constant of 0 or
+    more, `surprise` is -log p_G(sample), and `baseline` is its logit w h; all are float32 [...].
     """
     expected = tf.stop_gradient(-tf.math.log_sigmoid(baseline))
     return ((reward - expected) * surprise,

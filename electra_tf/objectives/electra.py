@@ -28,18 +28,16 @@ from electra_tf.objectives.pretraining import (
 
 
 class ElectraObjective(PretrainingObjective):
-    """min L_MLM(generator) + 50 L_Disc(discriminator)."""
+    """Replaced token detection: min L_MLM(generator) + 50 L_Disc(discriminator)."""
 
     networks_class = ElectraModel
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the numbers of masked and of judged tokens."""
-        weights = {"generator_loss": count(inputs.predictions.valid),
-                   "discriminator_loss": count(self.judged(inputs))}
-        return {name: weights[name] for name in self.coefficients}
+        """Returns the number of judged tokens for the discriminator, of masked ones for others."""
+        return {**super().weights(inputs), "discriminator_loss": count(self.judged(inputs))}
 
     def judged(self, inputs: MaskedBatch) -> tf.Tensor:
-        """Marks the tokens, bool [B, L], that the discriminator's loss averages over: all."""
+        """Marks the tokens that the discriminator's loss averages over, bool [B, L]: all."""
         return inputs.original.valid
 
     def compute(self, model: ElectraModel, inputs: MaskedBatch, randomness: Randomness,
@@ -70,7 +68,7 @@ class ElectraObjective(PretrainingObjective):
 
     @property
     def coefficients(self) -> Mapping[str, float]:
-        """The paper's weights: 1 and lambda = 50."""
+        """The configured factors; the paper's are 1 and lambda = 50."""
         return {"generator_loss": self.config.objective.generator_loss_weight,
                 "discriminator_loss": self.config.objective.discriminator_loss_weight}
 
@@ -82,7 +80,7 @@ class ElectraObjective(PretrainingObjective):
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
     def judge(self, model: ElectraModel, batch: Batch) -> tf.Tensor:
-        """Runs the discriminator; logits float32 [B, L], positive where a token looks replaced."""
+        """Returns the discriminator's logits, float32 [B, L]."""
         return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
 
     def written(self, details: Arrays) -> Written:
@@ -90,16 +88,16 @@ class ElectraObjective(PretrainingObjective):
         return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
     def networks(self) -> Sequence[Network]:
-        """Returns both networks."""
+        """Returns the discriminator and the generator."""
         model = self.config.model
         return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
 
 
 class Electra15Objective(ElectraObjective):
-    """ELECTRA whose L_Disc is over the selected positions alone (section 3.4).
+    """ELECTRA with L_Disc over the selected positions alone (section 3.4).
 
-    The paper's question: how much of ELECTRA's gain comes from learning of all tokens? The
-    discriminator still reads the whole text.
+    It measures how much of ELECTRA's gain comes from a loss over all tokens. The discriminator
+    reads the whole text.
     """
 
     def judged(self, inputs: MaskedBatch) -> tf.Tensor:
@@ -111,10 +109,10 @@ class Electra15Objective(ElectraObjective):
 
 def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor,
                        logits: tf.Tensor, valid: tf.Tensor) -> Mapping[str, Ratio]:
-    """Returns what is watched of a generator's samples and of a discriminator.
+    """Returns the measures of a generator's samples and of a discriminator.
 
-    `right` bool [B, N] marks samples that are the original token, `predicted` the filled slots;
-    `replaced` bool [B, L] is the truth, and a token with positive logit is called replaced.
+    `right` bool [B, N] marks samples that are the original token, `predicted` the filled slots.
+    `replaced` and `valid` are bool [B, L]; a positive logit, float32 [B, L], flags a token.
     """
     flagged = logits > 0.0
     real, tokens = tf.where(valid, logits, 0.0), count(valid)
@@ -130,10 +128,10 @@ def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tens
 
 
 def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:
-    """Returns the discriminator's scores over T real tokens, all in [0, 1].
+    """Returns the discriminator's scores over T valid tokens, all in [0, 1].
 
-    `replaced` bool [T] is the truth; a token with positive logit, float [T], is called replaced.
-    The area under the curve is NaN if only one class occurs.
+    `replaced` bool [T] is the truth; a token with a positive logit, float [T], is flagged as
+    replaced. The area under the ROC curve is NaN if only one class occurs.
     """
     return {
         "discriminator_accuracy": float(metrics.accuracy_score(replaced, logits > 0.0)),

@@ -2,15 +2,15 @@
 Cloze Models", EMNLP 2020).
 
 The discriminator's output at a position is an energy E(x)_t: p(x_t | the others) is proportional to
-exp(-E(x)_t), without normalization. It is trained by noise-contrastive estimation: some tokens
-are drawn again from q, and with k of n replaced
+exp(-E(x)_t), without normalization. Noise-contrastive estimation trains it: some tokens are drawn
+again from q, and with k of n replaced (section 2.2)
 
     p(noise at t) = k q(x_t) / (k q(x_t) + (n - k) exp(-E(x)_t))
                   = sigmoid(E(x)_t + ln q(x_t) + ln(k / (n - k)))
 
-(section 2.2). q is a two-tower generator, which computes q(x_t) for every position in one pass
-(section 2.3). A redrawn token that equals the original counts as noise. The sum of -E(x)_t scores
-a text in one pass (section 3.3): `python -m electra_tf.apps.tools.score_text`.
+A two-tower generator computes q(x_t) for every position in one pass (section 2.3). A redrawn token
+that equals the original counts as noise. The sum of -E(x)_t scores a text in one pass (section
+3.3): `python -m electra_tf.apps.tools.score_text`.
 """
 
 import dataclasses
@@ -30,13 +30,12 @@ from electra_tf.modeling.electra import (
     MaskedLanguageModelHead,
     Networks,
     generator_embeddings,
-    own_encoder,
 )
-from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder
+from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, own_encoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.masking import Predictions, gather_tokens, mark_positions, maskable
+from electra_tf.modeling.masking import Predictions, gather_at, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import CLOZE, ENCODER, TOWERS, Network
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import (
@@ -48,30 +47,33 @@ from electra_tf.objectives.pretraining import (
 )
 from electra_tf.platform.errors import UserError
 
+TOWERS, CLOZE = ("generator_ltr", "generator_rtl"), "cloze_predictions"
+"""First parts of the paths of the generator's encoders and of its head."""
+
 
 class ElectricModel(Networks):
-    """The discriminator, whose logits are energies, and a two-tower generator as the noise."""
+    """A discriminator, whose logits are energies, and a two-tower generator of the noise."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
                             "needs three: take all_embeddings.")
-        encoder = own_encoder(ENCODER, config.discriminator, build)
+        encoder = own_encoder(config.discriminator, build)
         embeddings = generator_embeddings(config, build, encoder)
         self.discriminator = Discriminator(encoder, build)
         self.generator = TwoTowerGenerator(config.generator, embeddings, build)
 
 
 class TwoTowerGenerator(tf_keras.layers.Layer):
-    """Predicts every token from those before and those after it (Electric, section 2.3).
+    """A network that predicts every token from those before and after it (Electric, section 2.3).
 
     One encoder reads from left to right, one from right to left. At each position the head reads
     the first one's vector of the position before and the second one's of the position after. One
-    pass over the original text predicts all of it, without a [MASK].
+    pass over the original text, without [MASK], predicts all tokens.
     """
 
     def __init__(self, config: EncoderConfig, embeddings: Embeddings, build: Build):
-        """Creates the towers, of one shape, and the head."""
+        """Creates two towers of shape `config`, and the head."""
         super().__init__(name="two_tower_generator", dtype=build.policy)
         self.forward_tower = Encoder(TOWERS[0], config, build, embeddings,
                                      functools.partial(_mask, tf.greater_equal))
@@ -83,60 +85,60 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None) -> tf.Tensor:
-        """Scores the vocabulary everywhere; logits [B * L, V'], V' as in `Generator`.
+        """Scores the vocabulary at all positions; returns logits [B * L, V'] as `Generator` does.
 
-        At the two ends, where a tower has read nothing, its vector is that of the other end, as in
-        the reference.
+        At the first and the last position one tower has read no token. As in the reference
+        implementation, its vector there is that of the other end of the text.
         """
         hidden = self.encode(ids, segment_ids, valid, randomness)
         return self.head(tf.reshape(hidden, [-1, hidden.shape[-1]]))
 
     def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                randomness: Randomness | None = None) -> tf.Tensor:
-        """Returns the vectors below the head, [B, L, 2 H]; arguments as for `Generator`."""
+        """Returns the vectors below the head, [B, L, 2 H]; arguments as for `Generator.encode`."""
         scope = None if randomness is None else randomness.within("generator")
         before = self.forward_tower(ids, segment_ids, valid, scope)
         after = self.backward_tower(ids, segment_ids, valid, scope)
         return tf.concat([tf.roll(before, 1, axis=1), tf.roll(after, -1, axis=1)], axis=-1)
 
 
-def _mask(sees: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], valid: tf.Tensor,
+def _mask(attends: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], valid: tf.Tensor,
           dtype: tf.DType) -> tf.Tensor:
     """Returns [B, 1, L, L], -10000 where a query at axis 2 doesn't attend to a key at axis 3.
 
-    `sees` compares their positions. Padding that sees only padding attends to all positions.
+    `attends` compares their positions. A query with only padding to attend to attends to all keys.
     """
-    place = tf.range(valid.shape[1])
-    shown = tf.cast(sees(place[:, tf.newaxis], place) & valid[:, tf.newaxis, :], dtype)
-    return ((1.0 - shown) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
+    position = tf.range(valid.shape[1])
+    attended = tf.cast(attends(position[:, tf.newaxis], position) & valid[:, tf.newaxis, :], dtype)
+    return ((1.0 - attended) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
 
 
 class ElectricObjective(ElectraObjective):
-    """min L_cloze(generator) + 50 L_NCE(discriminator)."""
+    """Electric's objective: min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
     networks_class = ElectricModel
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the number of tokens that aren't special for the generator, and that of all."""
+        """Returns the number of ordinary tokens for the generator, of all for the discriminator."""
         predicted = count(self._predicted(inputs.original))
         return {**super().weights(inputs), "generator_loss": predicted}
 
     def compute(self, model: ElectricModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the generator over the original text, and redraws the selected tokens."""
+        """Runs the generator on the original text, redraws selected tokens, and detects them."""
         batch, predictions = inputs.original, inputs.predictions
         noise = self.noise(model, batch, randomness, training=training)
-        sampled = self.sample(_at(noise.softmax, predictions), predictions, randomness)
+        sampled = self.sample(_selected(noise.softmax, predictions), predictions, randomness)
         judged = self.discriminate_noise(
             model, inputs, noise.softmax, sampled, randomness, training=training)
-        best = gather_tokens(noise.best_ids, predictions.positions)
+        best = gather_at(noise.best_ids, predictions.positions)
         return judged._replace(
             loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | judged.loss_sums,
             details=judged.details | filled_in(predictions, best))
 
     def noise(self, model: ElectricModel, batch: Batch, randomness: Randomness,
               *, training: bool) -> GeneratorOutcome:
-        """Predicts every token from those before and after it."""
+        """Predicts every token [B, L] from those before and after it."""
         logits = model.generator(batch.ids, batch.segment_ids, batch.valid,
                                  randomness if training else None)
         everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
@@ -145,7 +147,7 @@ class ElectricObjective(ElectraObjective):
     def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Distribution,
                            sampled: tf.Tensor, randomness: Randomness,
                            *, training: bool) -> Outcome:
-        """Writes the samples int32 [B, N] into the text and detects them."""
+        """Writes the samples int32 [B, N] into the text and detects them; `noise` is q."""
         batch, predictions = inputs.original, inputs.predictions
         corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
         redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
@@ -161,16 +163,17 @@ class ElectricObjective(ElectraObjective):
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:
-        """Returns E + ln q + ln(k / (n - k)), float32 [B, L]; no gradient reaches q.
+        """Returns E + ln q + ln(k / (n - k)), float32 [B, L]; the gradient does not reach q.
 
-        `softmax` has q of every position, and `ids` int32 [B, L] are the text with its noise.
+        `energies` are E, float32 [B, L], `softmax` is q of every position, and `ids` int32 [B, L]
+        are the text with its noise.
         """
         surprise = cross_entropy(softmax.logits, tf.reshape(ids, [-1]), softmax)
         rate = self.config.masking.rate
         return energies - tf.reshape(surprise, ids.shape) + math.log(rate / (1.0 - rate))
 
     def judge(self, model: ElectricModel, batch: Batch) -> tf.Tensor:
-        """Returns logits float32 [B, L], positive where a token looks like noise."""
+        """Returns logits float32 [B, L], positive for tokens that are probably noise."""
         energies = model.discriminator(batch.ids, batch.segment_ids, batch.valid)
         softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
         return self.noise_logits(energies, softmax, batch.ids)
@@ -181,7 +184,7 @@ class ElectricObjective(ElectraObjective):
         return weight_table.discriminator(model.discriminator), _two_towers(model)
 
     def _predicted(self, batch: Batch) -> tf.Tensor:
-        """Marks the tokens that the generator's loss counts, bool [B, L]."""
+        """Marks the tokens that the generator's loss averages over, bool [B, L]."""
         return maskable(batch.ids, batch.valid, self.given.kinds.special)
 
 
@@ -197,7 +200,7 @@ def _two_towers(model: ModelConfig) -> Network:
                           scores_vocabulary=True),))
 
 
-def _at(softmax: Distribution, predictions: Predictions) -> Distribution:
+def _selected(softmax: Distribution, predictions: Predictions) -> Distribution:
     """Returns the distributions of the selected positions, B * N of them."""
     rows = predictions.positions.shape[0]
     length = softmax.logits.shape[0] // rows

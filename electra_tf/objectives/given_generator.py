@@ -1,14 +1,14 @@
 """Replaced token detection whose replacements come from a generator that isn't trained.
 
-Fixed: every vocabulary entry is equally likely, or as likely as it is frequent in the records. The
-difference to ELECTRA is what a generator adds.
+The fixed generator draws all vocabulary entries equally often, or as often as they occur in the
+records. The difference to ELECTRA is the effect of a trained generator.
 
-Frozen: another run trained the generator, and its forward pass is all that it costs.
+The frozen generator was trained by another run; only its forward pass is computed.
 
-Two-stage (ELECTRA, section 3.2): the first stage trains a masked language model of the
-discriminator's size for `objective.generator_part` of the steps. The second begins with its
-weights, keeps it as the generator and trains the discriminator alone. Each has a learning-rate
-schedule of its own. The paper's question: do the networks have to be trained together?
+Two-stage training (ELECTRA, section 3.2) first trains a masked language model of the
+discriminator's size for `objective.generator_part` of the steps. The second stage initializes the
+discriminator with its weights, freezes it as the generator and trains the discriminator alone. Each
+stage has a learning-rate schedule of its own. The paper compares this with joint training.
 """
 
 import dataclasses
@@ -28,11 +28,11 @@ from electra_tf.modeling.electra import (
     Discriminator,
     Generator,
     Networks,
-    own_encoder,
 )
+from electra_tf.modeling.encoder import own_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import ENCODER, FROZEN, Network
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.objectives.pretraining import (
@@ -46,43 +46,45 @@ from electra_tf.objectives.pretraining import (
 )
 from electra_tf.platform.errors import UserError
 
+FROZEN = "frozen_generator"
+"""First part of the paths of a frozen generator."""
+
 
 class DiscriminatorModel(Networks):
-    """The discriminator alone, for replacements that no network of the model makes."""
+    """A discriminator alone, for replacements that no network of the model draws."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
-        self.discriminator = Discriminator(
-            own_encoder(ENCODER, config.discriminator, build), build)
+        self.discriminator = Discriminator(own_encoder(config.discriminator, build), build)
 
 
 class FrozenGeneratorModel(DiscriminatorModel):
-    """The discriminator, and a generator of any size that isn't trained."""
+    """A discriminator, and a generator of any size that isn't trained."""
 
     def __init__(self, config: ModelConfig, generator: EncoderConfig, *, seed: int,
                  policy: str = "float32", recompute: bool = False):
-        """Creates every weight; arguments as for `Networks`, `generator` its encoder's."""
+        """Creates every weight; `generator` is its encoder's shape, the rest as for `Networks`."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
         build = Build(seed=seed, policy=policy)
-        self.generator = Generator(own_encoder(FROZEN, generator, build), build, FROZEN)
+        self.generator = Generator(own_encoder(generator, build, FROZEN), build, FROZEN)
         self.generator.trainable = False
 
 
 class _DiscriminatorObjective(ElectraObjective):
-    """min L_Disc(discriminator)."""
+    """Replaced token detection without a generator's loss: min L_Disc(discriminator)."""
 
     @property
     def coefficients(self) -> Mapping[str, float]:
-        """One loss, its weight as configured."""
+        """The configured factor of the one loss."""
         return {"discriminator_loss": self.config.objective.discriminator_loss_weight}
 
 
 class FixedGeneratorObjective(_DiscriminatorObjective):
-    """Draws replacements without a network."""
+    """An objective whose replacements are drawn without a network."""
 
     networks_class = DiscriminatorModel
 
     def __init__(self, config: Any, given: Given):
-        """Reads the records if they are to be counted."""
+        """Reads the training records if replacements are drawn by frequency."""
         super().__init__(config, given)
         self._logits = replacement_logits(config.objective.replacements, given)
 
@@ -108,13 +110,18 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
 
 
 class FrozenGeneratorObjective(_DiscriminatorObjective):
-    """Draws replacements from another run's generator."""
+    """An objective whose replacements are drawn from another run's generator."""
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
-        """Creates the discriminator, and the generator with its weights, or a `UserError`."""
+        """Creates the discriminator, and the generator with its weights.
+
+        Raises:
+            UserError: there is no generator, or it lacks a weight.
+        """
         if self.given.generator is None:
-            raise UserError(f"objective.name={self.config.objective.name} has no generator yet.")
+            raise UserError(f"objective.name={self.config.objective.name} has no generator yet: "
+                            "train one first, and give its weights.")
         model = FrozenGeneratorModel(config, generator_shape(self.given.generator), seed=seed,
                                      policy=policy, recompute=recompute)
         assign_generator(model.generator, self.given.generator)
@@ -127,8 +134,8 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
         generated = run_generator(model.generator, inputs, None, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
         judged = self.discriminate(model, inputs, sampled, randomness, training=training)
-        nats = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
-        return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": nats},
+        loss = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
+        return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": loss},
                        judged.details | filled_in(predictions, generated.best_ids))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
@@ -142,7 +149,7 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
         return self.networks_with(generator_shape(self.given.generator))
 
     def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
-        """Returns the networks with a generator of some shape."""
+        """Returns the discriminator and a frozen generator of the given shape."""
         frozen = weight_table.language_model(
             "frozen generator", generator, weight_table.whole_encoder(generator, FROZEN),
             head=f"{FROZEN}_predictions")
@@ -151,15 +158,12 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
 
 
 class TwoStageObjective(FrozenGeneratorObjective):
-    """min L_Disc(discriminator), the second stage; the first is `generator_objective`."""
+    """The second stage, min L_Disc(discriminator); the first is `generator_objective`."""
 
     generator_objective = "mlm"
 
     def networks(self) -> Sequence[Network]:
-        """Returns the networks of the second stage once there is a generator for it.
-
-        Before that, those of both stages: a whole run's.
-        """
+        """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.given.generator is not None:
             return super().networks()
         encoder = self.config.model.discriminator
@@ -172,7 +176,7 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
 
 def replacement_logits(replacements: str, given: Given) -> np.ndarray:
-    """Returns the logits, float32 [V'], that every replacement is drawn by.
+    """Returns the logits of every replacement, float32 [V'], for "uniform" or "unigram".
 
     V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
     special token.
@@ -189,15 +193,18 @@ def replacement_logits(replacements: str, given: Given) -> np.ndarray:
 
 
 def generator_shape(given: GivenGenerator) -> EncoderConfig:
-    """Returns the shape of a run's generator: a network of its own, or the encoder itself."""
+    """Returns the shape of a run's generator, which may be the discriminator's encoder."""
     own = any(name.startswith("generator/encoder/") for name in given.weights)
     return given.model.generator if own else given.model.discriminator
 
 
 def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) -> None:
-    """Sets all weights of a frozen generator from another run's, or raises a `UserError`.
+    """Sets all weights of a frozen generator from another run's.
 
     Weights that it shared with its discriminator have the discriminator's names.
+
+    Raises:
+        UserError: the run has no generator, or it lacks a weight.
     """
     values = {variable.name: _value(variable.name.split(":")[0].removeprefix(FROZEN), given)
               for variable in generator.variables}

@@ -1,7 +1,7 @@
 """Objectives whose encoder predicts tokens: BERT's, and two between BERT and ELECTRA (section 3.4).
 
-Replace MLM reads tokens that a generator wrote. The paper's question: how much of ELECTRA's gain
-comes from reading no [MASK], which fine-tuning doesn't contain?
+Replace MLM reads a generator's samples instead of [MASK], which fine-tuning doesn't contain. It
+measures how much of ELECTRA's gain comes from that.
 
 All-Tokens MLM predicts every token of such a text. Most are the original ones, so the encoder may
 copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is the token that was read]
@@ -10,6 +10,7 @@ copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is the 
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -18,17 +19,12 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import Corrupted, corrupt
-from electra_tf.modeling.electra import (
-    Generator,
-    Networks,
-    ReplacedTokenHead,
-    both_encoders,
-    own_encoder,
-)
+from electra_tf.modeling.electra import Generator, Networks, ReplacedTokenHead, both_encoders
+from electra_tf.modeling.encoder import own_encoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.masking import Predictions, gather_tokens
+from electra_tf.modeling.masking import Predictions, gather_at
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import COPY, ENCODER, RESTORER, Network
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -43,22 +39,21 @@ from electra_tf.objectives.pretraining import (
     share,
 )
 
+RESTORER, COPY = "restorer", "copy_predictions"
+"""First parts of the paths of the encoder's heads, which predict a token or copy it."""
+
 
 class MaskedLanguageModel(Networks):
-    """The full-size encoder trained as its own generator: BERT's masked language model."""
+    """BERT's masked language model: a full-size encoder and a head that predicts tokens."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
-        self.generator = Generator(own_encoder(ENCODER, config.discriminator, build), build)
+        self.generator = Generator(own_encoder(config.discriminator, build), build)
 
 
 class MlmObjective(PretrainingObjective):
-    """min L_MLM(encoder), the full-size encoder's."""
+    """BERT's objective: min L_MLM(encoder)."""
 
     networks_class = MaskedLanguageModel
-
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the number of masked tokens."""
-        return {"generator_loss": count(inputs.predictions.valid)}
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -69,7 +64,7 @@ class MlmObjective(PretrainingObjective):
 
     @property
     def coefficients(self) -> Mapping[str, float]:
-        """One loss, its weight as configured."""
+        """The configured factor of the one loss."""
         return {"generator_loss": self.config.objective.generator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
@@ -77,7 +72,7 @@ class MlmObjective(PretrainingObjective):
         return {"generator_accuracy": generator_accuracy(details)}
 
     def written(self, details: Arrays) -> Written:
-        """Returns the text with the most likely token at every hidden position."""
+        """Returns the text with the most likely token at every selected position."""
         return Written(_best_written(details))
 
     def networks(self) -> Sequence[Network]:
@@ -89,7 +84,8 @@ class MlmObjective(PretrainingObjective):
 class RestoringModel(Networks):
     """A generator, and an encoder that predicts the tokens that it replaced (section 3.4)."""
 
-    copies = False
+    copies: ClassVar[bool] = False
+    """True if the encoder has a head with the logits of not copying a token."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
         encoder, generator = both_encoders(config, build)
@@ -99,22 +95,19 @@ class RestoringModel(Networks):
 
 
 class CopyingModel(RestoringModel):
-    """A `RestoringModel` whose second head says how likely a token is the original one."""
+    """A `RestoringModel` whose encoder may copy tokens."""
 
     copies = True
 
 
 class ReplaceMlmObjective(PretrainingObjective):
-    """min L_MLM(generator) + L_MLM(encoder, which reads samples instead of [MASK])."""
+    """Replace MLM: min L_MLM(generator) + L_MLM(encoder), which reads samples for [MASK]."""
 
     networks_class = RestoringModel
-    loss = "restoring_loss"
-    restored_fraction: float | None = None
+    loss: ClassVar[str] = "restoring_loss"
+    """Name of the encoder's loss."""
+    restored_fraction: ClassVar[float | None] = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
-
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the number of masked tokens, for both losses."""
-        return dict.fromkeys(("generator_loss", self.loss), count(inputs.predictions.valid))
 
     def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -133,7 +126,7 @@ class ReplaceMlmObjective(PretrainingObjective):
 
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
-        """Predicts the selected tokens; "restored_ids" int32 [B, N] are the best guesses."""
+        """Predicts the selected tokens; "restored_ids" int32 [B, N] are the most likely ones."""
         predicted = run_generator(
             model.restorer, inputs._replace(ids=corrupted.ids), randomness, training=training)
         return Outcome({self.loss: tf.reduce_sum(predicted.losses)}, {},
@@ -141,7 +134,7 @@ class ReplaceMlmObjective(PretrainingObjective):
 
     @property
     def coefficients(self) -> Mapping[str, float]:
-        """Weights as configured; the paper gives none."""
+        """The configured factors; the paper gives none."""
         return {"generator_loss": self.config.objective.generator_loss_weight,
                 self.loss: self.config.objective.restoring_loss_weight}
 
@@ -153,11 +146,11 @@ class ReplaceMlmObjective(PretrainingObjective):
                     {**details, "best_ids": details["restored_ids"]})}
 
     def written(self, details: Arrays) -> Written:
-        """Returns the text with the restorer's guesses at the selected positions."""
+        """Returns the text with the restorer's predictions at the selected positions."""
         return Written(_best_written({**details, "best_ids": details["restored_ids"]}))
 
     def networks(self) -> Sequence[Network]:
-        """Returns the encoder that is kept and the generator."""
+        """Returns the encoder that is fine-tuned, and the generator."""
         config = self.config.model.discriminator
         restorer = weight_table.language_model(
             "encoder", config, weight_table.whole_encoder(config),
@@ -166,26 +159,26 @@ class ReplaceMlmObjective(PretrainingObjective):
 
 
 class AllTokensMlmObjective(ReplaceMlmObjective):
-    """min L_MLM(generator) + the cross entropy of all tokens, copied or predicted."""
+    """All-Tokens MLM: min L_MLM(generator) + cross entropy of all tokens, copied or predicted."""
 
     networks_class = CopyingModel
     loss = "all_tokens_loss"
     restored_fraction = 1.0
 
     def networks(self) -> Sequence[Network]:
-        """Returns those of `ReplaceMlmObjective`, with the head that copies."""
+        """Returns the networks of `ReplaceMlmObjective`, with the head that copies."""
         restorer, generator = super().networks()
         copying = weight_table.Head(scores_vocabulary=False, weights=weight_table.binary_head(
             COPY, self.config.model.discriminator))
         return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the numbers of masked and of all tokens."""
+        """Returns the number of masked tokens for the generator, of all for the encoder."""
         return {**super().weights(inputs), self.loss: count(inputs.original.valid)}
 
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
-        """Predicts all tokens; "logits" float32 [B, L] are those of not copying."""
+        """Predicts all tokens; "logits" float32 [B, L] are those of not copying a token."""
         batch, selected = inputs.original, inputs.predictions
         hidden = model.restorer.encode(
             corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
@@ -197,7 +190,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         losses = copy_loss(-not_copying, predicted.losses, ~corrupted.replaced)
         return Outcome(
             {self.loss: tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))}, {},
-            {"restored_ids": gather_tokens(predicted.best_ids, selected.positions),
+            {"restored_ids": gather_at(predicted.best_ids, selected.positions),
              "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
              "logits": not_copying})
 
@@ -206,15 +199,16 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         return model.copying(model.restorer.encode(batch.ids, batch.segment_ids, batch.valid))
 
     def written(self, details: Arrays) -> Written:
-        """Returns the corrupted text, and how likely each token is not to be copied."""
+        """Returns the corrupted text, and the probability of not copying each token."""
         return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:
     """Returns -log(D [unchanged] + (1 - D) p), with D = sigmoid(copy_logits) and p = exp(-losses).
 
-    p is that of the original token, which stands there where `unchanged` is True. Computed from
-    logarithms, so that neither a tiny D nor a tiny p loses anything.
+    p is the original token's probability; `unchanged` bool is True where the text still has that
+    token; both other tensors are float32, all of one shape. It computes with logarithms, so that a
+    tiny D or p keeps its precision.
     """
     predicted = tf.math.log_sigmoid(-copy_logits) - losses
     copied = tf.math.log_sigmoid(copy_logits)
@@ -224,7 +218,7 @@ def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -
 
 
 def _best_written(details: Arrays) -> np.ndarray:
-    """Returns "ids" int32 [M, L] with the most likely token at every selected position."""
+    """Returns "ids", int32 [M, L], with "best_ids" at all selected positions."""
     rows, slots = np.nonzero(details["predicted"])
     written = details["ids"].copy()
     written[rows, details["positions"][rows, slots]] = details["best_ids"][rows, slots]

@@ -1,8 +1,8 @@
 """The interface of an objective, which turns a batch into named sums and weights.
 
-The training step asks for the weights first (they depend on the data alone), adds them up over
-replicas and micro-batches, and divides every sum once, so that padding and splits don't change
-the result.
+The training step first adds up the weights, which depend on the data alone, over all replicas. It
+divides every loss once by its weight over the global batch, so padding and splits do not change the
+result.
 """
 
 import abc
@@ -23,7 +23,7 @@ class Ratio(NamedTuple):
     sum: tf.Tensor
     """float32 []."""
     weight: tf.Tensor
-    """float32 [], number of things summed over."""
+    """float32 [], number of terms of the sum."""
 
 
 class Outcome(NamedTuple):
@@ -32,22 +32,22 @@ class Outcome(NamedTuple):
     loss_sums: Mapping[str, tf.Tensor]
     """Name -> float32 [], summed over the batch; differentiable."""
     measures: Mapping[str, Ratio]
-    """Name -> statistics to watch; not differentiated."""
+    """Name -> statistics for metrics; not differentiated."""
     details: Mapping[str, tf.Tensor]
-    """Name -> tensors [B, ...] for evaluation and for showing samples."""
+    """Name -> tensors [B, ...] for evaluation and samples."""
 
 
 class Objective(Protocol):
-    """What a training step minimises, in pre-training and in fine-tuning."""
+    """A function that a training step minimizes, in pre-training and in fine-tuning."""
 
+    @abc.abstractmethod
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
         """Creates the networks that the objective trains; arguments as for `Networks`."""
-        ...
 
     @abc.abstractmethod
     def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
-        """Makes the inputs of `compute` and the weight float32 [] of every loss.
+        """Returns the inputs of `compute` and the weight, float32 [], of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.
         """
@@ -55,7 +55,7 @@ class Objective(Protocol):
     @abc.abstractmethod
     def compute(self, model: tf_keras.Model, inputs: Any, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs the networks; dropout only if `training`."""
+        """Runs the networks, with dropout only if `training` is True."""
 
     @property
     @abc.abstractmethod

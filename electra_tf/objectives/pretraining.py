@@ -1,4 +1,4 @@
-"""An objective of pre-training, and what those with a generator share."""
+"""An objective of pre-training, and the functions that those with a generator share."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ class Written(NamedTuple):
     ids: np.ndarray
     """int32 [M, L]."""
     replaced_probability: np.ndarray | None = None
-    """[M, L], of every token to be replaced; None where no network judges tokens."""
+    """float [M, L], probability that a token is replaced; None if no network detects it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,19 +44,18 @@ class GivenGenerator:
     """Human-readable name."""
     model: ModelConfig
     weights: Mapping[str, np.ndarray]
-    """Those of all networks of the run, by full name."""
+    """Weights of all networks of the run, by full name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Given:
-    """What an objective is given besides its settings and batches."""
+    """The facts that an objective reads besides its settings and batches."""
 
     kinds: TokenKinds
-    """Of the vocabulary."""
     token_counts: Callable[[], np.ndarray]
-    """Reads the training records; returns the count of every entry, int64 [V]."""
+    """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
     generator: GivenGenerator | None = None
-    """The one that the objective's settings name."""
+    """The generator that the objective's settings name."""
 
 
 class MaskedBatch(NamedTuple):
@@ -64,26 +63,25 @@ class MaskedBatch(NamedTuple):
 
     original: Batch
     ids: tf.Tensor
-    """int32 [B, L], what the generator reads."""
+    """int32 [B, L], tokens that the generator reads."""
     predictions: Predictions
 
 
 class PretrainingObjective(Objective):
-    """An `Objective` of pre-training, with all that the rest of the program asks of one.
+    """An `Objective` of pre-training, with the scores, samples and networks that runs report.
 
     A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
-    where its settings and the names of its measures are. It creates the encoder that fine-tuning
-    takes by `modeling.encoder.own_encoder`, whose weights are named "electra/...".
+    which has its settings and the names of its measures. `modeling.encoder.own_encoder` creates the
+    encoder for fine-tuning, whose weights are named "electra/...".
     """
 
     networks_class: ClassVar[type[tf_keras.Model]]
     """The `modeling.electra.Networks` that `build_model` creates."""
     judge: ClassVar[Callable[..., tf.Tensor] | None] = None
-    """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
-    float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
-    fixed corruptions, the same for every run."""
+    """A method of objectives that detect replaced tokens, for fixed-noise evaluation. It takes a
+    model and a `Batch`; it returns logits float32 [B, L], positive for probably replaced tokens."""
     generator_objective: ClassVar[str] = ""
-    """Name of the objective of a stage before that trains the generator; "" without one."""
+    """Name of the objective of an earlier stage that trains the generator; "" without one."""
 
     def __init__(self, config: Any, given: Given):
         """Takes sections model, masking, sampling and objective of `PretrainingConfig`."""
@@ -102,12 +100,12 @@ class PretrainingObjective(Objective):
         return inputs, self.weights(inputs)
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the weight of every loss, float32 []."""
-        raise NotImplementedError
+        """Returns the weight of every loss, float32 []; by default the number of masked tokens."""
+        return dict.fromkeys(self.coefficients, count(inputs.predictions.valid))
 
     def sample(self, softmax: Distribution, predictions: Predictions,
                randomness: Randomness) -> tf.Tensor:
-        """Draws a token, int32 [B, N], from each of B * N distributions; no gradient flows back."""
+        """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         softmax = at_temperature(softmax, self.config.sampling.temperature)
         if self.config.sampling.disallow_correct:
             softmax = without(softmax, tf.reshape(predictions.original_ids, [-1]))
@@ -118,13 +116,13 @@ class PretrainingObjective(Objective):
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the scores of an evaluation of M examples, besides the losses.
 
-        `details` are the concatenated ones of their `Outcome`s, with "valid", bool [M, L]; `means`
-        are those of their measures.
+        `details` are those of all `Outcome`s, concatenated, with "valid", bool [M, L]; `means` are
+        the means of all measures and losses.
         """
         return {}
 
     def written(self, details: Arrays) -> Written | None:
-        """Returns the text after the generator, to be shown, if there is one.
+        """Returns the text that evaluation shows; None if the objective writes none.
 
         `details` are those of `scores`, with "ids" int32 [M, L].
         """
@@ -136,21 +134,21 @@ class PretrainingObjective(Objective):
 
 
 class GeneratorOutcome(NamedTuple):
-    """The generator's losses over a batch, and what its samples are drawn from."""
+    """The generator's losses over a batch, and its distributions."""
 
     losses: tf.Tensor
     """float32 [B, N], of every slot; 0 where it isn't valid."""
     softmax: Distribution
     """One distribution per slot, B * N of them."""
     best_ids: tf.Tensor
-    """int32 [B, N], the most likely token of every slot; zeros in training."""
+    """int32 [B, N], the most likely token of every slot; 0 in training, which does not read it."""
 
 
 def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness | None,
                   *, training: bool) -> GeneratorOutcome:
     """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM).
 
-    `randomness` is for dropout in training; an evaluation also wants the most likely tokens.
+    `randomness` is for dropout, which only training applies.
     """
     predictions = inputs.predictions
     logits = generator(
@@ -161,7 +159,7 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
 
 def score_predictions(logits: tf.Tensor, predictions: Predictions,
                       *, training: bool) -> GeneratorOutcome:
-    """Computes the loss of logits [B * N, V] at the positions of `predictions`, [B, N]."""
+    """Computes the losses of logits [B * N, V'] at the positions of `predictions`, [B, N]."""
     softmax = distribution(logits)
     shape = predictions.positions.shape
     losses = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]), softmax)
@@ -172,19 +170,19 @@ def score_predictions(logits: tf.Tensor, predictions: Predictions,
 
 
 def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
-    """Returns the details, each [B, N], that the functions below read."""
+    """Returns the details, each [B, N], that scores and samples of a generator need."""
     return {"best_ids": best_ids, "predicted": predictions.valid,
             "original_ids": predictions.original_ids, "positions": predictions.positions}
 
 
 def generator_accuracy(details: Arrays) -> float:
-    """Returns the accuracy of the most likely tokens; NaN without predictions."""
+    """Returns the accuracy of the most likely tokens, in [0, 1]; NaN without predictions."""
     right = details["best_ids"] == details["original_ids"]
     return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
 
 
 def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
-    """Returns how many of `among` are marked; both bool and of one shape."""
+    """Returns the fraction of `among` that is marked; both are bool of one shape."""
     return Ratio(count(marked & among), count(among))
 
 

@@ -8,7 +8,7 @@ from typing import TextIO
 import tensorflow as tf
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.modeling.flops import peak_flops, products_per_token
+from electra_tf.modeling.flops import matmul_flops_per_token, peak_flops
 from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining import results
@@ -165,7 +165,7 @@ class Reporter:
 
 def _peak(run: Run) -> float | None:
     """Returns the tokens per second at the peak of all devices; None where it is unknown."""
-    flops = products_per_token(run.objective.networks(), run.length,
-                               run.config.masking.max_predictions(run.length))
+    flops = matmul_flops_per_token(run.objective.networks(), run.length,
+                                   run.config.masking.max_predictions(run.length))
     peak = flops and peak_flops(device_name(run.strategy), run.config.training.precision.value)
     return peak * run.strategy.num_replicas_in_sync / flops if peak else None

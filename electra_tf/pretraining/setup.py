@@ -163,7 +163,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         kinds=kinds, generator=generator,
         token_counts=functools.partial(token_counts, records, kinds.special)))
     if here:
-        failures.require_room(
+        failures.require_memory(
             config.model, config.runtime, strategy, length=config.data.max_seq_length,
             batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, text=text,

@@ -1,4 +1,4 @@
-"""Adam as BERT and ELECTRA use it, and LAMB, Adam for batches of thousands of examples."""
+"""Adam as in BERT and ELECTRA, and LAMB for batches of thousands of examples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,18 +9,17 @@ from electra_tf.config.optimization import OptimizerConfig
 
 DECAYED = ("kernel", "word_embeddings", "token_type_embeddings", "position_embeddings")
 NOT_DECAYED = ("bias", "output_bias", "gamma", "beta")
-"""Last parts of the names of weights that decay, and of those that do not."""
+"""Last parts of the names of weights with weight decay, and without it."""
 
 
 class Adam(tf.Module):
-    """m, v = moments; w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
+    """Adam with weight decay: w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
 
-    With bias correction, which is off by default, m and v are divided by 1 - beta^t there, t from 1
-    (Kingma and Ba, 2015, algorithm 1). The decay is applied to the weight before the step, which is
-    the same sum, so that the rest is TensorFlow's fused kernel without its bias corrections (powers
-    of beta 0). The kernel computes 1 - beta in float32, for beta_2 = 0.999 a factor of k = 0.999987
-    off. Its second moments are k times the true ones; rate and epsilon make up for it, so that
-    weights follow the textbook to rounding.
+    Bias correction, which is off by default, divides the moments m and v by 1 - beta^t, t from 1
+    (Kingma and Ba, 2015, algorithm 1). The decay is applied to the weight first, which gives the
+    same sum. TensorFlow's fused kernel does the rest, without its own bias corrections (powers of
+    beta 0). It computes 1 - beta in float32, which for beta_2 = 0.999 is k = 0.999987 times the
+    true value, and so are its second moments. Rate and epsilon compensate for k.
     """
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
@@ -32,9 +31,8 @@ class Adam(tf.Module):
         super().__init__(name="adam")
         self._config = config
         self._variables = list(variables)
-        self._decays = [decays(variable.name) and config.weight_decay > 0.0
-                        for variable in variables]
-        # What float32 makes of 1 - beta, as a fraction of the true value.
+        self._decays = [decays(variable.name) for variable in variables]
+        # 1 - beta in float32, as a fraction of the true value.
         first, second = (float(1.0 - np.float32(beta)) / (1.0 - beta)
                          for beta in (config.beta_1, config.beta_2))
         self._kernel_rate = second**0.5 / first
@@ -50,11 +48,11 @@ class Adam(tf.Module):
               scale: tf.Tensor, usable: tf.Tensor) -> None:
         """Updates all variables of one replica, in a replica context.
 
-        Gradients, one per variable, are summed over replicas and multiplied by `scale`, float32 [],
-        the clipping. `rate` is float32 []; `step` integer [] counts earlier steps, those without an
-        update too; if `usable`, bool [], is False, weights and slots stay exactly as they are.
+        Gradients, one per variable, are summed over replicas; `scale` is the factor that clips
+        them, `rate` and `scale` are float32 []. `step`, integer [], counts all earlier steps. If
+        `usable`, bool [], is False, no bit of weights and slots changes.
         """
-        # With rate 0 and betas 1 an update is the identity: no branch on the device.
+        # An update with rate 0 and betas 1 is the identity and needs no branch on the device.
         rate = tf.where(usable, rate, 0.0)
         scale = tf.where(usable, scale, 0.0)
         gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
@@ -63,7 +61,7 @@ class Adam(tf.Module):
 
     def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
-        """Returns what `_update` takes: rates and decays by factor, and the kernel's inputs."""
+        """Returns rates and decays by factor, no decays if they are 0, and the kernel's inputs."""
         kernel = self._betas(usable) | {
             "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
@@ -74,9 +72,8 @@ class Adam(tf.Module):
             kernel["epsilon"] = self._kernel_epsilon * second
         rates = {factor: stretch * (factor * self._kernel_rate)
                  for factor in self._distinct_factors}
-        decays = {factor: rate * (factor * self._config.weight_decay)
-                  for factor in self._distinct_factors}
-        return rates, decays, kernel
+        decays = {factor: rate * (factor * self._config.weight_decay) for factor in rates}
+        return rates, decays if self._config.weight_decay else {}, kernel
 
     def _betas(self, usable: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"beta1": tf.where(usable, self._config.beta_1, 1.0),
@@ -99,7 +96,7 @@ class Adam(tf.Module):
             strategy.extended.update(
                 variable, self._update,
                 args=(first, second, gradient, rates[factor],
-                      decays[factor] if decayed else None, kernel),
+                      decays.get(factor) if decayed else None, kernel),
                 group=False)
 
     def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
@@ -112,19 +109,13 @@ class Adam(tf.Module):
 
 
 class Lamb(Adam):
-    """u = m / (sqrt(v) + epsilon) + decay * w; w -= rate * |w| / |u| * u (You et al., 2020).
+    """LAMB: w -= rate * |w| / |u| * u with u = m / (sqrt(v) + epsilon) + decay * w.
 
-    Algorithm 2 of "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", with
-    the identity for its phi. A weight or a step of length 0 takes the plain rate, and so do
-    weights that don't decay, biases and layer norms, as in the authors' code. Bias correction is
-    the setting's: the ratio cancels it but for them, the decay and epsilon.
+    It is algorithm 2 of "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes"
+    (You et al., 2020), with the identity for its phi. A weight or an update of length 0 has the
+    plain rate, and so have biases and layer norms, as in the authors' code. For the others the
+    ratio cancels bias correction, except in the decay and epsilon.
     """
-
-    def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
-                 rate_factors: Sequence[float] | None = None):
-        super().__init__(config, variables, rate_factors)
-        # Weights that decay are adapted even if the decay is 0.
-        self._decays = [decays(variable.name) for variable in variables]
 
     def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
@@ -152,20 +143,22 @@ class Lamb(Adam):
 
 
 def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns what to multiply gradients by so that their joint norm is at most `clip_norm`.
+    """Returns the factor that limits the gradients' joint norm to `clip_norm`, and that norm.
 
-    The gradients are float32 and summed over replicas. The factor is float32 [], 1 if they are
-    short enough; their norm, float32 [], without it, is returned too.
+    The gradients are float32 and summed over replicas. The factor, float32 [], is 1 up to the
+    limit; the norm, float32 [], is that before clipping.
     """
     norm = tf.linalg.global_norm(gradients)
     return clip_norm / tf.maximum(norm, clip_norm), norm
 
 
 def decays(path: str) -> bool:
-    """Tells whether a weight is subject to weight decay, by its full name.
+    """Returns True if a weight, given by its full name, has weight decay.
 
-    Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", are not. A last part of
-    the name that is in neither group is a ValueError.
+    Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", have none.
+
+    Raises:
+        ValueError: the last part of the name is in neither group.
     """
     last = path.split(":")[0].rsplit("/", maxsplit=1)[-1]
     if last not in DECAYED + NOT_DECAYED:

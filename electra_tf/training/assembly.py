@@ -27,7 +27,7 @@ def build_model(objective: Objective, config: Settings, strategy: tf.distribute.
 
 def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
                 rate_factors: Sequence[float] | None = None) -> TrainState:
-    """Creates the state of training at step 0; `rate_factors` has one per trainable variable."""
+    """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
     variables = model.trainable_variables
     with strategy.scope():
         kind = Lamb if config.optimizer.name == "lamb" else Adam
@@ -39,7 +39,7 @@ def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute
 def build_step(config: Settings, objective: Objective, state: TrainState,
                strategy: tf.distribute.Strategy, num_steps: int,
                finished_at: Sequence[int] = ()) -> TrainStep:
-    """Creates the step of a run over `num_steps`; `finished_at` as for `Schedule.of`."""
+    """Creates the step of a run of `num_steps`; `finished_at` is that of `Schedule.of`."""
     return TrainStep(config=config, objective=objective, state=state,
                      schedule=Schedule.of(config.optimizer, num_steps, finished_at),
                      compile_with_xla=use_xla(config.runtime.xla, strategy))

@@ -1,8 +1,8 @@
 """The devices of all programs that train or predict, and their precision.
 
-TensorFlow splits an op over all cores of a CPU and waits for the last core after every op. Parts of
-the batch that run in parallel, each on its own cores, don't wait: 14 % more tokens/s for
-ELECTRA-Small at batch 32 and L = 128 on two cores.
+TensorFlow splits an op over all cores of a CPU and waits for the last core after every op. If each
+core computes a part of the batch instead, none waits: 14 % more tokens/s for ELECTRA-Small at batch
+32 and L = 128 on two cores.
 """
 
 import contextlib
@@ -26,13 +26,14 @@ POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
 MAX_PARTS = 4
 """Each part has its own gradients for all weights; more parts are not faster."""
 NO_REWRITING = "disable_meta_optimizer"
+"""TensorFlow's option that turns off the rewriting of graphs."""
 
 
 def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
     """Sets up threads and devices; TensorFlow takes them only before its first op.
 
-    Returns the strategy and the settings that were left to choose automatically, or refuses devices
-    that can't be reached and a batch that can't be split over them with a `UserError`.
+    Returns the strategy, and the values of automatic settings by name. A `UserError` refuses
+    devices that can't be reached and a batch that can't be split over them.
     """
     training, runtime = config.training, config.runtime
     if runtime.deterministic:
@@ -52,12 +53,11 @@ def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
 
 
 def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
-    """Returns the parts, a divisor of `rows`, of a micro-batch to compute side by side.
+    """Returns the number of parallel parts of a micro-batch, a divisor of its `rows`.
 
-    It is 1 if there are several devices, a GPU, XLA, which compiles the whole batch, or if every
-    bit has to be the same again. Otherwise a single CPU is set up: threads, if this is before
-    TensorFlow's first op, and no rewriting of graphs by TensorFlow, which delays the first step by
-    4 s and gains nothing, as what it would fuse is fused already (`modeling/fused.py`).
+    It is 1 with several devices, a GPU, XLA, which compiles the whole batch, or determinism.
+    Otherwise this sets up the CPU: threads, if TensorFlow has run no op, and no rewriting of
+    graphs, which delays the first step by 4 s and only fuses what `modeling/fused.py` has fused.
     """
     if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
         return 1
@@ -77,9 +77,9 @@ def largest_divisor(number: int, limit: int) -> int:
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
-    """Returns `precision`, AUTO replaced by what the strategy's devices multiply fastest.
+    """Returns `precision`, or for AUTO the one in which the strategy's devices multiply fastest.
 
-    A `UserError` refuses bfloat16 for GPUs that have no units for it.
+    A `UserError` refuses bfloat16 on GPUs that have no units for it.
     """
     kind = device_type(strategy)
     bfloat16 = kind != "CPU" or cpu_multiplies_bfloat16()
@@ -98,10 +98,10 @@ def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) ->
 
 
 def use_xla(choice: Xla, strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether to compile the train step with XLA.
+    """Returns True if XLA compiles the training step.
 
-    On the CPU XLA computes bfloat16 products in float32, which is slower than oneDNN without
-    XLA. A TPU strategy compiles by itself.
+    On the CPU XLA computes bfloat16 matmuls in float32, which is slower than oneDNN. A TPU strategy
+    compiles the step by itself.
     """
     return choice is Xla.ON or (choice is Xla.AUTO and device_type(strategy) == "GPU")
 
@@ -113,14 +113,14 @@ def device_name(strategy: tf.distribute.Strategy) -> str:
         gpu = tf.config.list_physical_devices("GPU")[0]
         return tf.config.experimental.get_device_details(gpu).get("device_name", "GPU")
     if kind == "TPU":
-        # Set on TPU VMs, for example "v4-8" or "v5litepod-4".
+        # TPU VMs set it, for example to "v4-8" or "v5litepod-4".
         generation = os.environ.get("TPU_ACCELERATOR_TYPE", "").split("-")[0]
         return f"TPU {generation.replace('litepod', 'e')}".strip()
     return kind
 
 
 def device_type(strategy: tf.distribute.Strategy) -> str:
-    """Returns CPU, GPU or TPU."""
+    """Returns "CPU", "GPU" or "TPU"."""
     return tf.DeviceSpec.from_string(strategy.extended.worker_devices[0]).device_type
 
 

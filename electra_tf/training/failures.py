@@ -1,4 +1,4 @@
-"""Refuses steps that don't fit into memory, and explains failures of training in one line."""
+"""Refusal of steps that don't fit into memory, and one-line reasons for failures of training."""
 
 import contextlib
 import os
@@ -11,28 +11,29 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.platform.errors import UserError
+from electra_tf.training.devices import device_type
 
 BYTES_PER_WEIGHT = 16
 """A weight, its gradient and two moments of Adam, in float32."""
 _CGROUP = pathlib.Path("/sys/fs/cgroup/memory.max")
 _SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
                   "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
-_PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
+_LOCATIONS = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized proto|Feature: ")
-"""Texts of our own checks of records in the graph."""
+"""Texts of the checks of records in the graph."""
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Turns failures of training that a user can repair into a `UserError`; also a decorator."""
+    """Converts failures of training that a user can repair to a `UserError`; also a decorator."""
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
         reason = _reason(error)
         if _DISK.search(reason):
-            raise UserError(f"the disk is full: {reason}; make room, and the same command goes on "
-                            "from its last checkpoint.") from error
+            raise UserError(f"the disk is full: {reason}; free space and run the same command, "
+                            "which continues from its last checkpoint.") from error
         raise UserError(f"the memory is full: {reason}. {_SMALLER_STEPS}") from error
     except tf.errors.DataLossError as error:
         raise UserError(f"the records are damaged: {_reason(error)}; copy them again or build them "
@@ -47,43 +48,42 @@ def explained() -> Iterator[None]:
 
 
 def _reason(error: tf.errors.OpError) -> str:
-    """Returns the reason in a message, without places in TensorFlow's graph and our files."""
+    """Returns the reason in a message, without locations in the graph and in files."""
     ours = re.search(r"assertion failed: \[(.*?)\]", error.message)
     if ours:
         return ours[1]
     text = re.sub(r"\{\{.*?\}\}", "", error.message.split("[Op:")[0])
-    said = [line.strip() for line in text.splitlines() if not line.strip().startswith(_PLACES)]
-    return " ".join(filter(None, said))[:200].rstrip(". ")
+    lines = [line.strip() for line in text.splitlines() if not line.strip().startswith(_LOCATIONS)]
+    return " ".join(filter(None, lines))[:200].rstrip(". ")
 
 
-def require_room(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distribute.Strategy, *,
-                 length: int, batch: int) -> None:
-    """Refuses a step that can't fit: the system would grant the memory and kill the process later.
+def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distribute.Strategy, *,
+                   length: int, batch: int) -> None:
+    """Refuses a step that can't fit; the system would grant the memory and kill the process later.
 
-    The least that an encoder keeps for the gradient is compared with the machine's memory. Per
-    layer that is its input, queries, keys and values, what attention gives, and the feed-forward
-    layer's inner vector, in 16 bits; with gradient checkpointing only the inputs. `batch` is the
-    examples of a step over all replicas, `length` is L.
+    A `UserError` refuses more than the machine's memory. The least that an encoder keeps for the
+    gradient counts: of every layer the input, queries, keys, values, the output of attention and
+    the feed-forward layer's inner vector, in 16 bits; with gradient checkpointing only the input.
+    `batch` is the number of examples of a step over all replicas, `length` is L.
     """
-    there, weights = _physical_bytes(), BYTES_PER_WEIGHT * model.parameters
-    if weights > there:
+    memory, weights = _physical_bytes(), BYTES_PER_WEIGHT * model.parameters
+    if weights > memory:
         raise UserError(
             f"a network of {model.parameters:,} weights takes {weights / 1e9:,.0f} GB with its "
-            f"optimizer's state; this machine has {there / 1e9:,.0f}. Take a smaller model "
+            f"optimizer's state; this machine has {memory / 1e9:,.0f}. Take a smaller model "
             "(model.hidden_size, model.num_layers, model.vocab_size).")
     rows = -(-batch // runtime.gradient_accumulation_steps)
     values = (model.hidden_size if runtime.gradient_checkpointing
               else 5 * model.hidden_size + model.intermediate_size)
     needed = weights + 2 * rows * length * model.num_layers * values
-    on_cpu = strategy.extended.worker_devices[0].rpartition("/device:")[2].startswith("CPU")
-    if on_cpu and needed > there:
+    if device_type(strategy) == "CPU" and needed > memory:
         raise UserError(f"a step of {rows:,} rows of {length} tokens takes at least "
-                        f"{needed / 1e9:,.0f} GB; this machine has {there / 1e9:,.0f}. "
+                        f"{needed / 1e9:,.0f} GB; this machine has {memory / 1e9:,.0f}. "
                         f"{_SMALLER_STEPS}")
 
 
 def _physical_bytes() -> int:
-    """Returns the memory that this process can use: the machine's, or its container's."""
+    """Returns the bytes of memory that this process can use: the machine's or its container's."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = _CGROUP.read_text().strip() if _CGROUP.exists() else "max"
     return min(memory, int(limit)) if limit.isdigit() else memory

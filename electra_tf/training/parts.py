@@ -1,4 +1,4 @@
-"""Splits a batch: into rounds to save memory, into parts that run in parallel for speed."""
+"""Splits a batch into rounds, which save memory, and into parts, which run in parallel."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
 
 
 def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
-    """Adds up the structure of tensors that a function returns over a whole batch.
+    """Returns the sum of a function's results, a structure of tensors, over a whole batch.
 
     The rounds run one after the other, the parts of each in parallel. The rows of a call are
     `rounds` apart in the batch. `inputs` is a structure of tensors [B, ...], B a multiple of
@@ -44,15 +44,15 @@ def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
 
 def _by_part(run: RowsFn, inputs: Any, parts: int,
              rounds: int = 1) -> Callable[[int, tf.Tensor | int], Any]:
-    """Returns a function of the numbers of part and round, int32 []; `run` is traced once.
+    """Returns a function of the numbers of a part and a round; `run` is traced once.
 
-    A part is consecutive rows, a round of it every `rounds`-th of them: if a compiler splits the
-    batch over cores, each core has rows of every round.
+    A part has consecutive rows, a round of it every `rounds`-th of them. If a compiler splits the
+    batch over cores, each core then has rows of every round.
     """
     rows = tf.nest.flatten(inputs)[0].shape[0] // parts
     split = tf.nest.map_structure(
         lambda whole: tf.reshape(whole, [parts, rows // rounds, rounds, *whole.shape[1:]]), inputs)
-    # Without inlining all parts share the start-up and the memory of one graph.
+    # Without inlining, all parts share the start-up and the memory of one graph.
     traced = tf.function(run, autograph=False, experimental_attributes={"_noinline": True})
     return lambda number, index: traced(
         tf.nest.map_structure(lambda whole: whole[number, :, index], split),

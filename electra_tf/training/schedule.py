@@ -13,16 +13,16 @@ EXTENSION_WARMUP = 0.1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """rate(t) = peak * (1 - min(t, T) / T)**power * min(1, t / warmup), t from 0.
+    """A learning rate, peak * (1 - min(t, T) / T)**power * min(1, t / warmup), t from 0.
 
-    The warm-up is multiplied into the decay, as in the reference implementation, so the peak is
-    never quite reached. The first rate is 0 with a warm-up and the full one without.
+    The warm-up is multiplied into the decay, as in the reference implementation, so the largest
+    rate is a little below the peak. The first rate is 0 with a warm-up and the peak without.
     """
 
     peak: float
     num_train_steps: int
     warmup_steps: float
-    """A fraction of a step counts: fine-tuning warms up for a tenth of its steps, 3.3 of 33."""
+    """Not rounded: fine-tuning warms up for a tenth of its steps, such as 3.3 of 33."""
     power: float = 1.0
     begin: int = 0
     """Step at which t is 0."""
@@ -35,8 +35,8 @@ class Schedule:
         """Returns the schedule that settings describe.
 
         Each extension of a run, after the steps `finished_at`, has a short warm-up to the peak and
-        a decay to zero. Tiny, 1,000 + 1,000 steps, against one run of 2,000: loss 24.12 and 24.00;
-        24.84 with the long run's lower rates in the extension.
+        a decay to zero. The loss of ELECTRA-Tiny is 24.12 after 1,000 + 1,000 steps and 24.00 after
+        2,000 in one run; it is 24.84 with that run's lower rates in the extension.
         """
         *earlier, begin = [0] if not finished_at else finished_at
         steps = num_train_steps - begin

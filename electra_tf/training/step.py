@@ -19,7 +19,7 @@ Sums = dict[str, tf.Tensor]
 
 
 class Settings(Protocol):
-    """The settings that training reads; pre-training and fine-tuning have these sections."""
+    """The sections of settings that training reads, in pre-training and in fine-tuning."""
 
     model: ModelConfig
     initialization: Any
@@ -31,8 +31,8 @@ class Settings(Protocol):
 class LossScale(tf.Module):
     """A factor that keeps small gradients representable in float16 (Micikevicius et al., 2018).
 
-    It halves after a step with non-finite gradients and doubles after 2,000 good ones. With a
-    fixed scale of 1 (`enabled=False`) it does nothing.
+    It halves after a step with non-finite gradients and doubles after 2,000 finite ones. If it is
+    not `enabled`, it is always 1.
     """
 
     INITIAL = 2.0**15
@@ -45,7 +45,7 @@ class LossScale(tf.Module):
         self.good_steps = _scalar(0, "good_steps", tf.int64)
 
     def update(self, finite: tf.Tensor) -> None:
-        """Adapts the scale to one step, bool []: whether its gradients were finite."""
+        """Adapts the scale after a step; `finite`, bool [], is True if its gradients were."""
         if not self.enabled:
             return
         streak = tf.where(finite, self.good_steps + 1, tf.zeros([], tf.int64))
@@ -56,7 +56,7 @@ class LossScale(tf.Module):
 
 
 class TrainState(tf.Module):
-    """The state in a checkpoint: weights, optimizer slots, loss scale, step."""
+    """The state in a checkpoint: weights, optimizer slots, loss scale and step."""
 
     def __init__(self, model: tf_keras.Model, optimizer: Adam, loss_scale: LossScale):
         super().__init__(name="train_state")
@@ -72,14 +72,14 @@ def _scalar(value: float, name: str, dtype: tf.DType) -> tf.Variable:
 
 
 def with_static_rows(batch: Any, rows: int) -> Any:
-    """Restores the static shape [rows, ...] that a dataset shared by several workers loses."""
+    """Restores the static shapes [rows, ...], which a dataset of several workers loses."""
     return tf.nest.map_structure(
         lambda part: tf.ensure_shape(part, [rows, *part.shape[1:]]), batch)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainStep:
-    """One step: mask, run, differentiate, sum over replicas, clip, update.
+    """A training step: it masks, runs, differentiates, sums over replicas, clips and updates.
 
     Every loss is divided once by its weight over the global batch, so padding, replicas and
     micro-batches do not change the mean.
@@ -92,7 +92,7 @@ class TrainStep:
     compile_with_xla: bool
 
     def __call__(self, batch: Any) -> Mapping[str, Ratio]:
-        """Updates the weights by this replica's [B / R, ...] rows, in a replica context.
+        """Updates the weights from this replica's [B / R, ...] rows, in a replica context.
 
         Returns losses and statistics of the global batch before the update.
         """
@@ -130,24 +130,23 @@ class TrainStep:
 
     def _micro_batch(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
                      randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
-        variables = self.state.model.trainable_variables
+        model = self.state.model
         with tf.GradientTape() as tape:
-            outcome = self.objective.compute(
-                self.state.model, inputs, randomness, training=True)
+            outcome = self.objective.compute(model, inputs, randomness, training=True)
             loss = tf.add_n([factors[name] * value for name, value in outcome.loss_sums.items()])
-            scaled = loss * scale  # By 1 unless loss scaling is on.
-        gradients = tape.gradient(scaled, variables)
+            scaled = loss * scale
         sums = dict(outcome.loss_sums)
         for name, ratio in outcome.measures.items():
             sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        gradients = [tf.convert_to_tensor(gradient)
+                     for gradient in tape.gradient(scaled, model.trainable_variables)]
         if self.state.loss_scale.enabled:
             gradients = [gradient / scale for gradient in gradients]
         return gradients, sums
 
     def _update(self, gradients: list[tf.Tensor], sums: Sums, weights: Mapping[str, tf.Tensor],
                 factors: Mapping[str, tf.Tensor]) -> Mapping[str, Ratio]:
-        """Applies the update unless something isn't finite, and counts the step either way."""
+        """Applies the update if loss and gradients are finite, and counts the step."""
         rate = self.schedule(self.state.step)
         scale, norm = clip_scale(gradients, self.config.optimizer.clip_norm)
         loss = tf.add_n([factors[name] * sums[name] for name in factors])

@@ -1,4 +1,4 @@
-"""Creates the `tf.distribute` strategy of the settings, or refuses missing hardware."""
+"""Creates the `tf.distribute` strategy of the settings, or refuses missing devices."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ _DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
 def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
-    """Returns the strategy that `config` asks for, or refuses it with a `UserError`."""
+    """Returns the strategy of the settings, or refuses missing devices with a `UserError`."""
     kind = _kind(config)
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
@@ -40,7 +40,7 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
 
 
 def is_one_cpu(config: RuntimeConfig) -> bool:
-    """Tells whether `create_strategy` will choose a single CPU; starts no device."""
+    """Returns True if `create_strategy` will choose a single CPU; starts no device."""
     return _kind(config) is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
 
 
@@ -57,7 +57,7 @@ def _kind(config: RuntimeConfig) -> Strategy:
 
 
 def _gpu_names(wanted: int) -> list[str]:
-    """Returns the first `wanted` GPUs of this machine; all for -1."""
+    """Returns the names of the first `wanted` GPUs of this machine; of all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
     if wanted < 0 and not names:
         _note_unused_gpu()
@@ -78,12 +78,12 @@ def _virtual_cpus(count: int) -> list[str]:
     names = _cpu_names()
     if len(names) < count:
         raise UserError(f"--num_replicas={count}, but this process began with {len(names)} CPU "
-                        "devices. It has to be set before TensorFlow's first op.")
+                        "devices. Start a process that sets it before TensorFlow's first op.")
     return names[:count]
 
 
 def _cpu_names() -> list[str]:
-    """Logical CPU devices: one, unless the program split the CPU to try replicas out."""
+    """Returns the names of logical CPU devices: one, or as many as the CPU was split into."""
     return [f"CPU:{index}" for index in range(len(tf.config.list_logical_devices("CPU")))]
 
 
@@ -91,7 +91,7 @@ def _tpu(name: str) -> tf.distribute.Strategy:
     if not name:
         raise UserError('--distribution_strategy=tpu needs --tpu: a name, a grpc:// address, or '
                         '"local" on a TPU VM.')
-    if name.startswith("grpc://"):  # A plain connection first: TensorFlow would wait for minutes.
+    if name.startswith("grpc://"):  # TensorFlow would wait minutes for an address without a TPU.
         host, _, port = name.removeprefix("grpc://").partition(":")
         try:
             socket.create_connection((host, int(port or 8470)), timeout=10).close()

@@ -1,4 +1,4 @@
-"""The cluster of several processes that share every step, and their agreement."""
+"""The cluster of several processes that share every step, and facts that they exchange."""
 
 import contextlib
 import dataclasses
@@ -17,7 +17,7 @@ _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
             '"task": {"type": "worker", "index": 0}}')
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)
-"""Errors of TensorFlow if another process doesn't answer: 1 to 3 s after it was killed, 11 s after
+"""TensorFlow's errors if another process doesn't answer: 1 to 3 s after it was killed, 11 s after
 it was stopped."""
 
 
@@ -30,7 +30,7 @@ class _Task:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The processes that share every step, and which of them this is."""
+    """The processes that share every step, and the one that runs here."""
 
     __pydantic_config__ = strict_json.OPEN
     cluster: dict[str, list[str]]
@@ -45,7 +45,7 @@ class Cluster:
 
 
 def parse(text: str) -> Cluster:
-    """Returns what TF_CONFIG describes, or a `UserError`: TensorFlow would wait for long."""
+    """Returns the cluster that TF_CONFIG describes; a `UserError` refuses an invalid one."""
     try:
         cluster = strict_json.loads(os.fsencode(text), Cluster)
     except strict_json.Unreadable as error:
@@ -67,19 +67,19 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
             return f"{shown(address)} must be host:port"
         if addresses.count(address) > 1:
-            return f"{address} stands there twice"
+            return f"{address} is listed twice"
     if not 0 <= task.index < len(jobs.get(task.type, ())):
         return f"the cluster has no task.type {shown(task.type)} with task.index {task.index}"
     return ""
 
 
 def has_several_workers(strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether other processes take part in every step."""
+    """Returns True if other processes take part in every step."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether this process writes and reports."""
+    """Returns True in the one process that writes and reports."""
     resolver = strategy.cluster_resolver
     return resolver is None or not resolver.task_type or resolver.task_type == "chief" or (
         resolver.task_type == "worker" and resolver.task_id == 0
@@ -88,7 +88,7 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 @contextlib.contextmanager
 def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Turns TensorFlow's errors about another worker into `Abandoned`, or into a `UserError`."""
+    """Converts TensorFlow's errors about another worker to `Abandoned` or a `UserError`."""
     try:
         yield
     except _LOST as error:
@@ -97,24 +97,24 @@ def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if "joining a group with size" in error.message:
             raise UserError("TF_CONFIG names another number of workers here than at another "
                             "worker. Give the same cluster to all.") from error
-        # The part of the message that says what happened to the connection.
-        said = re.split(r"Additional GRPC|The error could be",
-                        error.message.split("aborted by:")[-1])[0]
+        # The rest of the message is about TensorFlow's internals.
+        reason = re.split(r"Additional GRPC|The error could be",
+                          error.message.split("aborted by:")[-1])[0]
+        reason = " ".join(reason.split())[-160:].strip()
         raise Abandoned(
-            f"another worker ended or can't be reached ({' '.join(said.split())[-160:].strip()}), "
-            "so this one ends too. To go on from the newest checkpoint, on every worker: "
-            f"{same_command()}") from error
+            f"another worker ended or can't be reached ({reason}), so this one ends too. To go on "
+            f"from the newest checkpoint, on every worker: {same_command()}") from error
 
 
 class Agreement:
-    """Shares facts between all workers, by one all-reduce of a few numbers per question."""
+    """An exchange of facts between all workers, by an all-reduce of a few numbers per call."""
 
     def __init__(self, strategy: tf.distribute.Strategy):
         self._strategy = strategy
         self._sum = tf.function(self._replicas_sum, autograph=False)
 
     def any(self, facts: Sequence[bool]) -> list[bool]:
-        """Returns for each fact if it is true for any worker; all have to ask the same."""
+        """Returns for each fact if it is True in any worker; all workers must call it together."""
         if not has_several_workers(self._strategy):
             return list(facts)
         return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]

@@ -12,7 +12,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import MaskedLanguageModelHead, ReplacedTokenHead
-from electra_tf.modeling.encoder import EncoderLayer, electra_encoder
+from electra_tf.modeling.encoder import EncoderLayer, own_encoder
 from electra_tf.modeling.layers import Build, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
@@ -62,24 +62,24 @@ class Case:
 
 LAYERS = {
     "LayerNorm": Case(
-        build=lambda seed, policy: LayerNorm("x", H, policy=policy), inputs=(HIDDEN,),
-        weights={"x/gamma": (H,), "x/beta": (H,)}, outputs=((B, L, H),), hidden=True,
-        draws=False),
+        build=lambda seed, policy: LayerNorm("x", H, Build(seed=seed, policy=policy)),
+        inputs=(HIDDEN,), weights={"x/gamma": (H,), "x/beta": (H,)}, outputs=((B, L, H),),
+        hidden=True, draws=False),
     "EmbeddingTable": Case(
-        build=lambda seed, policy: EmbeddingTable("x", V, E, seed=seed, policy=policy, stddev=0.1),
+        build=lambda seed, policy: EmbeddingTable("x", V, E, Build(seed=seed, policy=policy), 0.1),
         inputs=(IDS,), weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
     "EncoderLayer": Case(
         build=lambda seed, policy: EncoderLayer("x", CONFIG, Build(seed=seed, policy=policy)),
         inputs=(HIDDEN, BIAS), weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),),
         hidden=True),
     "Encoder": Case(
-        build=lambda seed, policy: electra_encoder(CONFIG, seed=seed, policy=policy),
+        build=lambda seed, policy: own_encoder(CONFIG, Build(seed=seed, policy=policy)),
         inputs=(IDS, SEGMENTS, VALID), weights=weight_table.whole_encoder(CONFIG),
         outputs=((B, L, H),), hidden=True),
     "MaskedLanguageModelHead": Case(
         build=lambda seed, policy: MaskedLanguageModelHead(
             "x", CONFIG, Build(seed=seed, policy=policy),
-            EmbeddingTable("x/words", V, E, seed=seed, policy=policy, stddev=0.1)),
+            EmbeddingTable("x/words", V, E, Build(seed=seed, policy=policy), 0.1)),
         inputs=(HIDDEN[:, 0],),
         weights={"x/words": (V, E), **weight_table.vocabulary_head("x", CONFIG)},
         outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a whole block.

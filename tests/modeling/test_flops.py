@@ -23,25 +23,30 @@ def model(encoder, fraction=None):
 TINY = shape(4, 1, 2, vocabulary=10, num_heads=2, intermediate_size=8)
 
 
-def test_matrix_products_of_a_one_layer_encoder_by_hand():
+def forward(encoder, length):
+    trunk = dataclasses.replace(model(encoder), heads=(), trained=False)
+    return flops.matmul_flops_per_token([trunk], length, 0)
+
+
+def test_matmul_flops_of_a_one_layer_encoder_by_hand():
     # q, k, v, output: 4 * 2*4*4 = 128; feed-forward: 2 * 2*4*8 = 128; scores and weighted sum over
     # 4 tokens: 2 * 2*4*4 = 64; projection of the embeddings: 2*2*4 = 16.
-    assert flops.encoder_products_per_token(TINY, 4) == 128 + 128 + 64 + 16
+    assert forward(TINY, 4) == 128 + 128 + 64 + 16
     # Equal sizes of embedding and hidden need no projection.
-    assert flops.encoder_products_per_token(shape(64, 1), 1) == 2 * 12 * 64 * 64 + 4 * 64
+    assert forward(shape(64, 1), 1) == 2 * 12 * 64 * 64 + 4 * 64
 
 
-def test_matrix_products_of_a_step_by_hand():
+def test_matmul_flops_of_a_step_by_hand():
     # Binary head: 2*4*4 + 2*4 = 40. MLM head: 2*4*2 + 2*2*10 = 56, on half of the tokens.
     # Three times: a backward pass costs two forward passes.
     networks = discriminator(TINY), model(TINY)
-    assert flops.products_per_token(networks, 4, 2) == 3 * (336 + 40 + 336 + 28)
+    assert flops.matmul_flops_per_token(networks, 4, 2) == 3 * (336 + 40 + 336 + 28)
     # A frozen network only runs forward, a stage only in its share of the steps, two towers read
     # the same tokens; a head may run at every position.
     frozen = dataclasses.replace(model(TINY), trained=False, share=0.25)
-    assert flops.products_per_token([frozen], 4, 2) == 0.25 * (336 + 28)
+    assert flops.matmul_flops_per_token([frozen], 4, 2) == 0.25 * (336 + 28)
     towers = dataclasses.replace(model(TINY, fraction=1.0), towers=2)
-    assert flops.products_per_token([towers], 4, 2) == 3 * (336 + 64 + 56)
+    assert flops.matmul_flops_per_token([towers], 4, 2) == 3 * (336 + 64 + 56)
 
 
 TERAFLOPS = {

@@ -11,7 +11,7 @@ from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling import masking
 from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import gather_vectors
-from electra_tf.modeling.masking import gather_tokens, mask_tokens, maskable, write_tokens
+from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
 from electra_tf.modeling.randomness import Randomness
 from tests import tiny_given
 from tests.parity import golden_files
@@ -58,7 +58,7 @@ def test_given_the_references_draws_the_masked_batch_equals_the_references():
     masked = write_tokens(ids, positions, tf.fill(positions.shape, SPECIAL.mask), hidden)
     np.testing.assert_array_equal(masked, golden["masked_input_ids"])
     np.testing.assert_array_equal(
-        tf.where(filled, gather_tokens(ids, positions), 0), golden["masked_lm_ids"])
+        tf.where(filled, gather_at(ids, positions), 0), golden["masked_lm_ids"])
 
 
 def test_writing_and_gathering_equal_the_reference_also_where_positions_collide():
@@ -66,7 +66,7 @@ def test_writing_and_gathering_equal_the_reference_also_where_positions_collide(
     positions, tokens = tf.constant(golden["positions"]), tf.constant(golden["int_sequence"])
     written = write_tokens(tokens, positions, tf.constant(golden["int_updates"]), positions > 0)
     np.testing.assert_array_equal(written, golden["int_result"])
-    np.testing.assert_array_equal(gather_tokens(tokens, positions), golden["int_gather"])
+    np.testing.assert_array_equal(gather_at(tokens, positions), golden["int_gather"])
     np.testing.assert_array_equal(
         gather_vectors(tf.constant(golden["float_sequence"]), positions),
         golden["float_gather"].reshape(-1, 3))
@@ -86,7 +86,7 @@ def test_special_tokens_are_never_selected(config):
     ids, valid = text(rows=64, length=40, padding=7)
     for step in range(20):
         _, predictions = mask_tokens(ids, valid, config, KINDS, place(step))
-        chosen = gather_tokens(ids, predictions.positions).numpy()[predictions.valid.numpy()]
+        chosen = gather_at(ids, predictions.positions).numpy()[predictions.valid.numpy()]
         assert config is LEGACY or all(
             len(set(row)) == len(row) for row in predictions.positions.numpy())
         assert chosen.min() > SPECIAL.mask
@@ -136,7 +136,7 @@ def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, gar
     config = MaskingConfig(rate=0.5, mask_token_rate=hidden, random_token_rate=garbled)
     ids = tf.fill([400, 64], 7)
     read, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
-    read = gather_tokens(read, predictions.positions).numpy()[predictions.valid.numpy()]
+    read = gather_at(read, predictions.positions).numpy()[predictions.valid.numpy()]
     shares = {"hidden": np.mean(read == SPECIAL.mask), "kept": np.mean(read == 7)}
     spread = 4 * math.sqrt(0.25 / read.size)
     assert shares["hidden"] == pytest.approx(hidden, abs=spread)

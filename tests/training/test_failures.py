@@ -12,7 +12,7 @@ from electra_tf.training import failures
 @pytest.mark.parametrize(("kind", "message", "words"), [
     (tf.errors.ResourceExhaustedError, "OOM when allocating tensor",
      "the memory is full: .*OOM.*--train_batch_size.*--gradient_checkpointing"),
-    (tf.errors.ResourceExhaustedError, "a.data; No space left on device", "the disk is full.*room"),
+    (tf.errors.ResourceExhaustedError, "a.data; No space left on device", "disk is full.*free"),
     (tf.errors.DataLossError, "corrupted record at 12", "records are damaged.*record at 12"),
     (tf.errors.InvalidArgumentError,
      "Error in user-defined function: assertion failed: [a shard holds fewer examples] [x] [3]",
@@ -29,19 +29,19 @@ def test_a_mistake_of_ours_stays_a_traceback():
         tf.reshape(tf.zeros([3]), [2])
 
 
-def require_room(batch=32, length=128, model=ModelConfig(), **runtime):  # noqa: B008
-    failures.require_room(model, RuntimeConfig(**runtime),
+def require_memory(batch=32, length=128, model=ModelConfig(), **runtime):  # noqa: B008
+    failures.require_memory(model, RuntimeConfig(**runtime),
                           tf.distribute.OneDeviceStrategy("CPU:0"), length=length, batch=batch)
 
 
 def test_a_batch_that_cannot_fit_is_refused_before_anything_is_allocated(monkeypatch):
     monkeypatch.setattr(failures, "_physical_bytes", lambda: 8 * 10**9)
-    require_room()
+    require_memory()
     with pytest.raises(UserError, match="65,536 rows of 512 tokens takes at least 1,856 GB; this "
                                         "machine has 8. Take a smaller --train_batch_size"):
-        require_room(batch=65536, length=512)
-    require_room(batch=65536, length=128, gradient_accumulation_steps=1024)
-    require_room(batch=400, length=512, gradient_checkpointing=True)
+        require_memory(batch=65536, length=512)
+    require_memory(batch=65536, length=128, gradient_accumulation_steps=1024)
+    require_memory(batch=400, length=512, gradient_checkpointing=True)
     with pytest.raises(UserError, match="takes 155 GB with its optimizer's state; this machine has "
                                         "8. Take a smaller model"):
-        require_room(model=ModelConfig(hidden_size=8192, intermediate_size=32768, num_heads=128))
+        require_memory(model=ModelConfig(hidden_size=8192, intermediate_size=32768, num_heads=128))

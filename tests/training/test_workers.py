@@ -28,7 +28,7 @@ def test_a_cluster_knows_the_others(jobs, kind, index, others):
     (text(TWO | {"ps": ["c:1"]}), "the cluster has a job chief of one process at most"),
     (text({"worker": []}), "the cluster has no task.type 'worker' with task.index 0"),
     (text({"worker": ["one:70000"]}), "'one:70000' must be host:port"),
-    (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 stands there twice"),
+    (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 is listed twice"),
     (text(index=2), "the cluster has no task.type 'worker' with task.index 2"),
 ])
 def test_what_no_cluster_can_be_is_refused(given, problem):

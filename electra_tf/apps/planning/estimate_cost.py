@@ -21,7 +21,6 @@ from electra_tf.config import overrides, pretraining, pretraining_flags
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import flops, weight_table
-from electra_tf.modeling.flops import peak_flops
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
@@ -91,7 +90,7 @@ class Workload:
         tokens = float(training.train_batch_size * training.num_train_steps * length)
         return cls(networks=networks, tokens=tokens,
                    paper_flops=paper_flops.training_per_token(networks, length) * tokens,
-                   matmul_flops=tokens * flops.products_per_token(
+                   matmul_flops=tokens * flops.matmul_flops_per_token(
                        networks, length, config.masking.max_predictions(length)))
 
     def inference(self, length: int) -> tuple[float, float]:
@@ -99,9 +98,10 @@ class Workload:
 
         The first includes the discriminator's head in place of a task's, the second no head.
         """
-        encoder = self.networks[0].encoder
-        return (paper_flops.forward(weight_table.discriminator(encoder), length),
-                length * flops.encoder_products_per_token(encoder, length))
+        network = weight_table.discriminator(self.networks[0].encoder)
+        encoder = dataclasses.replace(network, heads=(), trained=False)
+        return (paper_flops.forward(network, length),
+                length * flops.matmul_flops_per_token([encoder], length, 0))
 
 
 def _objective(config: PretrainingConfig):
@@ -211,7 +211,7 @@ def _devices(work: Workload) -> Table:
         if key not in DEVICES:
             raise UserError(f"--devices: no device {shown(name)}; known: {', '.join(DEVICES)}.")
         device = DEVICES[key]
-        peak = peak_flops(key, "bfloat16") or peak_flops(key, "float32")
+        peak = flops.peak_flops(key, "bfloat16") or flops.peak_flops(key, "float32")
         utilization = values.utilization or device.utilization
         hours = device_hours(work.matmul_flops, peak, utilization)
         rows.append((f"{values.count:,} x {key}", f"{peak / 1e12:,.4g}", f"{utilization:.3g}",

@@ -12,7 +12,7 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import TaskModel, vectors_at
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
@@ -40,7 +40,7 @@ class TaggingObjective(base.TaskObjective):
         dropout = randomness if training else None
         is_word, places = _is_word(inputs), inputs.targets["first_piece"]
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
-        logits = model.head(vectors_at(hidden, places), dropout)
+        logits = model.head(tf.gather(hidden, places, batch_dims=1), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = tags == inputs.targets["tag"]
