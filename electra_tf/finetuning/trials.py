@@ -179,14 +179,17 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
     counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    begins = "nothing: every weight is new (trained from scratch)" if initial is None else (
+    source = "random weights (from scratch)" if initial is None else (
         f"{initial.source}: {len(initial.encoder_weights)} weights; the head is new")
+    left = max(0, training.num_trials - done)
+    compiled = [f"compile  the step for each of up to {len(run.lengths_for(rows))} row lengths, in "
+                "every trial; the first steps take longer"] if left else []
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
-          f"encoder  initialised from {begins}\n"
+          f"encoder  initialized from {source}\n"
           f"devices  {strategy.num_replicas_in_sync} x {device_name(strategy)}, "
           f"{training.precision.value}\n"
-          f"trials   {done} done, {training.num_trials - done} to go; "
+          f"trials   {done} done, {left} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-          "steps in all", *(f"note     {note}" for note in task.notes),
+          "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"warning  {warning}" for warning in run.warnings(task.train, rows)),
           sep="\n", flush=True)

@@ -8,6 +8,7 @@ documents. An empty line ends a sentence.
 import contextlib
 import dataclasses
 import itertools
+import json
 import math
 import re
 from collections.abc import Collection, Sequence
@@ -101,12 +102,17 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[Ta
     """
     if suffix_of(path) != ".jsonl":
         if not labelled:
-            _refuse_sentences(path, spec.labels)
+            _refuse_sentences(path, spec)
         return read_conll(path, tagged=labelled)
     examples = []
     for row in read_rows(path):
+        known = spec.label in row.values
+        if spec.texts[0] not in row.values or (labelled and not known):
+            needed = f" and a list of tags in {spec.label!r}" if labelled else ""
+            raise row.error(f"a sentence needs a list of words in {spec.texts[0]!r}{needed}; in "
+                            "training, --text_columns and --label_column select other keys. "
+                            f"Received the keys: {', '.join(row.values)}.")
         words = _list(row, spec.texts[0])
-        known = labelled or spec.label in row.values
         tags = _list(row, spec.label) if known else words
         if not words or len(tags) != len(words):
             raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least one "
@@ -173,15 +179,15 @@ def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> Non
                             "labels, or write it without commas, semicolons and bars.")
 
 
-def _refuse_sentences(path: Path, tags: Collection[str]) -> None:
-    """Raises `UserError` if most lines end in a lower-case word that is no tag: sentences."""
+def _refuse_sentences(path: Path, spec: TaskSpec) -> None:
+    """Raises `UserError` if most lines end in a lower-case word that is not a tag."""
     lines = [line.split() for _, line in read_lines(path)]
     last = [cells[-1] for cells in lines if len(cells) > 1]
-    plain = [cell for cell in last if cell != cell.upper() and cell not in tags]
+    plain = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
     if 2 * len(plain) > len(last):
         raise UserError(f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to "
                         "tag a sentence write one word per line and an empty line after it, or "
-                        '.jsonl: {"words": ["He", "runs", "."]}.')
+                        f".jsonl: {json.dumps({spec.texts[0]: ['He', 'runs', '.']})}.")
 
 
 def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
@@ -214,7 +220,8 @@ def _number(row: TableRow, column: str) -> float:
 
 
 def _list(row: TableRow, column: str) -> list[str]:
-    value = row.value(column)
+    value = row.values[column]
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise row.error(f"{column!r} must be a list of texts. Received: {shown(value)}")
+        raise row.error(f"{column!r} must be a list of strings, one for each word. Received: "
+                        f"{shown(value)}")
     return value

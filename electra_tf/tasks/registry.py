@@ -9,6 +9,7 @@ from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.examples import Example, Kind
@@ -43,9 +44,8 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     """Returns the different tasks that `--task` names; `UserError` if they can't share a run."""
     known = dict.fromkeys(
         name for one in asked for name in (glue.TASKS if one == glue.ALL else [one]))
-    if not known or not set(known) <= set(NAMES):
-        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}. "
-                        f"Received: {', '.join(asked)!r}")
+    for name in known:
+        require_one_of((glue.ALL, *NAMES), "--task", name)
     if len(known) > 1 and not set(known) <= set(glue.TASKS):
         raise UserError("only GLUE's tasks can share a run; give one --task at a time. Received: "
                         f"{', '.join(asked)!r}")

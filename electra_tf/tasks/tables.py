@@ -35,9 +35,9 @@ class TableRow:
     def value(self, column: str) -> Any:
         """Returns a column's value; `UserError` if it is missing."""
         if column not in self.values:
-            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. For your "
-                             "own files --text_columns, --label_column and --key_column select "
-                             "columns.")
+            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. In "
+                             "training on your own files, --text_columns, --label_column and "
+                             "--key_column select columns.")
         return self.values[column]
 
     def text(self, column: str) -> str:

@@ -103,6 +103,8 @@ def test_chunks_and_entities(tmp_path):
 
 @pytest.mark.parametrize(("name", "own", "message"), [
     ("sst3", {}, "--task must be one of glue, cola, sst2, .*searchqa, .*, chunk, ner, clas"),
+    ("mrcp", {}, r"Received: 'mrcp' Did you mean 'mrpc'\?"),
+    ("squadd", {}, r"Received: 'squadd' Did you mean 'squad'\?"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
     ("chunk", {"train": "a.csv"}, "reads its files from --data_dir; --train goes with"),
     ("classification", {}, "--train is needed for --task=classification"),
