@@ -1,4 +1,4 @@
-"""Pre-trained networks: vectors of texts, replaced words, candidates for [MASK]."""
+"""Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require
 from electra_tf.text.rows import RowEncoder
 
 
@@ -66,8 +67,8 @@ class Electra:
             >>> electra.embed(["First text.", "Second text."]).shape[0]
             2
         """
-        if pooling not in ("mean", "cls"):
-            raise UserError(f"pooling must be 'mean' or 'cls'. Received: {pooling!r}")
+        require(pooling in ("mean", "cls"), "pooling", "'mean' or 'cls'", pooling)
+        require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         checked = [string(text, "every text") for text in listed(texts)]
         vectors = np.zeros([len(checked), self.model.hidden_size], np.float32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
@@ -103,7 +104,7 @@ class Electra:
     def fill(self, text: str, *, candidates: int = 5) -> list[list[Word]]:
         """Returns the generator's most likely words for every [MASK] of a text.
 
-        A list of so many candidates for each [MASK] has the most likely word first. "##" marks a
+        Each [MASK] has a list of `candidates` words, with the most likely word first. "##" marks a
         piece that continues a word. Raises UserError for a checkpoint without a generator.
 
         Example:
@@ -161,7 +162,7 @@ class Electra:
 
 
 def load(name: str | os.PathLike[str]) -> Electra:
-    """Returns the pre-trained networks of a checkpoint.
+    """Returns the pre-trained networks of a checkpoint; raises UserError if it can't be read.
 
     Args:
         name: The directory of a run, a directory in Hugging Face's format, a TensorFlow 1
@@ -172,7 +173,7 @@ def load(name: str | os.PathLike[str]) -> Electra:
 
 
 def string(value: Any, what: str = "text") -> str:
-    """Returns a text; bytes are UTF-8, as in tensors. Other values are a `UserError`."""
+    """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if not isinstance(value, str):
@@ -181,7 +182,7 @@ def string(value: Any, what: str = "text") -> str:
 
 
 def listed(values: Any, what: str = "texts") -> list[Any]:
-    """Returns the elements of a list, an array or a tensor; one string is a `UserError`."""
+    """Returns the elements of a list, an array or a tensor; `UserError` for one string."""
     if isinstance(values, tf.Tensor | np.ndarray):
         values = np.asarray(values).tolist()
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):

@@ -63,14 +63,14 @@ class ElectraEncoder(tf_keras.layers.Layer):
             name="training_calls", shape=[], dtype=tf.int64, initializer="zeros", trainable=False)
         self.built = True
 
-    @tf.autograph.experimental.do_not_convert  # It would replace the type of errors.
+    @tf.autograph.experimental.do_not_convert  # AutoGraph would change the type of errors.
     def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
         """Encodes texts or ids.
 
         Args:
             inputs: Texts, string [B]; or token ids, integers [B, L], ragged or padded with [PAD];
                 or a mapping with "ids" and optionally "segment_ids" and "valid", [B, L] each.
-            training: Whether to apply dropout.
+            training: True applies dropout.
 
         Returns:
             float32 [B, L, H], with the mask of Keras.
@@ -100,9 +100,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
                             f"Received: {', '.join(map(str, inputs))}")
         ids, longest = tf.convert_to_tensor(inputs["ids"]), self.config.max_position_embeddings
         if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > longest:
-            raise UserError(
-                f"ids must be integers [B, L], as Input([None], dtype='int32') gives them, with L "
-                f"at most {longest}. Received: {ids.dtype.name} {ids.shape}")
+            raise UserError("ids must be integers [B, L], as Input([None], dtype='int32') has, "
+                            f"with L at most {longest}. Received: {ids.dtype.name} {ids.shape}")
         if ids.shape[1] is None:
             with tf.control_dependencies([tf.debugging.assert_less_equal(
                     tf.shape(ids)[1], longest, "rows of ids are longer than the encoder reads")]):
@@ -113,13 +112,13 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
     @property
     def blocks(self) -> list[Any]:
-        """The layers from the embeddings up; set `trainable` of some to freeze them."""
+        """The layers from the embeddings up; a layer with `trainable = False` is frozen."""
         network = self._encoder
         return [block for block in (network.embeddings, network.embeddings_project,
                                     *network.encoder_layers) if block is not None]
 
     def get_config(self) -> dict[str, Any]:
-        """Returns what `from_config` creates an equal layer from, without weights."""
+        """Returns the arguments of an equal layer, without weights, for `from_config`."""
         return super().get_config() | {
             "config": dataclasses.asdict(self.config),
             "vocabulary": list(self._text.vocabulary.tokens),

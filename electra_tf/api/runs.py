@@ -1,4 +1,4 @@
-"""Training from Python, and fine-tuned models."""
+"""Trains networks from Python, and predicts with fine-tuned models."""
 
 import os
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class TaskModel:
 
 
 def load_task(directory: PathName) -> TaskModel:
-    """Returns the fine-tuned model of a run's directory."""
+    """Returns the fine-tuned model of a run's directory; raises UserError if there is none."""
     return TaskModel(setup.prepare_trained(storage.path(directory), {}))
 
 

@@ -12,9 +12,9 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --output=topics.tsv
 
 The first command downloads google/electra-small-discriminator and, from TensorFlow Datasets, SQuAD
-1.1; it writes to runs/squad. Each default that was used is printed. The task decides the recipe:
-the paper's epochs and learning rate, unless a flag says otherwise. The same command continues a run
-that was interrupted with the first trial that isn't finished. To serve a model:
+1.1; it writes to runs/squad and prints the defaults that it uses. The task decides the recipe: the
+paper's epochs and learning rate, unless a flag changes them. The same command continues an
+interrupted run with the first trial that isn't finished. To serve a model:
 `python -m electra_tf.apps.tools.export_model`.
 """
 
@@ -38,7 +38,7 @@ def run() -> None:
 def main() -> None:
     """Runs the mode that the flags ask for."""
     for section in (finetuning_flags.TaskFlags, finetuning_flags.ModelFlags):
-        from_flags(section)  # Raises for a value out of bounds.
+        from_flags(section)  # Checks values before TensorFlow is imported.
     _set_defaults()
     with overrides.naming_flags(finetuning_flags.SETTINGS):
         from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.

@@ -1,4 +1,4 @@
-"""One trial of fine-tuning, with batches of similar length and a compiled step for each length."""
+"""Runs a trial: batches of rows of similar length, and a compiled step for each length."""
 
 import dataclasses
 import re
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths, make_batch, plan_epoch
 from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.objectives.objective import Objective
@@ -21,7 +22,7 @@ _LAYER = re.compile(r"/encoder/layer_(\d+)/")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrialSettings:
-    """Settings of a trial."""
+    """The settings, the objective and the devices of a trial."""
 
     config: FinetuningConfig
     objective: Objective
@@ -29,11 +30,11 @@ class TrialSettings:
     pad_id: int
 
     def lengths_for(self, rows: Sequence[Row]) -> tuple[int, ...]:
-        """Returns the lengths to compile for."""
+        """Returns the lengths, in tokens, that batches are padded to; each is compiled for."""
         return bucket_lengths([len(row.ids) for row in rows], self.config.task.max_seq_length)
 
     def distributed(self, batch: RowBatch) -> Any:
-        """Returns the rows of each replica, as tensors."""
+        """Returns a batch of B rows as tensors: B / replicas rows for each replica."""
         replicas = self.strategy.num_replicas_in_sync
 
         def share(context: Any) -> RowBatch:
@@ -49,13 +50,13 @@ class Interval:
     """The steps between two reports."""
 
     step: int
-    """The last one, from 1, as `epoch`."""
+    """Number of the last step; steps and epochs count from 1."""
     epoch: int
     loss: float
-    """Mean over its steps."""
+    """Mean over the steps."""
     ends_epoch: bool
     passing: bool = False
-    """It is only shown because time has passed; the next interval includes its steps."""
+    """True if only time ended the interval; the next one includes its steps."""
 
 
 class ByLength:
@@ -66,22 +67,20 @@ class ByLength:
         self._compiled: dict[int, Callable[[Any], Any]] = {}
 
     def __call__(self, length: int, batch: Any) -> Any:
-        """Calls the function with a batch whose rows have this length."""
+        """Calls the function with a batch whose rows have `length` tokens."""
         if length not in self._compiled:
-            # TensorFlow warns of functions that are traced often, but not of concrete ones.
+            # Concrete functions avoid TensorFlow's warning about frequent retracing.
             self._compiled[length] = self._function.get_concrete_function(batch)
         return self._compiled[length](batch)
 
 
 class Finetuner:
-    """Runs a model through its epochs; the caller decides after each whether to go on."""
+    """The training of one model over its epochs, in intervals that the caller iterates over."""
 
     def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
                  seed: int, clock: Callable[[], float] = time.monotonic):
         """Takes a model with its initial weights; `seed` determines order and dropout."""
-        config = settings.config
-        config = dataclasses.replace(
-            config, training=dataclasses.replace(config.training, seed=seed))
+        config = override(settings.config, {"training.seed": seed})
         self.num_steps = config.num_train_steps(len(rows))
         self.model = model
         self._settings, self._rows = settings, rows
@@ -95,7 +94,7 @@ class Finetuner:
         self._compiled = ByLength(self._replicas_step)
 
     def epochs(self) -> Iterator[Interval]:
-        """Trains, and yields intervals; raises `UserError` if the loss isn't finite."""
+        """Trains, and yields every interval; `UserError` if a loss is not finite."""
         runtime = self._step.config.runtime
         every, seconds = runtime.log_interval(self.num_steps), runtime.log_every_seconds
         size = self._step.config.training.train_batch_size
@@ -133,9 +132,9 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
                  skip_first: bool = False) -> list[float]:
     """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
 
-    The head, and all else outside the encoder, has depth 0, the last of `num_layers` layers 1, the
-    first `num_layers`, the embeddings one more. With `skip_first` all but the head are one deeper,
-    as in Google's code, with which the published scores were measured (its issues 51 and 64).
+    The head, outside the encoder, has depth 0, the last of `num_layers` layers 1, the first
+    `num_layers`, and the embeddings one more. `skip_first` adds 1 to all depths but the head's, as
+    in Google's code, which measured the published scores (its issues 51 and 64).
     `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
     """
     def depth(path: str) -> int:

@@ -1,4 +1,4 @@
-"""The modes of the fine-tuning command. Functions read `flags.FLAGS`."""
+"""Implements the modes of the fine-tuning command; functions read `flags.FLAGS`."""
 
 import dataclasses
 from collections.abc import Collection
@@ -35,7 +35,7 @@ def train() -> None:
         pretraining_config(values.model_size or "small").model, text_settings(values))
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
-    runs, data = [], _data(names[0])  # Several names are all GLUE's.
+    runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
@@ -68,7 +68,7 @@ def evaluate() -> None:
 
 
 def predict() -> None:
-    """Predicts `--input` by the trained model of `--model_dir`."""
+    """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
     outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite)
 
@@ -82,7 +82,7 @@ def _trained_run() -> FinetuningRun:
 
 
 def _data(name: str) -> dict[str, Any]:
-    """Returns what `registry.load` reads; a benchmark without files is TensorFlow Datasets'."""
+    """Returns arguments of `registry.load`, which by default reads TensorFlow Datasets."""
     values = flags.FLAGS
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
@@ -96,7 +96,7 @@ def _data(name: str) -> dict[str, Any]:
 
 
 def _pretrained(changes: Collection[str]) -> Pretrained | None:
-    """Returns the encoder of --init_checkpoint, or None from scratch; refuses the other's flags."""
+    """Returns the encoder of --init_checkpoint, None from scratch; `UserError` for unused flags."""
     values = flags.FLAGS
     if values.init_checkpoint == finetuning_flags.SCRATCH:
         if values.scratch_baseline:

@@ -1,4 +1,4 @@
-"""Outputs of a fine-tuned model: scores, predictions, mistakes, files for a benchmark's server."""
+"""Writes outputs of a fine-tuned model: scores, predictions, mistakes, files for servers."""
 
 import collections
 import contextlib
@@ -33,21 +33,21 @@ from electra_tf.reporting import plot_style
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import Table, table_text
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example, Kind
+from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
 from electra_tf.tasks.task import Task, TaskSpec
 
 PIPE = "-"
-"""Stands for standard input or output."""
+"""Value of `--input` and `--output` for standard input and output."""
 SHOWN_LABELS, SHOWN_MISTAKES, PROGRESS_SECONDS = 8, 10, 10.0
 OTHERS = "others"
 SUBMISSION = "submission"
 
 
 class TaskPredictor:
-    """The model of a run's best trial: examples in, predictions out."""
+    """The model of a run's best trial, with the threshold that it predicts with."""
 
     def __init__(self, run: FinetuningRun):
         self._run = run
@@ -59,7 +59,7 @@ class TaskPredictor:
         return split.score(self._predictor.predict(split.rows, progress()), self._threshold)
 
     def predict(self, given: Sequence[Any]) -> list[Record]:
-        """Returns a prediction for each input, which `TaskKind.example` reads or refuses."""
+        """Returns a prediction for each input; `UserError` if `TaskKind.example` refuses one."""
         run = self._run
         examples = [run.kind.example(run.spec, str(number), one)
                     for number, one in enumerate(given)]
@@ -67,7 +67,7 @@ class TaskPredictor:
 
 
 def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], None]:
-    """Returns a function that prints the fraction done, in (0, 1], every ten seconds to stderr."""
+    """Returns a function of the fraction done, (0, 1], that prints it to stderr every 10 s."""
     began = shown = clock()
 
     def show(done: float) -> None:
@@ -82,7 +82,7 @@ def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], N
 
 
 def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
-    """Scores the run's model on splits of labelled examples; prints and saves a table."""
+    """Scores the run's model on splits of labelled examples; prints and saves the scores."""
     predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
     for name, examples in dev.items():
         found = predictor.scored(run.encode(examples))
@@ -98,8 +98,8 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
 def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False) -> None:
     """Reads examples from a file or standard input, and writes the model's predictions.
 
-    `output` is a file, .jsonl or in the kind's own format, or "-" for standard output. `UserError`
-    if it is the input, exists without `overwrite`, or can't be written, before the computation.
+    `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `UserError`,
+    before the computation, if it is the input, exists without `overwrite`, or isn't writable.
     """
     forms = {**run.kind.forms(run.spec), ".jsonl": _json_lines}
     target = None if output == PIPE else storage.path(output)
@@ -151,13 +151,13 @@ def _readable(source: str, suffix: str) -> Iterator[Path]:
 
 def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
                   results: Results) -> str:
-    """Writes predictions, the server's files and learning curves; returns `mistakes` on dev."""
+    """Writes predictions, a server's files and learning curves; returns `mistakes` on dev."""
     predictor, files, records = TaskPredictor(run), {}, {}
     tests = ((name, run.encode(examples)) for name, examples in task.test.items())
     for name, split in itertools.chain(dev.items(), tests):
         records[name] = predictor.scored(split).records
         files[f"predictions/{name}.jsonl"] = _json_lines(records[name])
-    # SQuAD's server scores the dev file too, as long as it has no answers for test.
+    # QA benchmarks have no public test file; SQuAD's server also scores predictions for dev.
     submitted = task.test or (dev if run.spec.name in QUESTIONS else {})
     files |= {f"{SUBMISSION}/{file}": content for file, content in submission_files(
         run.spec, {name: records[name] for name in submitted}).items()}
@@ -171,15 +171,14 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
 
 def submission_files(spec: TaskSpec,
                      predictions: Mapping[str, Sequence[Record]]) -> dict[str, str]:
-    """Returns name -> content of the files that a benchmark's server takes of a task, if any."""
+    """Returns name -> content of the files that a benchmark's server takes; empty for others."""
     if spec.name in glue.TASKS:
         return dict(glue.submission(
             glue.TASKS[spec.name], split, [record["key"] for record in records],
             [record["prediction"] for record in records]) for split, records in predictions.items())
     files = {}
     for records in predictions.values() if spec.name in QUESTIONS else ():
-        written = KINDS[Kind.QUESTION_ANSWERING].forms(spec)[".json"]
-        files["predictions.json"] = written(records)
+        files["predictions.json"] = KINDS[spec.kind].forms(spec)[".json"](records)
         if all("no_answer_score" in record for record in records):
             files["null_odds.json"] = json.dumps(  # Logits of "no answer".
                 {record["key"]: record["no_answer_score"] for record in records}) + "\n"
@@ -187,7 +186,7 @@ def submission_files(spec: TaskSpec,
 
 
 def pack_submissions(model_dir: Path) -> None:
-    """Packs what the directories of GLUE's tasks hold for the server, if they do."""
+    """Writes a zip archive of the submission files of GLUE's tasks, if there are any."""
     files = [path for name in glue.TASKS
              for path in sorted((model_dir / name / SUBMISSION).glob("*.tsv"))]
     if files:
@@ -223,7 +222,7 @@ def confusion(records: Sequence[Record],
               labels: Sequence[str]) -> tuple[list[str], list[list[int]]]:
     """Returns the labels that are shown and how often each (row) is predicted as each (column).
 
-    Labels that are rarely true share a row if there are more than `SHOWN_LABELS`.
+    With more than `SHOWN_LABELS` labels, those that are true less often share a row and a column.
 
     >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": "b", "prediction": "b"}], "ab")
     (['a', 'b'], [[0, 1], [0, 1]])
@@ -240,7 +239,7 @@ def confusion(records: Sequence[Record],
 
 
 def draw_learning_curves(results: Results, path: Path) -> None:
-    """Draws the training loss, and the main score after every epoch, a line per trial."""
+    """Draws training loss and main score after every epoch, with a line for each trial."""
     metric, split = results.metrics[0], next(iter(results.best.scores))
     figure, (left, right) = plot_style.figure(1, 2, (8.4, 3.4))
     for trial in results.trials:
@@ -256,7 +255,7 @@ def draw_learning_curves(results: Results, path: Path) -> None:
         plot_style.style_axes(axes, x="step", y=label)
         axes.locator_params(axis="x", nbins=5, integer=True)
         axes.set_xlim(left=0)
-    several = ", the best of several trials strong" if len(results.trials) > 1 else ""
+    several = ", the best trial in bold" if len(results.trials) > 1 else ""
     figure.suptitle(results.task + several, fontsize=10, color=plot_style.INK)
     plot_style.save(figure, path)
 

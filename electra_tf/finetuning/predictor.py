@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned model for rows, on one CPU or on replicas."""
+"""Computes predictions of a fine-tuned model for rows, on one CPU or on replicas."""
 
 import concurrent.futures
 import contextlib
@@ -19,11 +19,11 @@ from electra_tf.tasks.kinds.kind import RowResults
 from electra_tf.training.devices import NO_REWRITING, device_type
 
 Plan = Sequence[np.ndarray]
-"""Indices of every batch's rows."""
+"""Indices of the rows of every batch."""
 
 
 class Predictor:
-    """Runs a model over rows and returns the details of its objective for each."""
+    """A model that returns the details of its objective for rows."""
 
     def __init__(self, settings: TrialSettings, model: TaskModel):
         self._batch_size = settings.config.runtime.eval_batch_size
@@ -34,28 +34,28 @@ class Predictor:
                 progress: Callable[[float], None] = lambda done: None) -> list[RowResults]:
         """Returns the objective's details of every row, in the rows' order.
 
-        What has one value per token is as long as the padded row. `progress` is called after every
-        batch with the fraction of the tokens that are done.
+        Details with a value per token have the length of the padded row. `progress` is called after
+        every batch with the fraction of tokens that are done.
         """
         lengths = np.array([len(row.ids) for row in rows])
         plan = plan_in_order_of_length(lengths, self._batch_size)
         found: list[RowResults] = [{} for _ in rows]
         done = 0
         for indices, results in zip(plan, self._runner.run(rows, plan), strict=True):
-            for line, index in enumerate(indices):
-                found[index] = {name: value[line] for name, value in results.items()}
+            for place, index in enumerate(indices):
+                found[index] = {name: value[place] for name, value in results.items()}
             done += lengths[indices].sum()
             progress(done / lengths.sum())
         return found
 
 
 def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
-    """Tells whether a strategy has a single CPU and nothing else."""
+    """Returns True for a strategy whose only device is a CPU."""
     return strategy.num_replicas_in_sync == 1 and device_type(strategy) == "CPU"
 
 
 class _OneCpu:
-    """A batch per core at a time, by one graph for all lengths."""
+    """A runner on one CPU: one graph for all lengths, and one batch per core at a time."""
 
     def __init__(self, settings: TrialSettings, model: TaskModel):
         self._settings, self._model = settings, model
@@ -89,7 +89,7 @@ class _OneCpu:
 
 @contextlib.contextmanager
 def _graph_rewriting() -> Iterator[None]:
-    """Lets TensorFlow rewrite graphs, which `modeling/inference.py` is written for."""
+    """Enables TensorFlow's graph rewriting, on which the speed of `InferenceEncoder` depends."""
     before = tf.config.optimizer.get_experimental_options().get(NO_REWRITING, False)
     tf.config.optimizer.set_experimental_options({NO_REWRITING: False})
     try:
@@ -99,7 +99,7 @@ def _graph_rewriting() -> Iterator[None]:
 
 
 class _Replicas:
-    """Batches of a few static shapes, each compiled once, shared by the replicas."""
+    """A runner on replicas, which share batches of a few static shapes, each compiled once."""
 
     def __init__(self, settings: TrialSettings, model: TaskModel):
         self._settings, self._model = settings, model

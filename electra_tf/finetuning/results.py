@@ -1,4 +1,4 @@
-"""Results of a fine-tuning run: scores of every trial, their summary, and tables of them."""
+"""Stores and shows results of a fine-tuning run: scores of every trial, and their summary."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ _FIX = "remove it, and the trials run again."
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Epoch:
-    """One pass over the training examples; `loss` is the mean over its steps."""
+    """The result of a pass over the training examples; `loss` is the mean over its steps."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -35,7 +35,7 @@ class Epoch:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One training, from initial weights to scores."""
+    """The result of one training, from initial weights to scores."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -48,7 +48,7 @@ class Trial:
     seconds: float
     """Time of training and evaluation."""
     examples_per_second: float
-    """Throughput of training, with compilation, without evaluation."""
+    """Throughput of training, including compilation and excluding evaluation."""
 
     @property
     def scores(self) -> Scores:
@@ -58,7 +58,7 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """Scores of a constant prediction, which is called for example "always positive"."""
+    """Scores of a constant prediction, and its name, for example "always positive"."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -68,7 +68,7 @@ class Baseline:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
-    """All trials of a run so far."""
+    """The results of all finished trials of a run."""
 
     __pydantic_config__ = strict_json.OPEN  # The file also has a summary.
 
@@ -82,22 +82,22 @@ class Results:
 
     def __post_init__(self):
         if not all(1 <= trial.kept_epoch <= len(trial.epochs) for trial in self.trials):
-            raise ValueError("a trial keeps an epoch that it hasn't got")
+            raise ValueError("kept_epoch must be one of the epochs of its trial")
         shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
                   for trial in self.trials for epoch in trial.epochs}
         if self.trials and (len(shapes) > 1 or shapes == {()} or not self.metrics or not set(
                 self.metrics) <= next(iter(self.trials[0].scores.values())).keys()):
-            raise ValueError("its trials have other splits or metrics")
+            raise ValueError("all epochs must have the same splits and all metrics of the task")
 
     @property
     def best(self) -> Trial:
-        """The trial with the best main score on the first split; the first of equals."""
+        """The first of the trials with the best main score on the first split."""
         return max(self.trials, key=lambda trial: main_score(
             next(iter(trial.scores.values())), self.metrics[0]))
 
     @property
     def best_number(self) -> int:
-        """The number of the best trial, from 1, which is its checkpoint's."""
+        """The number of the best trial, from 1, and of its checkpoint."""
         return self.trials.index(self.best) + 1
 
     def save(self, model_dir: Path) -> None:
@@ -124,7 +124,7 @@ class Results:
                 for split, scores in self.trials[0].scores.items()}
 
     def table(self) -> str:
-        """Returns the summary of several trials and each of them, beside the baseline."""
+        """Returns a table per split: the summary of several trials, each trial, the baseline."""
         heads = ("mean", "median", "std", "best") if len(self.trials) > 1 else ()
         notes = [f"baseline: {self.baseline.name}"] if self.baseline else []
         tables = []
@@ -138,7 +138,7 @@ class Results:
         return "\n".join(tables)
 
     def beside(self, scratch: "Results") -> str:
-        """Returns the medians of both runs on the first split."""
+        """Returns a table of the medians of both runs on the first split."""
         split = next(iter(self.summary()))
         return score_table(f"{self.task}, {split}, medians", self.metrics, {
             name: {metric: run.summary()[split][metric]["median"] for metric in self.metrics}
@@ -147,7 +147,7 @@ class Results:
 
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
-    results = Results.load(model_dir)  # None of a model that was converted, not trained here.
+    results = Results.load(model_dir)  # A converted model has no results.
     return results and next(iter(results.best.scores.values())).get(THRESHOLD)
 
 
@@ -161,7 +161,7 @@ def score_table(title: str, metrics: Iterable[str], columns: Scores,
 
 
 def glue_table(found: Mapping[str, Results]) -> str:
-    """Returns GLUE's scores on dev and their averages; most papers leave WNLI out of these."""
+    """Returns GLUE's scores on dev and their averages, also without WNLI as in most papers."""
     rows = []
     for name, results in found.items():
         first = _counted_metric(results.metrics)
@@ -179,17 +179,14 @@ def glue_table(found: Mapping[str, Results]) -> str:
 
 
 def glue_average(results: Iterable[Results]) -> float | None:
-    """Returns the mean over tasks of the median of one metric each; None for no task.
-
-    MNLI counts with its matched half (ELECTRA, table 1).
-    """
+    """Returns the mean of a median per task, MNLI's matched (ELECTRA, table 1); None if empty."""
     medians = [next(iter(one.summary().values()))[_counted_metric(one.metrics)]["median"]
                for one in results]
     return float(np.mean(medians)) if medians else None
 
 
 def main_score(scores: Mapping[str, float], metric: str) -> float:
-    """Returns a score such that higher is better; NaN and None are the worst."""
+    """Returns a score of which higher is better; NaN and None become -inf."""
     value = scores[metric]
     if value is None or math.isnan(value):
         return -math.inf
@@ -212,7 +209,7 @@ def _counted_metric(metrics: Collection[str]) -> str:
 
 
 def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
-    """Returns NaN where a trial has no number, except for the best score."""
+    """Returns the summary; if a trial has no number, all but the best are NaN."""
     numbers = np.array([math.nan if value is None else value for value in values])
     known = numbers[np.isfinite(numbers)]
     best = (known.min() if _is_error(metric) else known.max()) if known.size else math.nan

@@ -30,7 +30,7 @@ from electra_tf.training.assembly import build_model
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun(TrialSettings):
-    """The checked settings, the task and the text settings of a run."""
+    """A run: its checked settings, its task, its text settings and its directory."""
 
     spec: TaskSpec
     text: TextSettings
@@ -50,7 +50,7 @@ class FinetuningRun(TrialSettings):
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
 
     def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
-        """Returns warnings of texts that the encoder's vocabulary or normalization doesn't suit."""
+        """Returns warnings if the vocabulary or the normalization doesn't suit the texts."""
         vocabulary = self.text.vocabulary
         ids = np.concatenate([row.ids for row in rows])
         ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
@@ -73,7 +73,7 @@ class FinetuningRun(TrialSettings):
         return model
 
     def trained_model(self) -> TaskModel:
-        """Returns the model in the run's directory, or refuses another shape by a `UserError`."""
+        """Returns the model in the run's directory; `UserError` for weights of another shape."""
         model = self.build_model(self.config.training.seed)
         assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
         return model
@@ -93,7 +93,7 @@ class FinetuningRun(TrialSettings):
 
 def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
             model_dir: Path) -> FinetuningRun:
-    """Returns a run; `UserError` for settings that don't go together or devices out of reach."""
+    """Returns a run; `UserError` for settings that don't fit together or missing devices."""
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
@@ -107,14 +107,14 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
-    """Returns a trained run; `UserError` if there is none, or `changes` aren't of hardware."""
+    """Returns a trained run; `UserError` without one or for `changes` beyond the hardware."""
     fixed = [name for name in changes
              if not name.startswith("runtime.") and name != "training.precision"]
     if fixed:
         raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
                         "given to use it.")
     if (facts := task_facts(run_directory.read_identity(model_dir))) is None:
-        raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
+        raise UserError(f"{model_dir} holds no fine-tuned model (perhaps a pre-training run).")
     spec = TaskSpec.of_facts(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))

@@ -1,4 +1,4 @@
-"""A fine-tuning run: its trials, each of several epochs, and the model of the best one."""
+"""Runs the trials of a fine-tuning run, each of several epochs, and keeps the best model."""
 
 import dataclasses
 import math
@@ -34,11 +34,11 @@ from electra_tf.training.devices import device_name
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
-    Without `initial` it trains from scratch. Finished trials outlast an `Interrupted`. `UserError`
-    for another run's directory, missing weights, or a loss that isn't finite.
+    Without `initial` it trains from scratch. `Interrupted` keeps finished trials. `UserError` for
+    another run's directory, missing weights, or a loss that isn't finite.
     """
     source = SCRATCH if initial is None else initial.source
-    if initial is not None:  # Weights that don't fit are found before anything is written.
+    if initial is not None:  # Refuses weights of another shape before it writes a file.
         assign_weights(run.build_model(0).encoder.variables, initial.weights, source)
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
@@ -49,7 +49,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             task=task.spec.name, metrics=task.spec.metrics, initial=source,
             baseline=Baseline(name=next(iter(constants.values()))[0], scores={
                 name: dict(scores) for name, (_, scores) in constants.items()}))
-        if results.trials:  # Found now, not after hours of further trials.
+        if results.trials:  # Refuses a missing checkpoint before it runs further trials.
             checkpoint_in_use(run.model_dir)
         examples = list(task.train)
         if run.config.task.swap_pairs:
@@ -73,10 +73,10 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
 
 def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
               dev: Mapping[str, Split], *, metric: str, seed: int) -> Trial:
-    """Trains a model, scores it after every epoch, and leaves it with the weights to keep.
+    """Trains a model, scores it after every epoch, and assigns the weights to keep to it.
 
-    `rows` are to train on; `dev` to score, and its first split decides by `metric` which epoch is
-    best. `seed` determines order and dropout.
+    `rows` are training examples. The score `metric` on the first split of `dev` decides which epoch
+    is best. `seed` determines order and dropout.
     """
     training = run.config.training
     finetuner = Finetuner(run, model, rows, seed=seed)
@@ -115,7 +115,7 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
 
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
                dev: Mapping[str, Split], initial: Pretrained | None) -> Results:
-    """Runs a trial; saves its model if it is the best so far, then its scores."""
+    """Runs a trial, saves its model if it is the best so far, and then saves its scores."""
     directory, seed = run.model_dir / run_directory.CHECKPOINTS, run.config.training.seed + number
     if run.config.training.num_trials > 1:
         print(f"trial {number + 1} of {run.config.training.num_trials}, seed {seed}", flush=True)
@@ -129,14 +129,14 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
         CheckpointManager(
             tf.train.Checkpoint(model=model, step=step), directory, interval=1, keep=0
         ).save(results.best_number)
-    # From here on the directory stands for the best trial's weights; the others' may go.
+    # The saved results name the best trial's checkpoint, so the others are obsolete only now.
     results.save(run.model_dir)
     checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.best_number})
     return results
 
 
 def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
-    """Returns the mean over all steps past `after`, from the intervals' ends and means."""
+    """Returns the mean over all steps past `after` from last step and mean of every interval."""
     inside = [(step, loss) for step, loss in losses if step > after]
     begins = [after, *(step for step, _ in inside)]
     return sum((step - begin) * loss for begin, (step, loss) in zip(begins, inside, strict=False)
@@ -144,10 +144,10 @@ def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
 
 
 class _TrialPace(Pace):
-    """The clock of a trial, which leaves evaluation out of the throughput."""
+    """The clock of a trial, whose throughput excludes evaluation."""
 
     def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
-        super().__init__(sample_seconds=0.0)  # A few intervals compile; the median leaves them out.
+        super().__init__(sample_seconds=0.0)  # The median ignores the few intervals that compile.
         self._num_steps, self._training = num_steps, training
         self._step = self._epoch = 0
         self._training_seconds = 0.0
@@ -179,14 +179,17 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
     counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    begins = "nothing: every weight is new (trained from scratch)" if initial is None else (
+    source = "random weights (from scratch)" if initial is None else (
         f"{initial.source}: {len(initial.encoder_weights)} weights; the head is new")
+    left = max(0, training.num_trials - done)
+    compiled = [f"compile  the step for each of up to {len(run.lengths_for(rows))} row lengths, in "
+                "every trial; the first steps take longer"] if left else []
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
-          f"encoder  initialised from {begins}\n"
+          f"encoder  initialized from {source}\n"
           f"devices  {strategy.num_replicas_in_sync} x {device_name(strategy)}, "
           f"{training.precision.value}\n"
-          f"trials   {done} done, {training.num_trials - done} to go; "
+          f"trials   {done} done, {left} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-          "steps in all", *(f"note     {note}" for note in task.notes),
+          "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"warning  {warning}" for warning in run.warnings(task.train, rows)),
           sep="\n", flush=True)

@@ -14,12 +14,13 @@ class Kind(enum.StrEnum):
 
 
 LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
-"""Kinds with a set of labels."""
+NUMERIC = (Kind.REGRESSION,)
+"""Kinds with a set of labels, and kinds whose labels are numbers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
-    """One or two texts with a label or a number, None if it is unknown."""
+    """One or two texts with a label or a number, which is None if unknown."""
 
     key: str
     """Name of the example within its file and in predictions."""
@@ -29,7 +30,7 @@ class TextExample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggedExample:
-    """A sentence in words with a tag for each, IOB2 for spans; None if they are unknown."""
+    """A sentence as words with a tag for each, IOB2 for spans; the tags are None if unknown."""
 
     key: str
     words: tuple[str, ...]
@@ -51,7 +52,7 @@ class QuestionExample:
     span: tuple[int, int] | None = None
     """The answer to train on: its first character in the context, and one past its last."""
     gold: tuple[str, ...] = ()
-    """All correct answers, to score with; none if unknown or impossible."""
+    """All correct answers for scoring; empty if they are unknown or the question has none."""
     is_impossible: bool = False
     """The context holds no answer."""
 

@@ -1,4 +1,4 @@
-"""GLUE (Wang et al., 2019): nine tasks and the diagnostic set, and the files of the benchmark.
+"""Reads and writes the files of GLUE (Wang et al., 2019): nine tasks and a diagnostic set.
 
 https://gluebenchmark.com/tasks has the data; https://gluebenchmark.com/submit takes a zip of files,
 each "index<TAB>prediction".
@@ -18,12 +18,12 @@ ALL = "glue"
 """Value of `--task` that stands for all nine."""
 _SUBMITTED = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv",
               "diagnostic": "AX.tsv"}
-"""Split -> file that the server takes, where it isn't named like the task's directory."""
+"""Split -> file that the server takes; files of other splits have the name of the directory."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GlueTask:
-    """One row of the benchmark."""
+    """A task of the benchmark: its columns, labels, metrics and splits."""
 
     name: str
     directory: str
@@ -31,9 +31,9 @@ class GlueTask:
     """Columns of the one or two texts."""
     label: str = "label"
     inputs: tuple[str, ...] = ()
-    """Names of the texts in an export, where a column's name is not an identifier."""
+    """Names of the texts in an export, if a column's name is not an identifier."""
     labels: tuple[str, ...] = BINARY
-    """By class; empty for regression."""
+    """Labels by class, as the files write them; empty for regression."""
     metrics: tuple[str, ...] = ("accuracy",)
     dev: tuple[str, ...] = ("dev",)
     """Labelled splits that are not trained on."""
@@ -42,13 +42,13 @@ class GlueTask:
     key: str = "index"
     """Column that names the test rows."""
     headerless: tuple[str, ...] | None = None
-    """Columns of the labelled files, where these have no header."""
+    """Columns of the labelled files; None if these have a header."""
     largest: float = 1.0
     """Largest label of a regression; the smallest is 0."""
 
     @property
     def spec(self) -> TaskSpec:
-        """Returns the specification, by which a model of the task is stored."""
+        """Returns the specification, which is stored with a trained model."""
         return TaskSpec(name=self.name, labels=self.labels, metrics=self.metrics,
                         kind=Kind.CLASSIFICATION if self.labels else Kind.REGRESSION,
                         scale=self.largest, texts=self.texts, label=self.label)
@@ -80,10 +80,10 @@ TASKS = {task.name: task for task in (
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
-    """Returns all examples of "train", of one of `task.dev`, or of `task.tests`, if that exists.
+    """Returns all examples of "train", of one of `task.dev`, or of one of `task.tests`.
 
-    The file is in the task's directory, beside it, or in a directory of its own. `UserError` for no
-    such file, a damaged row, or a label outside the label set.
+    The file is in the task's directory, beside it, or in a directory of the split's name. Files of
+    `task.tests` may be missing. `UserError` for another missing file, or a bad row or label.
     """
     paths = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
     path = next((path for path in paths if path.exists()), None)
@@ -92,8 +92,8 @@ def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
         return [] if path is None else read_texts(path, spec, labelled=False)
     if path is None:
         raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
-                        "files in their original layout; some of the tasks can be named alone, "
-                        "with commas between them.")
+                        "files in their original layout. --task can name a part of the tasks, with "
+                        "commas.")
     examples = read_texts(path, task.spec, columns=task.headerless)
     if task.labels:
         require_known_labels([path], examples, task.labels)
@@ -102,12 +102,11 @@ def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
 
 def submission(task: GlueTask, split: str, keys: Sequence[str],
                predictions: Sequence[str | float]) -> tuple[str, str]:
-    """Returns name and content of the file that the benchmark's server takes for a test split.
+    """Returns name and content of the file that GLUE's server takes for a test split.
 
-    `keys` are in the file's order. `predictions` are label words, or numbers, which are clipped to
-    the task's scale.
+    `keys` are in the file's order. `predictions` are label words, which become labels of the files,
+    or numbers, which are clipped to the task's scale.
     """
-    # The server takes the labels of the files.
     written = dict(zip(task.spec.label_words, task.labels, strict=True))
     words = [written[word] if isinstance(word, str) else f"{min(max(word, 0.0), task.largest):.3f}"
              for word in predictions]

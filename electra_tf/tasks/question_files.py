@@ -1,8 +1,8 @@
-"""Questions about contexts in SQuAD's JSON (Rajpurkar et al., 2016 and 2018) or MRQA's JSON lines.
+"""Reads questions in SQuAD's JSON (Rajpurkar et al., 2016 and 2018) or MRQA's JSON lines.
 
-The first line of a file of the MRQA 2019 shared task (Fisch et al., 2019) is a header, every other
-line a context with its questions. A question has the accepted answers and the spans where they were
-detected; the last character of a span is included. MRQA's marks [TLE], [DOC] and [PAR] are read as
+The first line of a file of the MRQA 2019 shared task (Fisch et al., 2019) is a header; every other
+line is a context with its questions. A question has the accepted answers and the spans where they
+were detected; a span includes its last character. MRQA's marks [TLE], [DOC] and [PAR] are read as
 text, as in Google's code.
 """
 
@@ -13,25 +13,25 @@ import pydantic
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import QuestionExample
-from electra_tf.tasks.tables import MOST_BYTES, byte_lines
+from electra_tf.tasks.tables import LONGEST_LINE, MOST_BYTES, byte_lines
 
 SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
 """Task -> version in the names of the published files."""
 MRQA = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
         "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
-"""Task -> names of its files; the download script renames two."""
+"""Task -> names of its files; MRQA's download script renames two."""
 BENCHMARKS = (*SQUAD, *MRQA)
 MRQA_SUFFIXES = (".jsonl.gz", ".jsonl")
-LONGEST_LINE, MOST_MRQA_BYTES = 64 * MIB, 16 << 30
-"""Limits of MRQA's files, unpacked: a context has 800 tokens, the largest sets have a few GB."""
+MOST_MRQA_BYTES = 16 << 30
+"""Largest of MRQA's files, decompressed; the largest sets have a few GB."""
 
 Form = TypeVar("Form")
 
 
 def find(name: str, data_dir: Path, split: str) -> Path:
-    """Returns the "train" or "dev" file of a benchmark, by its published name or Google's."""
+    """Returns the "train" or "dev" file of a benchmark; `UserError` if MRQA's doesn't exist."""
     if name in SQUAD:
         return data_dir / f"{split}-{SQUAD[name]}.json"
     candidates = [data_dir / f"{file}{suffix}"
@@ -80,8 +80,8 @@ class _SquadQuestion(pydantic.BaseModel):
         impossible = labelled and bool(self.is_impossible)
         if labelled and impossible == bool(answers):
             raise UserError(f"{place}: " + (
-                "is_impossible is true, and yet there are answers; remove one." if answers else
-                "no answers; a question without one says is_impossible: true."))
+                "is_impossible is true, but there are answers; remove one of the two." if answers
+                else "no answers; write is_impossible: true for a question without one."))
         spans = ((one.answer_start, one.answer_start + len(one.text)) for one in answers
                  if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
         return QuestionExample(
@@ -137,7 +137,7 @@ class _MrqaParagraph(pydantic.BaseModel):
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagraph]]:
-    """Yields contexts with their questions, and the beginning of the place of each question."""
+    """Yields where the questions of a context are, as a prefix for messages, and the context."""
     if path.name.endswith(MRQA_SUFFIXES):
         lines = byte_lines(path, longest=LONGEST_LINE, most=MOST_MRQA_BYTES)
         number, line = next(lines, (1, b""))
@@ -147,9 +147,9 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagr
             yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _MrqaParagraph)
         return
     content = b"".join(line for _, line in byte_lines(path, longest=MOST_BYTES, most=MOST_BYTES))
-    for one, article in enumerate(_parsed(str(path), content, _SquadFile).data):
-        for two, paragraph in enumerate(article.paragraphs):
-            yield f"{path}: data[{one}].paragraphs[{two}].", paragraph
+    for number, article in enumerate(_parsed(str(path), content, _SquadFile).data):
+        for index, paragraph in enumerate(article.paragraphs):
+            yield f"{path}: data[{number}].paragraphs[{index}].", paragraph
 
 
 def _parsed(place: str, content: bytes, form: type[Form], fix: str = "") -> Form:

@@ -1,4 +1,4 @@
-"""Loads tasks by name, with all their examples, and gives their recipes."""
+"""Loads tasks by name, with all their examples, and returns their recipes."""
 
 import dataclasses
 import itertools
@@ -9,6 +9,7 @@ from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.examples import Example, Kind
@@ -17,7 +18,7 @@ from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 
 CONLL = {"chunk": ("train", "test"), "ner": ("train", "valid", "test")}
-"""Task -> files to train on and to score. CoNLL-2000 has no development file: test is scored."""
+"""Task -> files to train on and to score. CoNLL-2000 has no file for dev; its test is scored."""
 NAMES = (*glue.TASKS, *question_files.BENCHMARKS, *CONLL, *Kind)
 """All names that `load` takes."""
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
@@ -43,9 +44,8 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     """Returns the different tasks that `--task` names; `UserError` if they can't share a run."""
     known = dict.fromkeys(
         name for one in asked for name in (glue.TASKS if one == glue.ALL else [one]))
-    if not known or not set(known) <= set(NAMES):
-        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}. "
-                        f"Received: {', '.join(asked)!r}")
+    for name in known:
+        require_one_of((glue.ALL, *NAMES), "--task", name)
     if len(known) > 1 and not set(known) <= set(glue.TASKS):
         raise UserError("only GLUE's tasks can share a run; give one --task at a time. Received: "
                         f"{', '.join(asked)!r}")
@@ -58,7 +58,7 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     `data_dir` holds a benchmark's files, or those of TensorFlow Datasets (default if None). Files
     of `own` replace SQuAD's and MRQA's.
     """
-    resolved([name])
+    require_one_of(NAMES, "--task", name)
     given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
     if from_tfds and given:
         raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
@@ -90,7 +90,7 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
                     test={split: found for split in task.tests if (found := read(split))})
     if name in CONLL:
         sentences = {split: read(split) for split in CONLL[name]}
-        # Tags that only occur in dev are never predicted.
+        # Tags that occur only in the scored files are classes too, which training never shows.
         spec = KINDS[Kind.TAGGING].spec(name, files.label_set(
             itertools.chain(*sentences.values())))
         return Task(spec=spec, train=sentences.pop("train"), dev=sentences, test={})

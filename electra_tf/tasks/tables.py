@@ -1,4 +1,4 @@
-"""Rows of tab- or comma-separated values and JSON lines: read whole, or refused by their line."""
+"""Reads rows of tab- or comma-separated values and JSON lines; errors name the line."""
 
 import csv
 import dataclasses
@@ -14,19 +14,19 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
-"""Largest file of examples, which are kept in memory; the largest of GLUE and SQuAD have 80 MB."""
+"""Limits of a file, which is kept in memory, and of a line. GLUE and SQuAD have 80 MB at most."""
 _Cells = Iterator[tuple[int, list[str]]]
 """Line number and cells of each row."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TableRow:
-    """One row, and the line, from 1, where it begins."""
+    """A row, with the line, from 1, where it begins."""
 
     path: Path
     line: int
     values: Mapping[str, Any]
-    """Column -> value: strings, in JSON lines any type."""
+    """Column -> value: a string, or any type in JSON lines."""
 
     def error(self, problem: str) -> UserError:
         """Returns an error about this row."""
@@ -35,13 +35,13 @@ class TableRow:
     def value(self, column: str) -> Any:
         """Returns a column's value; `UserError` if it is missing."""
         if column not in self.values:
-            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. For your "
-                             "own files --text_columns, --label_column and --key_column select "
-                             "columns.")
+            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. In "
+                             "training on your own files, --text_columns, --label_column and "
+                             "--key_column select columns.")
         return self.values[column]
 
     def text(self, column: str) -> str:
-        """Returns a column's string; `UserError` if it is missing or no string."""
+        """Returns a column's string; `UserError` if it is missing or not a string."""
         value = self.value(column)
         if not isinstance(value, str):
             raise self.error(f"{column!r} must be text. Received: {shown(value)}")
@@ -51,9 +51,9 @@ class TableRow:
 def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
     """Returns the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
 
-    Files are UTF-8, with or without a byte-order mark, and packed if ".gz" follows the suffix.
-    `columns` are their names if the first line isn't a header. Only a `.txt` needs them: the last
-    column holds the rest of its line. `UserError` names file and line of what can't be read.
+    Files are UTF-8, with or without a byte-order mark, and compressed if ".gz" follows the suffix.
+    `columns` are their names if the first line isn't a header. Only a `.txt` needs them; its last
+    column holds the rest of the line. `UserError` names file and line of what can't be read.
     """
     suffix = suffix_of(path)
     if suffix == ".jsonl":
@@ -65,8 +65,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
         rows = _named(path, ((number, line.split("\t", most))
                              for number, line in read_lines(path)), columns)
     else:
-        raise UserError(f"{path} must end in .tsv, .csv or .jsonl, so that it is clear how to "
-                        "read it.")
+        raise UserError(f"{path} must end in .tsv, .csv or .jsonl, which decides how it is read.")
     first = next(rows, None)
     if first is None:
         raise UserError(f"{path} holds no rows.")
@@ -74,7 +73,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz"."""
+    r"""Yields number and text of each line, split at "\n" alone; decompresses ".gz"."""
     for number, line in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
@@ -106,7 +105,7 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None) -> Iterator
 
 
 def _comma_separated(path: Path) -> _Cells:
-    # The reader wants line ends, for quoted cells that go over several lines.
+    # `csv.reader` needs line ends to read quoted cells of several lines.
     reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
     begin = 1
     try:
@@ -130,10 +129,9 @@ def _json_lines(path: Path) -> Iterator[TableRow]:
 
 
 def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
-    """Yields number, from 1, and content of each line, unpacked if the name ends in ".gz".
+    """Yields number, from 1, and content of each line, decompressed if the name ends in ".gz".
 
-    Refuses lines of more than `longest` bytes, their end included, and files of more than `most`
-    when unpacked.
+    `UserError` beyond `longest` bytes a line or `most` decompressed bytes, or for a damaged file.
     """
     size = 0
     try:
@@ -144,13 +142,13 @@ def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
                 if len(line) > longest or size > most:
                     limit = (f"a line of more than {longest:,}" if len(line) > longest
                              else f"more than {most:,}")
-                    raise UserError(f"{path}:{number}: {limit} bytes unpacked, which no file "
+                    raise UserError(f"{path}:{number}: {limit} bytes decompressed, which no file "
                                     "of its kind has; name the right file.")
                 if not line:
                     return
                 yield number, line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
-                        ".gz out of its name if it isn't packed.") from error
+                        ".gz out of its name if it isn't compressed.") from error
     except OSError as error:
         raise cannot_read(path, error) from error

@@ -15,7 +15,7 @@ LABEL_WORDS = {
     "cola": ("unacceptable", "acceptable"), "sst2": ("negative", "positive"),
     "mrpc": ("not_equivalent", "equivalent"), "qqp": ("not_duplicate", "duplicate"),
     "wnli": ("not_entailment", "entailment")}
-"""Task of GLUE -> words for the classes that its files only number, those of `BINARY`."""
+"""Task of GLUE -> words for the labels of `BINARY`, which its files have."""
 _PREFIX = "task_"
 """Prefix of a task's fields among a run's facts."""
 
@@ -32,12 +32,12 @@ class TaskSpec:
     labels: tuple[str, ...] = ()
     """Classes or tags by index, as the task's files write them; empty for numbers and questions."""
     metrics: tuple[str, ...]
-    """The first is the main one."""
+    """Names of the scores; the first is the main one."""
     scale: float = 1.0
-    """Numbers are learned as (number - offset) / scale."""
+    """The network learns (number - offset) / scale."""
     offset: float = 0.0
     texts: tuple[str, ...] = ("text",)
-    """One or two columns of texts; for tagging the one with the list of words."""
+    """One or two columns of texts; for tagging one column with the list of words."""
     label: str = "label"
     """Column of the label, the number, or the list of tags."""
     key: str = ""
@@ -64,7 +64,7 @@ class TaskSpec:
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
-        """Returns what `facts` wrote; `UserError` if `source`, a run, has a damaged task."""
+        """Returns the specification from its `facts`; `UserError` if those of a run are damaged."""
         values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
         missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
@@ -91,4 +91,4 @@ class Task:
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
     notes: Sequence[str] = ()
-    """Notes on the data, to be printed."""
+    """Notes on the data, which the command prints."""

@@ -1,4 +1,4 @@
-"""Benchmarks from TensorFlow Datasets, as the examples that their own files would give."""
+"""Reads benchmarks from TensorFlow Datasets as the examples that their own files contain."""
 
 import ssl
 import types
@@ -17,8 +17,7 @@ from electra_tf.tasks.files import to_iob2
 from electra_tf.tasks.question_files import MRQA
 
 SECONDS = 10.0
-"""Longest wait for one address of a server. Without a network the library retries each file ten
-times, for 212 s in all."""
+"""Longest wait for an address of a server; without a network the library retries for 212 s."""
 _SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurkar.github.io",
             "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
 """Data set -> the server that the library downloads its files from."""
@@ -31,7 +30,7 @@ _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
 
 
 def read(name: str, split: str, data_dir: Path | None) -> list[Example]:
-    """Returns a split of GLUE, "squad", "squad2" or "ner", which has the name of its file.
+    """Returns a split of a GLUE task, "squad", "squad2" or "ner"; splits are named like files.
 
     `data_dir` is the directory of TensorFlow Datasets, its default if None. A missing data set is
     downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
@@ -39,19 +38,19 @@ def read(name: str, split: str, data_dir: Path | None) -> list[Example]:
     if name in glue.TASKS:
         return _glue(glue.TASKS[name], split, data_dir)
     if name in _SQUAD:
-        theirs = split.replace("dev", "validation")
-        return [_question(row) for row in _rows(_SQUAD[name], theirs, data_dir)]
+        return [_question(row) for row in _rows(
+            _SQUAD[name], split.replace("dev", "validation"), data_dir)]
     if name == "ner":
-        theirs = split.replace("valid", "dev")
+        rows = _rows("conll2003", split.replace("valid", "dev"), data_dir)
         return [TaggedExample(key=str(number), tags=to_iob2(row["ner"]), words=tuple(row["tokens"]))
-                for number, row in enumerate(_rows("conll2003", theirs, data_dir))]
+                for number, row in enumerate(rows)]
     known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
                     f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")
 
 
 def read_blimp(data_dir: Path | None) -> Mapping[str, list[tuple[str, str]]]:
-    """Returns all 67 paradigms of BLiMP in the order of their names; see `read`."""
+    """Returns the pairs (good, bad) of all 67 paradigms of BLiMP by name; errors as in `read`."""
     configs = _library("blimp").builder_cls("blimp").builder_configs
     return {name: [(row["sentence_good"], row["sentence_bad"])
                    for row in _rows(f"blimp/{name}", "train", data_dir)]
@@ -118,7 +117,7 @@ def _library(dataset: str) -> types.ModuleType:
 
 
 def _require_server(dataset: str, directory: Any) -> None:
-    """Returns if a data set's server answers, directly or through the environment's proxy."""
+    """Raises `UserError` unless a server answers, directly or through the environment's proxy."""
     server = _SERVERS[dataset.partition("/")[0]]
     opener = urllib.request.build_opener()  # With the proxies of the environment as it is now.
     try:

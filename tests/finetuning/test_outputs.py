@@ -22,8 +22,8 @@ TAGS = [{"key": "1", "words": ["Ada", "wrote"], "gold": ["O", "O"], "prediction"
         {"key": "6", "words": ["."], "prediction": ["O"], "probability": [1.0]}]
 
 
-def spec_of(name, texts=("text",)):
-    return TaskSpec(name=name, kind=Kind.CLASSIFICATION, metrics=("accuracy",), texts=texts)
+def spec_of(name, texts=("text",), kind=Kind.CLASSIFICATION):
+    return TaskSpec(name=name, kind=kind, metrics=("accuracy",), texts=texts)
 
 
 def test_every_kind_has_its_own_form():
@@ -84,11 +84,13 @@ def test_servers_take_files_of_their_own():
     assert submission_files(spec_of("mnli"), dict.fromkeys(
         ("test_matched", "test_mismatched", "diagnostic"), one)) == dict.fromkeys(
             ("MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"), "index\tprediction\n7\tneutral\n")
-    files = submission_files(spec_of("squad2"), {"dev": ANSWERS})
+    asked = Kind.QUESTION_ANSWERING
+    files = submission_files(spec_of("squad2", kind=asked), {"dev": ANSWERS})
     assert {name: json.loads(content) for name, content in files.items()} == {
         "predictions.json": {"q1": "Ünal", "q2": ""}, "null_odds.json": {"q1": -3.5, "q2": 2.0}}
     without = [{name: value for name, value in record.items() if name != "no_answer_score"}
                for record in ANSWERS]
     for name in ("squad", "newsqa"):
-        assert submission_files(spec_of(name), {"dev": without}).keys() == {"predictions.json"}
+        assert submission_files(spec_of(name, kind=asked), {"dev": without}).keys() == {
+            "predictions.json"}
     assert submission_files(spec_of("tagging"), {"test": TAGS}) == {}

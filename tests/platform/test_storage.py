@@ -67,7 +67,7 @@ def test_lines_are_unpacked_and_numbered(directory):
     lines = byte_lines(directory / "a.gz", longest=4, most=8)
     assert list(lines) == [(1, b"one\n"), (2, b"two\n")]
     for limits, problem in (({"longest": 3, "most": 8}, ":1: a line of more"),
-                            ({"longest": 4, "most": 7}, ":2: more than 7 bytes unpacked")):
+                            ({"longest": 4, "most": 7}, ":2: more than 7 bytes decompressed")):
         with pytest.raises(UserError, match=problem):
             list(byte_lines(directory / "a.gz", **limits))
 

@@ -164,13 +164,27 @@ def test_tagged_sentences_of_json_lines(tmp_path):
     for record, message in (
             ({"words": ["a", "b"], "tags": ["O"]}, r"a\.jsonl:1: 2 words and 1 tags"),
             ({"words": [], "tags": []}, "0 words and 0 tags"),
-            ({"words": "a b", "tags": ["O"]}, "'words' must be a list of texts. Received: 'a b'"),
-            ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be a list of texts"),
-            ({"words": ["a"]}, r"no column 'tags'\. There are: words\."),
-            ({"words": ["a"], "tags": None}, "'tags' must be a list of texts. Received: None")):
+            ({"words": "a b", "tags": ["O"]},
+             "'words' must be a list of strings, one for each word. Received: 'a b'"),
+            ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be a list of strings"),
+            ({"words": ["a"]}, r"and a list of tags in 'tags'.* Received the keys: words\."),
+            ({"words": ["a"], "tags": None}, "'tags' must be a list of .* Received: None")):
         path.write_text(json.dumps(record))
         with pytest.raises(UserError, match=message):
             read_tagged(path, TAGGED)
+
+
+def test_missing_keys_of_sentences_are_named_with_their_flags(tmp_path):
+    path = write(tmp_path, "a.jsonl", '{"words": ["EU"], "tags": ["B-org"]}')
+    with pytest.raises(UserError, match=(
+            r"a\.jsonl:1: a sentence needs a list of words in 'text' and a list of tags in "
+            r"'label'.* --text_columns and --label_column .*Received the keys: words, tags\.")):
+        registry.load("tagging", None, Files(train=[path]))
+    with pytest.raises(UserError, match="needs a list of words in 'text'; "):
+        read_tagged(path, spec("tagging"), labelled=False)
+    plain = write(tmp_path, "a.txt", "EU rejects German call\n")
+    with pytest.raises(UserError, match=r'\.jsonl: {"text": \["He", "runs", "\."\]}\.'):
+        read_tagged(plain, spec("tagging"), labelled=False)
 
 
 def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path):

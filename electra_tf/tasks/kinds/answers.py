@@ -1,7 +1,7 @@
 """Decodes answers from the beams of windows, and scores them as SQuAD 2.0's evaluation does.
 
-Where every question has an answer, the scores are SQuAD 1.1's, except for gold answers of articles
-and punctuation alone: such an answer is ignored beside others, and as the only one means no answer.
+If every question has an answer, the scores are SQuAD 1.1's, except for gold answers that consist of
+articles and punctuation. Such an answer is ignored beside others; alone it means "no answer".
 """
 
 import collections
@@ -35,11 +35,11 @@ class Contexts(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """Encoded questions: rows, and the way from rows back to contexts."""
+    """Encoded questions: rows, and the windows and contexts that they come from."""
 
     rows: list[Row]
-    """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
-    answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
+    """Targets are "start" and "end", int32 positions in the row, 0 if the window lacks the answer,
+    and "impossible", float32: 1.0 in that case or if the question has no answer, 0.0 otherwise."""
     windows: Windows
     contexts: Contexts
 
@@ -56,10 +56,9 @@ class Answers(NamedTuple):
 
 def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
           results: Sequence[RowResults], config: TaskConfig, threshold: float | None) -> Scored:
-    """Scores question answering; `results` hold the fields of `SpanBeams` of every row.
+    """Returns predictions and scores; `results` hold the fields of `SpanBeams` of every row.
 
-    Without a `threshold` the best one is searched, if answerability was learned and the truth is
-    known.
+    `threshold` None searches the best one if answerability was learned and gold answers are known.
     """
     learned, of_rows = "impossible" in results[0], iter(results)
     with tf.device("CPU:0"):
@@ -90,7 +89,7 @@ def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
 
 def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
                  max_pieces: int) -> Answers:
-    """Returns the most likely answer to every question by graph ops, of at most `max_pieces`."""
+    """Returns the most likely answer, of at most `max_pieces`, to every question by graph ops."""
     scores, first, last = _best_spans(parts, beams, max_pieces)
     count = tf.size(contexts.of)
     best = tf.math.unsorted_segment_max(scores, parts.example, count)
@@ -122,7 +121,7 @@ def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
 
 
 def _beams(results: Sequence[RowResults]) -> SpanBeams:
-    """Returns the beams of rows; -1, no position of a context, fills up those of short rows."""
+    """Returns the beams of rows; -1, which is not a position, pads the beams of short rows."""
     fields = {"impossible": np.zeros(len(results), np.float32)}
     for name in results[0]:
         values = [result[name] for result in results]
@@ -137,7 +136,7 @@ def _best_spans(parts: Windows, beams: SpanBeams,
                 max_pieces: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns log probability, first and last piece of every window's best span, [W] each.
 
-    A span lies within the context, is not too long, and begins where its window shows most.
+    A span is within the context, has at most `max_pieces`, and begins where `parts.is_best`.
     """
     wide = (slice(None), tf.newaxis, tf.newaxis)
     first = beams.start_index[:, :, tf.newaxis] - parts.position[wide]
@@ -164,11 +163,11 @@ def _best_spans(parts: Windows, beams: SpanBeams,
 
 def answer_scores(gold: Mapping[str, Sequence[str]],
                   predictions: Mapping[str, str]) -> dict[str, float]:
-    """Returns exact match and F1, in [0, 1], over all questions and by whether they have answers.
+    """Returns exact match and F1, in [0, 1], over all questions and by answerability.
 
-    `gold` has the annotators' answers by id, none where the context has no answer; `predictions`
-    an answer for each, "" for none. Case, punctuation, articles and spaces are ignored; the best of
-    several gold answers counts.
+    `gold` has the annotators' answers by id, none if the context has no answer. `predictions` has
+    one answer for each, "" for none. Case, punctuation, articles and spaces are ignored. The gold
+    answer with the best score counts.
     """
     exact, f1 = ({key: score(texts, predictions[key]) for key, texts in gold.items()}
                  for score in (_exact, _f1))
@@ -185,7 +184,7 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
 
 def best_threshold(gold: Mapping[str, Sequence[str]], found: Sequence[str],
                    scores: Sequence[float]) -> float:
-    """Returns the logit of "no answer" above which to give none of the answers, for the best F1."""
+    """Returns the logit of "no answer" above which no answer is given, for the best F1."""
     always = dict(zip(gold, found, strict=True))
     # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
     probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
@@ -199,13 +198,13 @@ def best_threshold(gold: Mapping[str, Sequence[str]], found: Sequence[str],
             total -= 1.0
         if total > best_total:
             best, best_total = probabilities[key], total
-    # Below the lowest logit no question has an answer; a finite number can be stored as JSON.
+    # With a threshold below all logits no answer is given; JSON can store only a finite one.
     return max((value for key, value in zip(gold, scores, strict=True)
                 if probabilities[key] <= best), default=min(scores) - 1.0)
 
 
 def _tokens(text: str) -> list[str]:
-    """Returns the words that count, in lower case and without punctuation and articles."""
+    """Returns the words to compare, in lower case and without punctuation and articles."""
     plain = text.lower().translate(str.maketrans("", "", string.punctuation))
     return re.sub(r"\b(a|an|the)\b", " ", plain).split()
 
@@ -232,5 +231,5 @@ def _f1(gold: Sequence[str], prediction: str) -> float:
 
 
 def _mean(values: Mapping[str, float], keys: Collection[str]) -> float:
-    # By way of per cent: the same rounding as SQuAD's script.
+    # The factors round as SQuAD's script does, which computes per cent.
     return 100.0 * sum(values[key] for key in keys) / len(keys) / 100.0

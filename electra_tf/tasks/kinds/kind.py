@@ -1,4 +1,4 @@
-"""The interface of a kind of task: examples to rows and loss, results to predictions and scores."""
+"""Defines the interface of task kinds: rows and loss of examples, predictions, scores, exports."""
 
 import abc
 import dataclasses
@@ -52,14 +52,14 @@ class Split(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HuggingFaceHead:
-    """Head of a class in transformers; `export/hugging_face.py` converts weights by it."""
+    """A head of a class in transformers, by which `export/hugging_face.py` converts weights."""
 
     architecture: str
     layers: Mapping[str, tuple[str, ...]]
-    """Dense layer of theirs -> layers of our head whose outputs it holds side by side. The last
-    entry computes the outputs; one before it is followed by GELU."""
+    """Dense layer of that class -> layers of this package's head whose outputs it concatenates. The
+    last entry computes the outputs; GELU follows an entry before it."""
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Settings of fine-tuning that make a head of exactly these layers."""
+    """Settings of fine-tuning that create exactly these layers."""
     problem_type: str | None = None
     """Value in config.json that distinguishes kinds of one architecture."""
 
@@ -87,7 +87,7 @@ class ServedNetwork:
 
 @dataclasses.dataclass(frozen=True)
 class TaskObjective(abc.ABC):
-    """The loss of an encoder below a head, of `RowBatch`es."""
+    """An objective of fine-tuning: the loss of an encoder with a head on a `RowBatch`."""
 
     spec: TaskSpec
     config: TaskConfig = TaskConfig()
@@ -95,21 +95,20 @@ class TaskObjective(abc.ABC):
 
     def prepare(self, batch: RowBatch,
                 randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
-        """Returns the batch, and how many things its loss is averaged over."""
-        del randomness  # Nothing is drawn.
+        """Returns the batch, and the number of rows or words that its loss is averaged over."""
+        del randomness  # Pre-training draws masks here; fine-tuning changes no row.
         return batch, {"loss": count(self.counted(batch))}
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Marks what the loss is averaged over: rows, unless a subclass overrides this."""
+        """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
         return batch.present
 
     def build_head(self, config: ModelConfig, *, seed: int,
                    policy: str) -> tf_keras.layers.Layer:
-        """Creates the head, whose weights' names begin with `HEAD`: an output for every label."""
+        """Creates the head, with an output for every label; weights' names begin with `HEAD`."""
         return ScoreHead(
             HEAD, config.hidden_size, len(self.spec.labels) or 1, seed=seed, policy=policy,
-            dropout_rate=self.config.dropout,
-            hidden_layer=self.config.hidden_layer and self.spec.kind != Kind.TAGGING)
+            dropout_rate=self.config.dropout, hidden_layer=self.config.hidden_layer)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskModel:
@@ -120,36 +119,36 @@ class TaskObjective(abc.ABC):
     @abc.abstractmethod
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Runs encoder and head."""
+        """Returns losses, measures and details of a batch, from encoder and head."""
 
 
 class TaskKind(abc.ABC):
-    """One kind of task."""
+    """A kind of task: how its examples are read, encoded, learned, scored and served."""
 
     kind: ClassVar[Kind]
     metrics: ClassVar[tuple[str, ...]]
     objective_class: ClassVar[type[TaskObjective]]
     recipe: ClassVar[Mapping[str, Any]] = {}
-    """Settings that differ from the general recipe's."""
+    """Settings that replace those of the general recipe."""
     piped: ClassVar[str]
-    """Suffix of the files whose format standard input has."""
+    """File suffix that says how standard input is read."""
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Mapping[str, Any]] = {}
-    """Columns of benchmarks and converted models, if not those of `TaskSpec`."""
+    """Columns of benchmarks and converted models that differ from those of `TaskSpec`."""
     inputs: ClassVar[tuple[str, ...]] = ()
-    """Names of the texts that an exported model takes, if the task doesn't decide them."""
+    """Names of the texts that an exported model takes, if all tasks of the kind share them."""
 
     @property
     def labelled(self) -> bool:
-        """Returns whether its tasks have a set of labels."""
+        """Returns True for a kind whose tasks have a set of labels."""
         return self.kind in LABELLED
 
     @abc.abstractmethod
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
-        """Reads a file of examples, to predict unless `labelled`, or refuses it (`UserError`)."""
+        """Reads a file; `labelled=False` makes labels optional. `UserError` for a damaged file."""
 
     def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool) -> list[Example]:
-        """Reads one file, or several with the file's name in every key."""
+        """Reads the examples of all files; with several files, every key begins with the path."""
         parts = {path: self.read_file(path, spec, labelled=labelled) for path in paths}
         return [one if len(paths) == 1 else dataclasses.replace(one, key=f"{path}:{one.key}")
                 for path, examples in parts.items() for one in examples]
@@ -160,18 +159,17 @@ class TaskKind(abc.ABC):
                         **self.columns)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
-        """Returns GLUE's task if name and label words are one's, otherwise a task of any texts."""
+        """Returns GLUE's task of this name and label words, otherwise one named like the kind."""
         task = glue.TASKS.get(name)
         if task and task.labels and labels == task.spec.label_words:
             return task.spec
         return self.spec(str(self.kind), labels)
 
     def own_task(self, name: str, own: Files) -> Task:
-        """Returns a task of the user's files, or refuses them with a `UserError`."""
+        """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
         spec = dataclasses.replace(
             self.spec(name), texts=own.texts, label=own.label, key=own.key)
-        notes: list[str] = []
-        train = self.learnable(self.read(own.train, spec, labelled=True), notes)
+        train, notes = self.learnable(self.read(own.train, spec, labelled=True))
         if own.dev:
             dev = self.read(own.dev, spec, labelled=True)
         else:
@@ -181,13 +179,13 @@ class TaskKind(abc.ABC):
         test = {"test": self.read(own.test, spec, labelled=False)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=notes)
 
-    def learnable(self, examples: list[Example], notes: list[str]) -> list[Example]:
-        """Returns the examples to train on, and adds a note on the others, if there are any."""
-        return examples
+    def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
+        """Returns the examples to train on, and notes on those that are left out."""
+        return examples, []
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
-        """Returns a task with the labels or scale of its training examples, or a `UserError`."""
+        """Returns the task with its labels or scale; `UserError` for fewer than two labels."""
         if not self.labelled:
             return spec
         labels = files.label_set(train if own.dev else [*train, *dev])
@@ -200,12 +198,12 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def example(self, spec: TaskSpec, key: str, given: Any) -> Example:
-        """Returns a text, pair, sentence or question to predict; `UserError` for another form."""
+        """Returns an example to predict; `UserError` if the kind doesn't read what is given."""
 
     @abc.abstractmethod
     def baseline(self, spec: TaskSpec, train: Sequence[Example],
                  examples: Sequence[Example]) -> tuple[str, Mapping[str, float]]:
-        """Returns name and scores of always predicting the commonest label or tag, or the mean."""
+        """Returns name and scores of a constant prediction, such as the most frequent label."""
 
     @abc.abstractmethod
     def encode(self, spec: TaskSpec, examples: Sequence[Example], encoder: RowEncoder,
@@ -213,15 +211,15 @@ class TaskKind(abc.ABC):
         """Returns examples as rows, and the function that scores them."""
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
-        """Returns the objective, which builds encoder and head; `UserError` for other settings."""
+        """Returns the objective; `UserError` for settings that don't fit together."""
         return self.objective_class(spec, config)
 
     @abc.abstractmethod
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:
-        """Maps suffixes of prediction files to what writes them; the first is the default."""
+        """Returns file suffix -> function that formats predictions; the first is the default."""
 
     def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
-        """Returns a record for every label that was chosen; its "texts" show what for."""
+        """Returns a record for every predicted label; "texts" holds what was labelled."""
         return records if self.labelled else ()
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
@@ -230,20 +228,20 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
-        """Maps string [B] for every input, of any length, to answers."""
+        """Maps texts of any length, string [B] for each of `served_inputs`, to answers."""
 
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
-        """Maps token ids to the network's outputs, undecoded."""
+        """Maps token ids to the outputs of the head, which are not decoded."""
 
 
 def count(marked: tf.Tensor) -> tf.Tensor:
-    """Returns how many of bool [...] are true, float32 []."""
+    """Returns the number of true elements of bool [...], float32 []."""
     return tf.reduce_sum(tf.cast(marked, tf.float32))
 
 
-def share(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
-    """Returns how many of the marked are right, bool [...] both."""
+def accuracy(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
+    """Returns the accuracy over the marked elements; both are bool [...]."""
     return Ratio(count(right & marked), count(marked))
 
 
@@ -256,5 +254,5 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:
-    """Returns the sum of the marked values; the others may be anything."""
+    """Returns the sum of the marked values, float32 []; `marked` is bool of their shape."""
     return tf.reduce_sum(tf.where(marked, values, 0.0))

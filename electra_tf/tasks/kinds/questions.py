@@ -1,4 +1,4 @@
-"""Extractive QA: questions about a context that may or may not contain the answer."""
+"""Extractive QA: the answer to a question is a span of a context, which may lack an answer."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -28,10 +28,14 @@ from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows
 
 CHUNK = 1000
-"""Questions that one call encodes; questions about the same context share its pieces."""
+"""Number of questions that one call encodes; those about one context share its pieces."""
 SERVED_CHUNK = 8
-"""Windows that an exported graph computes together: the head's memory grows with L times the beam
-for each."""
+"""Number of windows that an exported graph computes together. The head's memory for each grows with
+L times the beam size."""
+_BEAM_SPECS = SpanBeams(
+    tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None, None], tf.int32),
+    tf.TensorSpec([None, None, None], tf.float32), tf.TensorSpec([None, None, None], tf.int32),
+    tf.TensorSpec([None], tf.float32))
 
 
 class QuestionObjective(base.TaskObjective):
@@ -47,7 +51,7 @@ class QuestionObjective(base.TaskObjective):
                 *, training: bool) -> Outcome:
         """Needs "start", "end", int32 [B], and "impossible", float32 [B].
 
-        Details are the fields of `SpanBeams`, outside of training only; there is no loss then.
+        Outside of training the loss is 0, and details are the fields of `SpanBeams`.
         """
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid,
                                randomness if training else None)
@@ -70,7 +74,7 @@ class QuestionObjective(base.TaskObjective):
 
 
 class QuestionAnswering(base.TaskKind):
-    """The kind of task that answers questions by spans of a context."""
+    """The task kind that answers questions by spans of a context."""
 
     kind = Kind.QUESTION_ANSWERING
     metrics = ("f1", "exact_match")
@@ -99,16 +103,15 @@ class QuestionAnswering(base.TaskKind):
         return "never an answer", answers.answer_scores(
             {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 
-    def learnable(self, examples: list[QuestionExample],
-                  notes: list[str]) -> list[QuestionExample]:
-        """Leaves out questions none of whose answers is at its offset."""
+    def learnable(
+            self, examples: list[QuestionExample]) -> tuple[list[QuestionExample], list[str]]:
+        """Leaves out questions without an answer at its offset; `UserError` if none is left."""
         lost = [one.key for one in examples if not (one.span or one.is_impossible)]
         if len(lost) == len(examples):
             raise UserError("--train: no answer is at its offset; correct the offsets.")
-        if lost:
-            notes.append(f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as "
-                         "none of their answers is at its offset")
-        return [one for one in examples if one.span or one.is_impossible]
+        notes = [f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as none of "
+                 "their answers is at its offset"] if lost else []
+        return [one for one in examples if one.span or one.is_impossible], notes
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
@@ -121,16 +124,16 @@ class QuestionAnswering(base.TaskKind):
                 examples, parts, results, config, threshold))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
-        """Returns the loss; `UserError` if a question can leave no room for a context."""
+        """Returns the objective; `UserError` if a question can leave no room for a context."""
         longest = config.max_seq_length - 4
         if config.max_query_length > longest:
             raise UserError(
-                f"task.max_query_length={config.max_query_length} leaves no room for a "
-                f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
+                f"task.max_query_length={config.max_query_length} leaves no room for a context in "
+                f"--max_seq_length={config.max_seq_length}; it must be at most {longest}.")
         return super().objective(spec, config)
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
-        """Writes SQuAD's JSON object from question to answer."""
+        """Returns the format of SQuAD: a JSON object with an answer for each question's id."""
         return {".json": lambda records: json.dumps(
             {one["key"]: one["prediction"] for one in records},
             ensure_ascii=False, indent=1) + "\n"}
@@ -140,14 +143,15 @@ class QuestionAnswering(base.TaskKind):
 
         `answer` is "" if the logit of "no answer" is above the threshold found in training. `start`
         and `end`, int32, are characters of the context. `score`, float32, is the probability of the
-        span in its window. `no_answer_probability`, float32, needs a network trained to tell.
+        span in its window. A network with a head for it adds `no_answer_probability`, float32.
         """
         config = network.config
         asked, contexts = columns
         numbers = tf.range(tf.size(contexts))
         tokens, found_windows, pieces = read_windows(
             network.texts, asked, contexts, numbers, config)
-        beams = in_chunks(lambda part: _beams(network, part), tokens)
+        beams = chunks.in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
+                                 tf.constant(SERVED_CHUNK), _BEAM_SPECS)
         found = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,
             max_pieces=config.max_answer_length)
@@ -169,7 +173,7 @@ class QuestionAnswering(base.TaskKind):
 
 def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
            config: TaskConfig) -> Questions:
-    """Encodes questions as [CLS] question [SEP] part of the context [SEP], all in one call."""
+    """Encodes questions in one call, as [CLS] question [SEP] part of the context [SEP]."""
     distinct = {text: number for number, text in enumerate(
         dict.fromkeys(example.context for example in examples))}
     texts = tf.constant(list(distinct))
@@ -194,20 +198,11 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
                  context_of: tf.Tensor, config: TaskConfig) -> tuple[Tokens, Windows, Pieces]:
-    """Returns rows and windows of questions, [B], and pieces of contexts, [C]; see `Contexts`."""
+    """Returns rows and windows of B questions, and pieces of C contexts; see `Contexts`."""
     pieces = encoder.tokenizer.tokenize_with_words(contexts)
     queries = encoder.tokenizer.tokenize(questions)[:, :config.max_query_length]
     return *windows.encode(
         encoder, queries, pieces.ids, context_of, stride=config.doc_stride), pieces
-
-
-def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBeams:
-    """Calls a function on a few windows at a time; it returns all fields."""
-    return chunks.in_chunks(
-        lambda *part: compute(Tokens(*part)), tokens, tf.constant(SERVED_CHUNK), SpanBeams(
-            tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None, None], tf.int32),
-            tf.TensorSpec([None, None, None], tf.float32),
-            tf.TensorSpec([None, None, None], tf.int32), tf.TensorSpec([None], tf.float32)))
 
 
 def _piece_span(example: QuestionExample, starts: np.ndarray,

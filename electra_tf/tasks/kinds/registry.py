@@ -1,4 +1,4 @@
-"""The kinds of tasks by name. A new kind is registered here, and in `tasks/examples.py`."""
+"""The task kinds by name. A new kind is registered here and in `tasks/examples.py`."""
 
 from collections.abc import Mapping
 

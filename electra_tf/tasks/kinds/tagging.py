@@ -1,6 +1,7 @@
 """Tagging: one label for every word of a sentence."""
 
 import collections
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
@@ -28,14 +29,14 @@ class TaggingObjective(base.TaskObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Marks the words, or rows, whose loss is a sum over words, as in Google's code."""
+        """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
         return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "first_piece" and "tag", int32 [B, W].
 
-        Details hold "tags", int32 [B, W], and "probability", float32 [B, W], of each.
+        Details hold "tags", int32 [B, W], and their "probability", float32 [B, W].
         """
         dropout = randomness if training else None
         is_word, places = _is_word(inputs), inputs.targets["first_piece"]
@@ -45,12 +46,12 @@ class TaggingObjective(base.TaskObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = tags == inputs.targets["tag"]
         return Outcome({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": base.share(right, is_word)},
+                       {"accuracy": base.accuracy(right, is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 
 class Tagging(base.TaskKind):
-    """The kind of task that labels every word of a sentence."""
+    """The task kind that labels every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
@@ -84,8 +85,7 @@ class Tagging(base.TaskKind):
                config: TaskConfig) -> base.Split:
         """Returns rows that hold all words in order; a sentence that is too long becomes several.
 
-        Targets are "first_piece", int32 position of every word, and "tag", int32 index, 0 if
-        unknown.
+        Targets are "first_piece", the position of every word, and "tag", 0 if unknown, int32 both.
         """
         in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
                               reduce_retracing=True)
@@ -106,8 +106,12 @@ class Tagging(base.TaskKind):
                          strict=True)]
         return base.Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
+        """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""
+        return super().objective(spec, dataclasses.replace(config, hidden_layer=False))
+
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
-        """Writes words with their tags, sentences separated by empty lines, or a table of words."""
+        """Returns CoNLL columns of words and tags, and a table with a row for every word."""
         return {
             ".txt": lambda records: "".join("".join(
                 f"{word} {tag}\n" for word, tag in zip(
@@ -115,11 +119,11 @@ class Tagging(base.TaskKind):
             ".tsv": lambda records: base.table([
                 {"key": one["key"], "word": one["texts"][0], "prediction": one["prediction"],
                  "probability": f"{one['probability']:.6g}"}
-                | {name: one[name] for name in ("gold",) if name in one}
+                | ({"gold": one["gold"]} if "gold" in one else {})
                 for one in self.decisions(records)])}
 
     def decisions(self, records: Sequence[base.Record]) -> Sequence[base.Record]:
-        """Returns a record for every word, with the word and its sentence as texts."""
+        """Returns a record for every word; "texts" holds the word and its sentence."""
         return [{"key": one["key"], "texts": [word, " ".join(one["words"])]}
                 | {name: one[name][number] for name in ("prediction", "probability", "gold")
                    if name in one}
@@ -146,7 +150,7 @@ class Tagging(base.TaskKind):
 
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
           results: Sequence[base.RowResults]) -> base.Scored:
-    """Scores sentences; results hold the objective's details of each of the rows, [W]."""
+    """Returns predictions and scores; `results` hold the objective's details, [W], of each row."""
     indices, shares = (np.concatenate([
         result[name][:len(row.targets["tag"])] for row, result in zip(rows, results, strict=True)])
         for name in ("tags", "probability"))
@@ -166,8 +170,8 @@ def span_scores(tags: Sequence[Sequence[str]],
                 predictions: Sequence[Sequence[str]]) -> dict[str, float]:
     """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
 
-    As in the CoNLL evaluation script first word, last word and type must be right. Tags are IOB2,
-    one list per sentence; a predicted "I-" without a span before it begins one.
+    A span is correct if its first word, last word and type are, as in the CoNLL evaluation script.
+    Tags are IOB2, one list per sentence; a predicted "I-" without a span before it begins one.
     """
     true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
     spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,

@@ -50,15 +50,15 @@ class ClassificationObjective(TextObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
-                       {"accuracy": base.share(right, inputs.present)}, {"logits": logits})
+                       {"accuracy": base.accuracy(right, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(TextObjective):
-    """The squared error of a number, in units of its scale: 5 for STS-B, as in Google's code."""
+    """The squared error of numbers divided by the scale: 5 for STS-B, as in Google's code."""
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
-        """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
+        """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
         scores = tf.squeeze(self.outputs(model, inputs, randomness, training=training), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
@@ -67,12 +67,12 @@ class RegressionObjective(TextObjective):
 
 
 class TextKind(base.TaskKind):
-    """A kind whose examples are one or two texts with a label."""
+    """A task kind whose examples are one or two texts with a label."""
 
     piped = ".txt"
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TextExample]:
-        """Reads a table, see `files.read_texts`; labels may be given as words."""
+        """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
         examples = files.read_texts(path, spec, labelled=labelled)
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
@@ -107,7 +107,7 @@ class TextKind(base.TaskKind):
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
-        """Scores examples by the objective's details of each."""
+        """Returns predictions and scores from the objective's details of each example."""
         words = dict(zip(spec.labels, spec.label_words, strict=True))
         found, predictions = self.predictions(spec, results)
         records = [{"key": one.key, "texts": list(one.texts)}
@@ -124,14 +124,14 @@ class TextKind(base.TaskKind):
         """Returns the predictions as parts of records, and as classes or numbers, [N]."""
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
-        """Writes keys, predictions, probabilities, true labels and texts to a table."""
+        """Returns a table of keys, predictions, probabilities, true labels and texts."""
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]
         return {".tsv": lambda records: base.table([
             {"key": one["key"], "prediction": one["prediction"]}
             | {f"probability of {label}": f"{share:.6g}"
                for label, share in one.get("probabilities", {}).items()}
-            | {name: one[name] for name in ("gold",) if name in one}
+            | ({"gold": one["gold"]} if "gold" in one else {})
             | dict(zip(columns, one["texts"], strict=True)) for one in records])}
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class TextKind(base.TaskKind):
 
 
 class Classification(TextKind):
-    """The kind of task that chooses one of several labels for a text or a pair."""
+    """The task kind that predicts one of several labels for a text or a pair."""
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
@@ -180,7 +180,7 @@ class Classification(TextKind):
 
 
 class Regression(TextKind):
-    """The kind of task that predicts a number for a text or a pair."""
+    """The task kind that predicts a number for a text or a pair."""
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")
@@ -241,4 +241,4 @@ SCORERS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "spearman": functools.partial(_correlation, stats.spearmanr),
     "mean_squared_error": metrics.mean_squared_error,
 }
-"""Name -> function of labels and predictions, [N] each: classes as whole numbers, or numbers."""
+"""Name -> function of labels and predictions, [N] each: indices of classes, or numbers."""
