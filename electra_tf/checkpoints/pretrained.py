@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.checkpoints.run_directory import TASK, VOCABULARY_FILE, Identity, read_identity
-from electra_tf.checkpoints.weights import ENCODER, Weights, read_checkpoint
+from electra_tf.checkpoints.weights import Weights, read_checkpoint
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -33,11 +33,6 @@ class Pretrained:
     their_head: tuple[Any, Weights] | None = None
     """`hugging_face.Config` of a fine-tuned model, and its head, which `export/conversion.py`
     converts; `weights` are the encoder's alone."""
-
-    @property
-    def encoder_weights(self) -> Weights:
-        """The encoder's alone."""
-        return {name: value for name, value in self.weights.items() if name.startswith(ENCODER)}
 
 
 def read_run(model_dir: Path) -> Pretrained:

@@ -31,13 +31,8 @@ SLOTS = ("/adam_m", "/adam_v")
 _WORDS = f"{ENCODER}embeddings/word_embeddings"
 
 
-def read_weights(model_dir: Path) -> Weights:
-    """Returns the weights of `checkpoint_in_use`, without the optimizer's slots."""
-    return read_checkpoint(model_dir)[0]
-
-
 def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
-    """Returns weights and step of `checkpoint_in_use`, without the optimizer's slots."""
+    """Returns the weights, without Adam's slots, and the step of `checkpoint_in_use`."""
     with reading(checkpoint_in_use(model_dir)) as reader:
         keys = {value.full_name: value.checkpoint_key
                 for node in objects(reader) for value in node.attributes}

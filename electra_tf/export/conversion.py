@@ -79,7 +79,7 @@ def _write_run(networks: Pretrained, directory: Path) -> None:
     holder.weights = [tf.Variable(value, name=name) for name, value in networks.weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")
     CheckpointManager(tf.train.Checkpoint(weights=holder, step=step),
-                      directory / run_directory.CHECKPOINTS, interval=1, keep=1).save(0)
+                      directory / run_directory.CHECKPOINTS, keep=1).save(0)
 
 
 def _write_google(networks: Pretrained, directory: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.weights import read_weights
+from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
@@ -158,9 +158,9 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     printed = capsys.readouterr().out
     assert "stage 1 of 2: the generator, 3 steps" in printed
     assert "stage 2 of 2: the discriminator, 3 steps" in printed
-    expected = read_weights(storage.path(whole))
+    expected = read_checkpoint(storage.path(whole))[0]
     # The generator is the first stage's last, and the discriminator began with its encoder.
-    first = read_weights(storage.path(whole / "generator"))
+    first = read_checkpoint(storage.path(whole / "generator"))[0]
     np.testing.assert_array_equal(expected["frozen_generator/embeddings/word_embeddings"],
                                   first["electra/embeddings/word_embeddings"])
     moved = np.abs(expected["electra/embeddings/word_embeddings"]
@@ -176,7 +176,7 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
         _forget(resumed / stage, number)
         train(records, resumed)
-        for name, value in read_weights(storage.path(resumed)).items():
+        for name, value in read_checkpoint(storage.path(resumed))[0].items():
             np.testing.assert_allclose(value, expected[name], atol=1e-6, err_msg=name)
 
 
