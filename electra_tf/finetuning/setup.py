@@ -75,8 +75,7 @@ class FinetuningRun(TrialSettings):
     def trained_model(self) -> TaskModel:
         """Returns the model in the run's directory, or refuses another shape by a `UserError`."""
         model = self.build_model(self.config.training.seed)
-        weights, _ = read_checkpoint(self.model_dir)
-        assign_weights(model.variables, weights, str(self.model_dir))
+        assign_weights(model.variables, read_checkpoint(self.model_dir)[0], str(self.model_dir))
         return model
 
     def identity(self, task: Task, source: str) -> dict[str, Any]:

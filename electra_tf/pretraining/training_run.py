@@ -1,4 +1,4 @@
-"""A pre-training run: from the newest checkpoint, or the start, to the last step."""
+"""Trains from the newest checkpoint, or from new weights, to the last step."""
 
 import contextlib
 import itertools
@@ -92,10 +92,10 @@ def _stop_request(run: Run) -> StopRequest:
 
 
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
-    """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
+    """Returns a run's initial or restored state, its manager, and names of new parts.
 
-    The names are the networks' parts that initial networks don't have. Lost checkpoints, and a
-    newest one that doesn't fit, are a `UserError`.
+    New parts are those that the initial networks don't have. Raises `UserError` if all checkpoints
+    are lost, or the newest doesn't fit.
     """
     config, model = run.config, run.build_model()
     state = build_state(config, model, run.strategy)
