@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from electra_tf.apps.tools.score_text import BLIMP_RESULTS
-from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
+from electra_tf.checkpoints.run_directory import EVALUATION_FILE, MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.config.objectives import measures, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -30,7 +30,6 @@ from electra_tf.objectives.pretraining import Given
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
-from electra_tf.pretraining.results import RESULTS_FILE as EVALUATION_FILE
 from experiments.sweep import TASK_FOLDERS, Budget, Sweep, Variant
 from experiments.table import PRETRAINING, Row, Table
 

@@ -23,6 +23,6 @@ def write(directory: Path, **changes) -> TrainState:
     run_directory.claim(directory, run.identity)
     run.vocabulary.save(directory / run_directory.VOCABULARY_FILE)
     checkpoint = tf.train.Checkpoint(model=state.model, optimizer=state.optimizer, step=state.step)
-    CheckpointManager(checkpoint, storage.path(directory) / run_directory.CHECKPOINTS, interval=1,
+    CheckpointManager(checkpoint, storage.path(directory) / run_directory.CHECKPOINTS,
                       keep=1).save(7)
     return state

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.weight_table import discriminator, own_generator
 from electra_tf.tasks.examples import Kind
@@ -34,7 +35,7 @@ def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: d
               *, settings: dict | None = None, scale: float = 1.0,
               offset: float = 0.0) -> Pretrained:
     """The encoder below a head: dense layers by name, each with so many outputs."""
-    weights = dict(networks.encoder_weights)
+    weights = {name: value for name, value in networks.weights.items() if name.startswith(ENCODER)}
     for name, outputs in head.items():
         for leaf, shape in (("kernel", (32, outputs)), ("bias", (outputs,))):
             weights[f"head/{name}/{leaf}"] = seeded.weight(f"head/{name}/{leaf}", shape)

@@ -1,11 +1,11 @@
-"""A directory of checkpoints: which are there, and which of them are whole.
+"""Lists, checks, seals and removes the checkpoints of a directory.
 
     ckpt-60.data-00000-of-00001    values
     ckpt-60.index                  their names, shapes and places
     ckpt-60.json                   the seal, written last: size and SHA-256 of the other files
     checkpoint                     the newest one's name, for TensorFlow's own tools
 
-The seals decide which checkpoints count. A checkpoint without a seal was not finished.
+A checkpoint without a seal was not finished and is not restored.
 """
 
 import dataclasses
@@ -45,24 +45,24 @@ def prefix(directory: Path, step: int) -> str:
 
 
 def steps(directory: Path) -> list[int]:
-    """Returns the steps of which any file is there, newest first."""
+    """Returns the steps of which any file exists, newest first."""
     return sorted({step for step, _ in _files(directory)}, reverse=True)
 
 
 def finished(directory: Path) -> list[int]:
-    """Returns the steps of sealed checkpoints, newest first; their files aren't read."""
+    """Returns the steps of sealed checkpoints, newest first, without reading their files."""
     return [step for step in steps(directory) if _seal_of(directory, step).exists()]
 
 
 def was_used(directory: Path) -> bool:
-    """Tells whether a checkpoint was ever finished here, as far as its traces are left."""
+    """Returns True if the directory has a sealed checkpoint, or the file that names the newest."""
     return bool(finished(directory)) or (directory / _POINTER).exists()
 
 
 def newest(directory: Path) -> int | None:
     """Returns the step of the newest whole checkpoint, and prints which newer ones are damaged.
 
-    Returns None if none was ever finished; raises `UserError` if none is whole any more.
+    Returns None if none was ever finished; raises `UserError` if all are damaged or removed.
     """
     broken: list[str] = []
     for step in steps(directory):
@@ -86,7 +86,7 @@ def require_whole(directory: Path, step: int) -> None:
 
 
 def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
-    """Returns the error of a run that was trained and can't go on, with the ways out."""
+    """Returns the error of a trained run without a whole checkpoint, with the fixes."""
     return UserError(
         f"{directory} holds no whole checkpoint of this run, which was trained before: "
         f"{_listed(broken) or 'none is left'}. Put one back from a copy; or begin again with "
@@ -94,7 +94,7 @@ def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
 
 
 def seal(directory: Path, step: int) -> None:
-    """Brings the files of a checkpoint to the disk, then writes their checksums."""
+    """Flushes the files of a checkpoint to the disk, then writes their checksums."""
     paths = [path for found, path in _files(directory)
              if found == step and not path.name.endswith((".json", "_temp"))]
     for path in paths:
@@ -107,10 +107,10 @@ def seal(directory: Path, step: int) -> None:
     write_atomically(directory / _POINTER, pointer.encode())
 
 
-def remove(directory: Path, doomed: Collection[int]) -> None:
-    """Removes the checkpoints of some steps, and what killed processes left of them."""
-    found = [path for step, path in _files(directory) if step in doomed]
-    # The seals go first: the rest is no checkpoint any more.
+def remove(directory: Path, unwanted: Collection[int]) -> None:
+    """Removes the checkpoints of some steps, also unfinished ones of killed processes."""
+    found = [path for step, path in _files(directory) if step in unwanted]
+    # Seals first: if the process is killed here, the other files count as unfinished.
     for path in sorted(found, key=lambda path: path.suffix != ".json"):
         remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
@@ -134,7 +134,7 @@ def _files(directory: Path) -> list[tuple[int, Path]]:
 
 
 def _fault(directory: Path, step: int) -> str | None:
-    """Returns what is wrong with a checkpoint, in words that follow its name; None if nothing."""
+    """Returns the fault of a checkpoint, as words that follow its name; None if it is whole."""
     path = _seal_of(directory, step)
     if not path.exists():
         return "was not finished"

@@ -13,12 +13,12 @@ from electra_tf.text.tokenization import Normalization
 
 def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
          normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
-    """Returns the networks at a path, whatever their format.
+    """Returns the networks at a path, in any format.
 
-    `path` is of a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
+    `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
     Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `generator=False` neither
     downloads nor reads a generator of the Hub. The other arguments are those of `google.read`.
-    Refuses a damaged checkpoint, missing or unknown weights, and values that aren't finite.
+    Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
     """
     if hub.is_name(path):
         directory, beside = hub.fetch(path, generator=generator)

@@ -1,9 +1,9 @@
-"""TensorFlow checkpoints of Google: of its ELECTRA code, whose names are ours, and of Model Garden.
+"""Reads TensorFlow checkpoints of Google's ELECTRA code, whose names are ours, and of Model Garden.
 
-ELECTRA's don't say how many attention heads a network has. `bert_config.json` beside one may, in
-BERT's form: we write it, and others have.
+Checkpoints of the ELECTRA code do not contain the number of attention heads. `bert_config.json`
+beside them can have it, as in BERT's releases; `export/conversion.py` writes this file.
 
-Model Garden's hold objects; reading and writing them needs the names of attributes alone:
+Checkpoints of Model Garden hold objects, of which only the names of attributes are needed:
 
     model      ElectraPretrainer: discriminator_network, discriminator_projection,
                discriminator_head, and generator_network and masked_lm if there is a generator
@@ -41,7 +41,7 @@ from electra_tf.text.tokenization import Normalization, TextSettings
 PREFIX, GARDEN_PREFIX = "model.ckpt", "electra"
 CONFIG_FILE, HEADS = "bert_config.json", "num_attention_heads"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
-"""(Hidden size, layers) of the published models -> attention heads, which no weight tells."""
+"""(Hidden size, layers) of the published models -> attention heads, which no shape shows."""
 _QUERY = "encoder/layer_0/attention/self/query/bias"
 _ENCODER, _GENERATOR = "discriminator_network", "generator_network"
 _PLACES = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
@@ -64,7 +64,7 @@ _RENAMED = (
     ("attention/output/LayerNorm/", "_attention_layer_norm/"),
     ("/intermediate/dense/", "/_intermediate_dense/"), ("/output/dense/", "/_output_dense/"),
     ("/output/LayerNorm/", "/_output_layer_norm/"))
-"""Parts of our names, and their attributes; applied in this order."""
+"""Parts of our names -> names of attributes; replaced in this order."""
 
 
 def find(path: Path) -> str | None:

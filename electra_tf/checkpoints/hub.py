@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub by name: "owner/name", or "hf://owner/name@revision".
+"""Downloads models of the Hugging Face Hub by "owner/name" or "hf://owner/name@revision".
 
 huggingface_hub downloads and caches them; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are its
 own settings.
@@ -10,14 +10,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from electra_tf.checkpoints.hugging_face import (
-    CONFIG_FILE,
-    GENERATOR,
-    TOKENIZER_FILE,
-    TOKENIZER_SETTINGS_FILE,
-    WEIGHTS_FILES,
-    read_config,
-)
+from electra_tf.checkpoints import hugging_face
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -25,11 +18,12 @@ from electra_tf.platform.storage import Path
 _PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
               for network in ("discriminator", "generator")]
 _NAME = re.compile(r"(hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@([^@]+))?")
-_SMALL_FILES = [CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE, TOKENIZER_SETTINGS_FILE]
+_SMALL_FILES = [hugging_face.CONFIG_FILE, hugging_face.TOKENIZER_FILE,
+                hugging_face.TOKENIZER_SETTINGS_FILE, VOCABULARY_FILE]
 
 
 def is_name(path: Path) -> bool:
-    """Returns whether a path is a model's name; a local path of this name comes first."""
+    """Returns True for a model's name; an existing local path of this name comes first."""
     match = _NAME.fullmatch(str(path))
     if match is None or match[1]:
         return str(path).startswith("hf://")
@@ -38,7 +32,7 @@ def is_name(path: Path) -> bool:
 
 
 def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | None]:
-    """Returns the local directories of a model and of its generator, if that has its own name.
+    """Returns the local directories of a model and of its generator, if it has its own name.
 
     Refuses a model or revision that does not exist, and reports access and connection errors.
     """
@@ -61,7 +55,7 @@ class _MissingModel(UserError):
 
 def _fetch(model: str, revision: str | None, generator_within: bool = False) -> pathlib.Path:
     """Returns the directory of a model with one file of weights; config.json is checked first."""
-    places = ("", f"{GENERATOR}/") if generator_within else ("",)
+    places = ("", f"{hugging_face.GENERATOR}/") if generator_within else ("",)
     with one_line_errors(model, revision):
         from huggingface_hub import snapshot_download
 
@@ -70,10 +64,10 @@ def _fetch(model: str, revision: str | None, generator_within: bool = False) -> 
                 place + name for place in places for name in (*_SMALL_FILES, *more)]))
 
         directory = download()
-        if not (directory / CONFIG_FILE).exists():
-            raise UserError(f"{model} holds no {CONFIG_FILE}; it is no model of transformers.")
-        read_config(directory)
-        for name in WEIGHTS_FILES:
+        if not (directory / hugging_face.CONFIG_FILE).exists():
+            raise UserError(f"{model} holds no config.json; it is no model of transformers.")
+        hugging_face.read_config(directory)
+        for name in hugging_face.WEIGHTS_FILES:
             if (download(name) / name).exists():
                 break
         return directory

@@ -1,8 +1,8 @@
 """Reads Hugging Face's directories: config.json, weights, vocab.txt, tokenizer_config.json.
 
-It keeps the two networks apart, each with a copy of the embeddings: a pair is a directory with
-`discriminator/` and `generator/`. A fine-tuned model is a directory by itself. The weights, with
-PyTorch's names and [out, in] kernels, are in the first of `WEIGHTS_FILES` that is there. The
+transformers saves the two networks separately, each with a copy of the embeddings: a pair is a
+directory with `discriminator/` and `generator/`. A fine-tuned model is one directory. The weights,
+with PyTorch's names and [out, in] kernels, are in the first of `WEIGHTS_FILES` that exists. The
 vocabulary is in vocab.txt, or in tokenizer.json if transformers 5 wrote the directory.
 """
 
@@ -18,7 +18,7 @@ from annotated_types import Interval
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights, require_exactly, with_generator
 from electra_tf.config.model import ModelConfig
@@ -26,7 +26,7 @@ from electra_tf.modeling.weight_table import Shapes, discriminator, vocabulary_h
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, UNK, Vocabulary
 
 CONFIG_FILE = "config.json"
@@ -35,19 +35,20 @@ WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = WEIGHTS_FILES = (
     "model.safetensors", "tf_model.h5", "pytorch_model.bin")
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
-FINETUNED = ("ElectraForSequenceClassification", "ElectraForTokenClassification",
-             "ElectraForQuestionAnswering")
-"""Classes of fine-tuned models whose heads `export/hugging_face.py` converts."""
+FINETUNED = {"ElectraForSequenceClassification": "text-classification",
+             "ElectraForTokenClassification": "token-classification",
+             "ElectraForQuestionAnswering": "question-answering"}
+"""Fine-tuned models whose heads `export/hugging_face.py` converts: class -> the Hub's task."""
 SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
          "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
          "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
          "max_position_embeddings": "max_position_embeddings",
          "type_vocab_size": "type_vocab_size"}
-"""Our setting -> theirs; whole numbers."""
+"""Our setting -> theirs; integers."""
 OTHERS = {"hidden_dropout": "hidden_dropout_prob",
           "attention_dropout": "attention_probs_dropout_prob",
           "initializer_range": "initializer_range"}
-"""Likewise, of numbers that matter in training alone."""
+"""Our setting -> theirs; floats that only affect training."""
 FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":
@@ -55,7 +56,7 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/bias":
                 "discriminator_predictions.dense_prediction.bias"}
 _IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weight"})
-"""A buffer of old releases, and the tied table, where it is written twice."""
+"""A buffer that old releases saved, and the tied table where it is saved twice."""
 _MOST_WEIGHTS = 16 << 30  # Bytes, read into memory; ELECTRA-Large's has 1.3 GB.
 _MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
 _MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
@@ -92,7 +93,7 @@ class Config:
 
     @property
     def architecture(self) -> str:
-        """Name of the network's class; empty if the file doesn't say."""
+        """Name of the network's class; empty if the file has none."""
         return ", ".join(self.architectures or ())
 
     def settings(self) -> dict[str, Any]:
@@ -101,7 +102,7 @@ class Config:
 
 
 def is_directory_of(path: Path) -> bool:
-    """Tells whether a directory holds one or two networks in this format."""
+    """Returns True if a directory holds one or two networks in this format."""
     return (path / CONFIG_FILE).exists() or (path / DISCRIMINATOR / CONFIG_FILE).exists()
 
 
@@ -156,7 +157,7 @@ def _read_finetuned(directory: Path, config: Config, model: ModelConfig) -> Pret
 
 
 def theirs_of(name: str) -> str:
-    """Returns what Hugging Face calls a weight.
+    """Returns Hugging Face's name of a weight.
 
     >>> theirs_of("generator/encoder/layer_3/output/dense/kernel")
     'electra.encoder.layer.3.output.dense.weight'
@@ -169,7 +170,7 @@ def theirs_of(name: str) -> str:
 
 
 def turned(name: str, value: np.ndarray) -> np.ndarray:
-    """Returns a weight, named as ours, in the other form: PyTorch's kernels are [out, in]."""
+    """Returns the weight of our name in the other form: PyTorch's kernels are [out, in]."""
     return value.T if name.endswith("/kernel") else value
 
 
@@ -263,7 +264,7 @@ def _read_pickled(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:
-    """Returns what config.json says of a network; `UserError` if it isn't ELECTRA's."""
+    """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
     config = strict_json.read(path, Config, most=_MOST_CONFIG)
     try:
@@ -273,13 +274,15 @@ def read_config(directory: Path) -> tuple[Config, ModelConfig]:
 
 
 def read_text(directory: Path, config: Config) -> TextSettings:
-    """Returns how a directory's network reads text; refuses another network's vocabulary."""
+    """Returns the vocabulary and normalization of a network; `UserError` if sizes differ."""
     path, settings = directory / TOKENIZER_SETTINGS_FILE, _TokenizerSettings()
     if path.exists():
         settings = strict_json.read(path, _TokenizerSettings, most=MIB)
     normalization = Normalization.of(settings.do_lower_case, settings.strip_accents)
     if not normalization.strip_accents and (directory / TOKENIZER_FILE).exists():
-        normalization = dataclasses.replace(normalization, nfc=_read_tokenizer(directory).composes)
+        # Only tokenizer.json has this step, which can be nested in others.
+        steps = str(_read_tokenizer(directory).normalizer)
+        normalization = dataclasses.replace(normalization, nfc="'type': 'NFC'" in steps)
     vocabulary = _read_vocabulary(directory)
     if vocabulary.size != config.vocab_size:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but vocab_size of "
@@ -318,11 +321,6 @@ class _Tokenizer:
 
     model: _WordPiece
     normalizer: Any = None
-
-    @property
-    def composes(self) -> bool:
-        """True if a step of the normalizer, which can be nested, is NFC; no other file says it."""
-        return "'type': 'NFC'" in str(self.normalizer)
 
 
 def _read_tokenizer(directory: Path) -> _Tokenizer:

@@ -1,4 +1,4 @@
-"""When checkpoints are written, which are kept, and strict restoring."""
+"""Writes checkpoints, removes older ones, and restores every value of the newest."""
 
 import re
 import tempfile
@@ -12,21 +12,18 @@ from electra_tf.platform.storage import Path
 
 
 class CheckpointManager:
-    """Saves at multiples of an interval; restores every value or refuses.
+    """A directory of checkpoints in which one is removed only after a newer one is whole."""
 
-    A checkpoint is removed only after a newer one is whole.
-    """
-
-    def __init__(self, checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
-                 keep: int, is_chief: bool = True):
+    def __init__(self, checkpoint: tf.train.Checkpoint, directory: Path, *, keep: int,
+                 is_chief: bool = True):
         """Takes a training state and the directory of its checkpoints.
 
-        Keeps `keep` of them, or all if it is 0; `interval` is in steps. Workers that aren't the
-        chief save into a directory that `close` removes, but restore what the chief saved.
+        Keeps the newest `keep` checkpoints, or all if it is 0. Workers that aren't the chief save
+        into a directory that `close` removes, but restore what the chief saved.
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
-        self.checkpoint, self._restore_from = checkpoint, directory
-        self._interval, self._keep = interval, keep if is_chief else 1
+        self._checkpoint, self._restore_from = checkpoint, directory
+        self._keep = keep if is_chief else 1
         self._newest: int | None = None
         self._scratch = None if is_chief else tempfile.TemporaryDirectory(prefix="electra-worker-")
         self.directory = directory if is_chief else storage.path(self._scratch.name)
@@ -36,19 +33,17 @@ class CheckpointManager:
         if self._scratch is not None:
             self._scratch.cleanup()
 
-    def save(self, checkpoint_number: int, check_interval: bool = True) -> str | None:
-        """Writes `ckpt-<step>` if the step is due (or `check_interval` is off) and not there.
+    def save(self, step: int) -> str | None:
+        """Writes `ckpt-<step>` and returns its path; None if it is the newest one already.
 
-        Returns its path, or None if nothing was written. If the directory can't be written, raises
-        `UserError`; earlier checkpoints are intact.
+        Raises `UserError` if the directory can't be written; earlier checkpoints are intact.
         """
-        step = int(checkpoint_number)
-        if step == self._newest or (check_interval and step % self._interval):
+        if step == self._newest:
             return None
         path = checkpoints.prefix(self.directory, step)
         try:
             checkpoints.remove(self.directory, {step})  # What a killed process left of it.
-            self.checkpoint.write(path)
+            self._checkpoint.write(path)
             checkpoints.seal(self.directory, step)
         except (tf.errors.OpError, OSError, UserError) as error:
             checkpoints.remove(self.directory, {step})
@@ -63,16 +58,16 @@ class CheckpointManager:
         return path
 
     def restore_or_initialize(self) -> str | None:
-        """Restores the newest whole checkpoint and returns its path; None if there was never one.
+        """Restores the newest whole checkpoint and returns its path; None before the first one.
 
-        Raises `UserError` if none is whole any more, or it doesn't fit this run.
+        Raises `UserError` if all are damaged, or the newest whole one doesn't fit this run.
         """
         step = checkpoints.newest(self._restore_from)
         if step is None:
             return None
         path = checkpoints.prefix(self._restore_from, step)
         try:
-            self.checkpoint.restore(path).assert_consumed()
+            self._checkpoint.restore(path).assert_consumed()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             raise UserError(f"the checkpoint {path} doesn't fit this run: {reason(error)}"
                             ) from error
@@ -80,7 +75,7 @@ class CheckpointManager:
         return path
 
     def _remove_older(self) -> None:
-        """Keeps the newest up to the one just saved; what is newer is damaged, and stays."""
+        """Removes all but the newest up to the one just saved; newer ones are damaged and stay."""
         if self._keep:
             kept = [step for step in checkpoints.finished(self.directory) if step <= self._newest]
             checkpoints.remove(self.directory, {

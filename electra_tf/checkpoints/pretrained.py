@@ -1,11 +1,11 @@
-"""A trained model apart from any format: weights, their shape, and how it reads text."""
+"""A trained model independent of formats: weights, shape, vocabulary and normalization."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.checkpoints.run_directory import TASK, VOCABULARY_FILE, Identity, read_identity
-from electra_tf.checkpoints.weights import ENCODER, Weights, read_checkpoint
+from electra_tf.checkpoints.weights import Weights, read_checkpoint
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -17,7 +17,7 @@ from electra_tf.text.vocabulary import Vocabulary
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pretrained:
-    """A pre-trained encoder and the other parts of its checkpoint."""
+    """A pre-trained or fine-tuned encoder and the other parts of its checkpoint."""
 
     source: str
     """Path or name, for messages."""
@@ -27,17 +27,12 @@ class Pretrained:
     objective: str = "electra"
     """Name of the objective of pre-training; converted checkpoints are ELECTRA's."""
     task: Mapping[str, Any] | None = None
-    """Facts of the task that it was fine-tuned for, as settings.json holds them; else None."""
+    """Facts of the task of fine-tuning, as in settings.json; None after pre-training."""
     task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Settings of fine-tuning, by name: a run's section `task`, or those that form the head."""
+    """Settings of fine-tuning by name: a run's section `task`, or those that build the head."""
     their_head: tuple[Any, Weights] | None = None
     """`hugging_face.Config` of a fine-tuned model, and its head, which `export/conversion.py`
     converts; `weights` are the encoder's alone."""
-
-    @property
-    def encoder_weights(self) -> Weights:
-        """The encoder's alone."""
-        return {name: value for name, value in self.weights.items() if name.startswith(ENCODER)}
 
 
 def read_run(model_dir: Path) -> Pretrained:
@@ -59,7 +54,7 @@ def task_facts(saved: Identity) -> dict[str, Any] | None:
 
 
 def text_settings(model_dir: Path) -> TextSettings:
-    """Returns how a run reads text; refuses another vocabulary than it was trained with."""
+    """Returns a run's vocabulary and normalization; `UserError` if vocab.txt was changed."""
     saved = read_identity(model_dir)
     vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
     digest = saved.get(VOCABULARY_FACT)

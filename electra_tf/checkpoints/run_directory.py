@@ -1,6 +1,6 @@
-"""A run's directory: the settings it was started with, and one process at a time.
+"""A run's directory: names of files, settings, and the lock of the process that trains.
 
-    settings.json    what decides the result; a run that resumes must agree with it
+    settings.json    settings that affect the result, which a resumed run must have too
     vocab.txt        the vocabulary of its records
     checkpoints/     newest checkpoints
 """
@@ -29,28 +29,29 @@ SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
 RESULTS_FILE = "results.json"
+EVALUATION_FILE = "eval_results.json"
 MOST_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 METRICS_FILE = "metrics.jsonl"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
-_WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
+_WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", EVALUATION_FILE,
             RESULTS_FILE, "predictions", "submission", "learning_curve.png", VOCABULARY_FILE,
             VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
-"""Prefix of the facts of a task, whose meaning `tasks` knows."""
+"""Prefix of a task's facts, which `tasks/task.py` defines."""
 _MOST_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _PATTERN = re.compile(r"[][*?\\]")
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
-"""What decides a run's result: settings by names with a dot, other facts by names without."""
+"""Settings, whose names have a dot, and other facts that affect a run's result."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Facts(Normalization):
-    """Facts in settings.json whose types matter; others are compared alone."""
+    """Facts in settings.json that are parsed; other facts are only compared."""
 
     __pydantic_config__ = strict_json.OPEN
 
@@ -60,7 +61,7 @@ class _Facts(Normalization):
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns everything that decides a run's result: settings except `runtime`'s, and facts."""
+    """Returns all that affects a run's result: settings except `runtime`'s, and facts."""
     settings = {name: value for name, value in flatten(config).items()
                 if not name.startswith("runtime.")}
     return settings | dict(facts)
@@ -72,11 +73,11 @@ def settings_of(saved: Identity) -> dict[str, Any]:
 
 
 def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
-    """Makes the directory belong to the run of an `identity`, or refuses that of another run.
+    """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
     then has its number of steps last in `FINISHED`. `of_the_start` names a section of settings that
-    decide nothing once a checkpoint is there; returns those that changed, in words.
+    have no effect once a checkpoint exists. Returns the differences in this section, as text.
     """
     if _PATTERN.search(str(model_dir)):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
@@ -104,13 +105,13 @@ def _write_identity(model_dir: Path, identity: Identity) -> None:
 
 
 def is_taken(model_dir: Path) -> bool:
-    """Tells whether a run's settings and a checkpoint or results of it are in a directory."""
+    """Returns True if a directory has a run's settings, and a checkpoint or results of it."""
     return (model_dir / SETTINGS_FILE).exists() and (
         (model_dir / RESULTS_FILE).exists() or directory.was_used(model_dir / CHECKPOINTS))
 
 
 def restart(model_dir: Path) -> None:
-    """Removes what a run left in its directory; `UserError` if another process trains in it."""
+    """Removes the files of a run; `UserError` if another process trains in its directory."""
     if not (model_dir / SETTINGS_FILE).exists():
         return
     with only_process(model_dir):
@@ -126,7 +127,7 @@ class _Results:
 
 
 def checkpoint_of_results(model_dir: Path) -> int | None:
-    """Returns the number of the checkpoint that results.json is of; None if it names none."""
+    """Returns the number of the checkpoint that results.json names; None if it names none."""
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
@@ -186,7 +187,7 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
 
 
 def _differences(saved: Identity, wanted: Identity, names: Iterable[str]) -> list[str]:
-    """Returns every setting whose value isn't the saved one, in words."""
+    """Returns the settings whose values differ, each with both values, as text."""
     none = "no such setting"
     return [f"{name}: {_shown(name, saved.get(name, none))} then, "
             f"{_shown(name, wanted.get(name, none))} now"
@@ -197,7 +198,7 @@ def _differences(saved: Identity, wanted: Identity, names: Iterable[str]) -> lis
 def only_process(model_dir: Path) -> Iterator[None]:
     """Holds the directory's lock; `UserError` if another live process trains in it.
 
-    Removes what a process left that was killed while it saved a checkpoint.
+    Removes the temporary files of a process that was killed while it saved a checkpoint.
     """
     with atomic_file.only_process(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "

@@ -1,4 +1,4 @@
-"""Weights by their full names: what checkpoints of any kind have in common.
+"""Reads, checks and assigns weights by their full names.
 
 "electra/..." is the encoder that is pre-trained, "generator/...", "generator_predictions/..." and
 "discriminator_predictions/..." are the rest of pre-training, "head/..." is a task's output layer.
@@ -14,9 +14,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import reason
-from electra_tf.checkpoints.run_directory import CHECKPOINTS
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.modeling.weight_table import Shapes, discriminator, own_generator
 from electra_tf.platform.errors import UserError
@@ -26,18 +25,12 @@ Weights = Mapping[str, np.ndarray]
 
 ENCODER = "electra/"
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""Key of the objects of a checkpoint of TensorFlow 2."""
+"""Key of the object graph of a TensorFlow 2 checkpoint."""
 SLOTS = ("/adam_m", "/adam_v")
-_WORDS = f"{ENCODER}embeddings/word_embeddings"
-
-
-def read_weights(model_dir: Path) -> Weights:
-    """Returns the weights of `checkpoint_in_use`, without the optimizer's slots."""
-    return read_checkpoint(model_dir)[0]
 
 
 def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
-    """Returns weights and step of `checkpoint_in_use`, without the optimizer's slots."""
+    """Returns the weights, without Adam's slots, and the step of `checkpoint_in_use`."""
     with reading(checkpoint_in_use(model_dir)) as reader:
         keys = {value.full_name: value.checkpoint_key
                 for node in objects(reader) for value in node.attributes}
@@ -49,11 +42,11 @@ def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
 def checkpoint_in_use(model_dir: Path) -> str:
     """Returns the prefix of a run's checkpoint: the newest, or the one that results.json names.
 
-    The scores in results.json are of these weights; a trial that was killed may have left others.
+    The scores in results.json are of these weights; a killed trial can have left newer ones.
     Raises `UserError` if there is no checkpoint, or it is damaged.
     """
     directory = model_dir / CHECKPOINTS
-    step = run_directory.checkpoint_of_results(model_dir)
+    step = checkpoint_of_results(model_dir)
     if step is not None:
         checkpoints.require_whole(directory, step)
     elif (step := checkpoints.newest(directory)) is None:
@@ -80,7 +73,7 @@ def objects(reader: Any) -> Any:
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
-    """Sets every variable from the weight of its full name; all of them, or none with an error."""
+    """Sets every variable to the weight of its full name; sets none if one raises `UserError`."""
     by_name = {variable.name.split(":")[0]: variable for variable in variables}
     require_exactly({name: weights[name] for name in by_name.keys() & weights.keys()},
                     {name: tuple(variable.shape) for name, variable in by_name.items()}, source)
@@ -105,12 +98,12 @@ def _part(name: str) -> str:
 
 
 def has_generator(weights: Weights) -> bool:
-    """Tells whether weights hold a generator, or its head at least."""
+    """Returns True if weights have a generator, or only its head."""
     return any(name.startswith("generator") for name in weights)
 
 
 def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
-    """Refuses weights that aren't exactly a discriminator's, or those of it and a generator."""
+    """Raises `UserError` unless weights are a discriminator's, with or without a generator's."""
     shapes = discriminator(model.discriminator).weights
     if has_generator(weights):
         shapes |= own_generator(model)
@@ -118,7 +111,7 @@ def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
 
 
 def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
-    """Raises a `UserError` that names weights that are missing, left over or of another shape."""
+    """Raises a `UserError` that names weights that are missing, unknown or of another shape."""
     other = [f"{name} {weights[name].shape} instead of {shapes[name]}"
              for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
     for problem, names in (("lacks", shapes.keys() - weights.keys()),
@@ -130,7 +123,7 @@ def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
 
 
 def require_finite(weights: Weights, source: str) -> None:
-    """Refuses weights with a value that is no finite number."""
+    """Raises `UserError` for a weight with values that are no finite numbers."""
     for name, value in weights.items():
         if not np.isfinite(value).all():
             raise UserError(f"{source}: {name} holds values that are no finite numbers (of a "
@@ -150,7 +143,7 @@ def with_generator(sizes: Mapping[str, Any], own_sizes: Mapping[str, Any], own: 
                    for name, value in other.items() if name.startswith(beginning))
 
     tyings = {ENCODER: Tying.EVERYTHING, f"{ENCODER}embeddings/": Tying.ALL_EMBEDDINGS,
-              _WORDS: Tying.TOKEN_EMBEDDINGS}
+              f"{ENCODER}embeddings/word_embeddings": Tying.TOKEN_EMBEDDINGS}
     tying = next((tying for beginning, tying in tyings.items() if shared(beginning)), Tying.NONE)
     if tying is Tying.NONE and own_sizes["embedding_size"] != own_sizes["hidden_size"]:
         raise UserError(f"{source}: the generator's word_embeddings isn't the discriminator's; a "

@@ -1,4 +1,4 @@
-"""Model cards: README.md, the curves and the manifest of the data, beside a model."""
+"""Writes a model's card, README.md, and the curves that the card shows."""
 
 import pathlib
 import re
@@ -9,9 +9,10 @@ import jinja2
 import yaml
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.hugging_face import ARCHITECTURES, DISCRIMINATOR
+from electra_tf.checkpoints.hugging_face import ARCHITECTURES, DISCRIMINATOR, FINETUNED
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
+from electra_tf.data.manifest import Manifest
 from electra_tf.platform import strict_json
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.tasks.kinds.registry import KINDS
@@ -19,30 +20,26 @@ from electra_tf.tasks.task import TaskSpec
 
 FILE = "README.md"
 LICENSE = "apache-2.0"
-"""Default; that of this program and of Google's networks."""
+"""Default license: that of this program and of Google's networks."""
 _TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
 _CURVES = ("loss_curves.png", "learning_curve.png")
-_PIPELINES = {"ElectraForSequenceClassification": "text-classification",
-              "ElectraForTokenClassification": "token-classification",
-              "ElectraForQuestionAnswering": "question-answering"}
-"""Class of a fine-tuned model -> the Hub's name for its task."""
 _MODEL_NAME = re.compile(r"(?:hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@.+)?")
 
 
 def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
-          license: str = LICENSE, manifests: Sequence[Any] = (),
+          license: str = LICENSE, manifests: Sequence[Manifest] = (),
           transformers: str = "", saved_model: bool = False) -> None:
-    """Writes the card and what it shows into a model's directory.
+    """Writes the card, and the curves that it shows, into a model's directory.
 
     Args:
-        directory: of the model, on this machine.
+        directory: directory of the model, on this machine.
         networks: the model.
-        source: its origin; a run's directory has settings, scores and curves.
-        title: name or directory that users will load it by.
-        license: the Hub's identifier.
-        manifests: `data.manifest.Manifest`s of the records that a run was trained on.
+        source: where the model was read. Settings, scores and curves come from a run's directory.
+        title: name or directory by which users load the model.
+        license: the Hub's identifier of the license.
+        manifests: manifests of the records that the model was trained on.
         transformers: name or directory that transformers loads; "" for none.
-        saved_model: the directory is a SavedModel.
+        saved_model: True if the directory is a SavedModel.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task, source) if networks.task else None
@@ -51,7 +48,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")
     if curves:
         (directory / curves).write_bytes((source / curves).read_bytes())
-    base = saved.get("initial", networks.source) if saved else networks.source
+    base = saved.get("initial", networks.source)
     base = "" if base in (None, "none") else _public(base)
     columns, scores = _scores(source) if saved else ((), {})
     template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True,
@@ -77,25 +74,25 @@ def _public(source: str) -> str:
 
 
 def _metadata(base: str, license: str, architecture: str) -> str:
-    """Returns the YAML that the Hub reads."""
-    found: dict[str, Any] = {"library_name": "transformers", "license": license,
-                             "tags": ["electra", "electra-tf"]}
+    """Returns the YAML front matter that the Hub reads."""
+    entries: dict[str, Any] = {"library_name": "transformers", "license": license,
+                               "tags": ["electra", "electra-tf"]}
     if name := _MODEL_NAME.fullmatch(base):
-        found["base_model"] = name[1]
-    if architecture in _PIPELINES:
-        found["pipeline_tag"] = _PIPELINES[architecture]
-    return yaml.safe_dump(found, sort_keys=True)
+        entries["base_model"] = name[1]
+    if architecture in FINETUNED:
+        entries["pipeline_tag"] = FINETUNED[architecture]
+    return yaml.safe_dump(entries, sort_keys=True)
 
 
 def _scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Returns the columns of a run's scores, and the rows by name."""
+    """Returns the columns of a run's scores, and the cells of each row by its name."""
     if (source / RESULTS_FILE).exists():
         results = strict_json.read(
             source / RESULTS_FILE, Any, most=run_directory.MOST_RESULT_BYTES)
         return ("mean", "best"), {
             f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
             for split, metrics in results["summary"].items() for metric, values in metrics.items()}
-    path = source / "eval_results.json"
+    path = source / run_directory.EVALUATION_FILE
     if not path.exists():
         return (), {}
     found = strict_json.read(path, dict[str, float | None], most=MIB)

@@ -1,11 +1,10 @@
-"""Converts whole networks between formats, heads of fine-tuned models included."""
+"""Converts networks between formats, including heads of fine-tuned models."""
 
 import dataclasses
 import enum
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +24,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.tokenization import Normalization
 
 
 class Format(enum.StrEnum):
@@ -36,9 +36,11 @@ class Format(enum.StrEnum):
     MODEL_GARDEN = "model_garden"
 
 
-def read(path: Path, **facts: Any) -> Pretrained:
+def read(path: Path, *, vocab_file: Path | None = None, normalization: Normalization | None = None,
+         num_heads: int | None = None) -> Pretrained:
     """Returns what `formats.read` does, with the head of a fine-tuned model in our form."""
-    networks = formats.read(path, **facts)
+    networks = formats.read(path, vocab_file=vocab_file, normalization=normalization,
+                            num_heads=num_heads)
     if networks.their_head is None:
         return networks
     config, weights = networks.their_head
@@ -50,7 +52,7 @@ def read(path: Path, **facts: Any) -> Pretrained:
 
 
 def write(networks: Pretrained, directory: Path, form: Format) -> None:
-    """Writes networks into a new directory; refuses weights that the format has no place for."""
+    """Writes networks into a new directory; refuses weights that the format cannot hold."""
     if form in (Format.GOOGLE, Format.MODEL_GARDEN):
         if networks.task is not None:
             raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
@@ -79,7 +81,7 @@ def _write_run(networks: Pretrained, directory: Path) -> None:
     holder.weights = [tf.Variable(value, name=name) for name, value in networks.weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")
     CheckpointManager(tf.train.Checkpoint(weights=holder, step=step),
-                      directory / run_directory.CHECKPOINTS, interval=1, keep=1).save(0)
+                      directory / run_directory.CHECKPOINTS, keep=1).save(0)
 
 
 def _write_google(networks: Pretrained, directory: Path) -> None:
@@ -134,7 +136,7 @@ def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:
 
 
 def _objects(values: Mapping[str, np.ndarray]) -> tf.Module:
-    """Returns an object whose attributes lead to variables; `values` are by their paths."""
+    """Returns an object with a variable at each path of attributes; `values` are by path."""
     root = tf.Module()
     for path, value in values.items():
         *parents, leaf = path.split("/")

@@ -1,9 +1,9 @@
 """Writes Hugging Face's directories, and converts the heads of fine-tuned models both ways.
 
-`checkpoints/hugging_face.py` reads the directories. Which layers a head has is data of the task's
-kind (`HuggingFaceHead` in `tasks/kinds/kind.py`). Hugging Face's head for classes has a hidden
-layer with GELU that ours, as Google's, needn't have. As gelu(x) - gelu(-x) = x, a hidden layer that
-computes every logit and its negative changes no output.
+`checkpoints/hugging_face.py` reads the directories. `HuggingFaceHead` in `tasks/kinds/kind.py` has
+the layers of each task kind's head. Hugging Face's classification head has a hidden layer with
+GELU; ours and Google's have none by default. Because gelu(x) - gelu(-x) = x, a hidden layer that
+computes each logit and its negative preserves the output.
 """
 
 import json
@@ -30,12 +30,7 @@ from electra_tf.checkpoints.hugging_face import (
 )
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import (
-    Weights,
-    has_generator,
-    require_exactly,
-    require_networks,
-)
+from electra_tf.checkpoints.weights import Weights, has_generator, require_exactly, require_networks
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.weight_table import discriminator, generator, whole_encoder
 from electra_tf.platform.atomic_file import make_directory, write_atomically
@@ -49,17 +44,17 @@ from electra_tf.text.tokenizer import LONG_WORD_CUT
 
 HEAD = "head/"
 _DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
-"""Defaults that transformers leaves out of config.json."""
-_ONE_NUMBER, _CLASSES = "regression", "single_label_classification"
+"""Labels by id that transformers assumes where config.json has none."""
+_REGRESSION, _CLASSIFICATION = "regression", "single_label_classification"
 """Values of problem_type in config.json."""
 _Layer = tuple[np.ndarray, np.ndarray]
 """Kernel [inputs, outputs] and bias of a dense layer."""
 
 
 def write(networks: Pretrained, directory: Path) -> None:
-    """Writes `discriminator/`, and `generator/` if it is known; a fine-tuned model as it is.
+    """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
 
-    `UserError` for missing or further weights, or a head that Hugging Face doesn't have.
+    Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
     model = networks.model
     if networks.task is not None:
@@ -81,7 +76,7 @@ def write(networks: Pretrained, directory: Path) -> None:
 
 def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig,
                    names: Iterable[str], config: Mapping[str, Any], head: Weights) -> None:
-    """Writes the four files that transformers reads; tokenizer.json too, for composed text.
+    """Writes the four files that transformers reads, and tokenizer.json if text is in NFC.
 
     `config` has further entries of config.json, `head` further weights in Hugging Face's form.
     """
@@ -92,8 +87,7 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
     write_atomically(directory / WEIGHTS_FILE, content)
     text, normalization = networks.text, networks.text.normalization
     config = {**config, **FIXED,
-              **{theirs: getattr(encoder, ours)
-                 for ours, theirs in (SIZES | OTHERS).items()},
+              **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
               "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
     settings = {"tokenizer_class":
                 "PreTrainedTokenizerFast" if normalization.nfc else "ElectraTokenizer",
@@ -113,8 +107,8 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
 def _composing_tokenizer(text: TextSettings) -> dict[str, Any]:
     """Returns tokenizer.json for text in NFC, for which tokenizer_config.json has no setting.
 
-    Its steps are those of `text.tokenizer`: BERT's cleaning, NFC, BERT's splitting, long words cut,
-    WordPiece. Rows are [CLS] text [SEP] or [CLS] text [SEP] text [SEP].
+    Its steps are those of `text.tokenizer`: BERT's cleaning, NFC, BERT's splitting, the cut of long
+    words, WordPiece. Rows are [CLS] text [SEP] or [CLS] text [SEP] text [SEP].
     """
     normalization, ids = text.normalization, text.vocabulary.ids
 
@@ -155,7 +149,7 @@ def _head_to_theirs(spec: TaskSpec, weights: Weights, source: str
     form = KINDS[spec.kind].hugging_face
     ours = _our_layers(spec, weights, source)
     *hidden, (output, parts) = form.layers.items()
-    # A number leaves the network in its own units.
+    # The converted head outputs a regression in the units of the labels.
     kernel = np.concatenate([ours[part][0] for part in parts], axis=1) * np.float32(spec.scale)
     bias = np.concatenate([ours[part][1] for part in parts])
     bias = bias * np.float32(spec.scale) + np.float32(spec.offset)
@@ -176,7 +170,7 @@ def _head_to_theirs(spec: TaskSpec, weights: Weights, source: str
 
 
 def _our_layers(spec: TaskSpec, weights: Weights, source: str) -> dict[str, _Layer]:
-    """Returns the layers of our head; refuses one that has more or fewer than Hugging Face's."""
+    """Returns our head's layers by name; refuses more or fewer layers than Hugging Face's."""
     form = KINDS[spec.kind].hugging_face
     own = {name: value for name, value in weights.items() if name.startswith(HEAD)}
     inputs = weights["electra/encoder/layer_0/output/dense/bias"].shape[0]
@@ -195,7 +189,7 @@ def _our_layers(spec: TaskSpec, weights: Weights, source: str) -> dict[str, _Lay
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:
-    """Returns two layers with GELU between them that compute what one dense layer does."""
+    """Returns two layers that, with GELU between them, are equal to one dense layer."""
     hidden_size, outputs = kernel.shape
     rest = hidden_size - 2 * outputs
     if rest < 0:
@@ -211,11 +205,15 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
 
 def head_from_theirs(config: Config, weights: Weights, source: str
                      ) -> tuple[TaskSpec, dict[str, Any], Weights]:
-    """Returns the task, settings by name that make a head of this form, and the head's weights."""
+    """Returns the task, the settings that build such a head, and its weights by our names.
+
+    Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
+    """
     kinds = [kind for kind in KINDS.values()
              if kind.hugging_face.architecture == config.architecture]
     labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()
-    problem = _ONE_NUMBER if config.problem_type == _ONE_NUMBER or len(labels) == 1 else _CLASSES
+    problem = (_REGRESSION if config.problem_type == _REGRESSION or len(labels) == 1
+               else _CLASSIFICATION)
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
     labels = labels if kind.labelled else ()
     form, inputs = kind.hugging_face, config.hidden_size
@@ -235,6 +233,7 @@ def head_from_theirs(config: Config, weights: Weights, source: str
 
 
 def _labels(config: Config, source: str) -> tuple[str, ...]:
+    """Returns the labels in the order of their ids."""
     names = _DEFAULT_LABELS if config.id2label is None else config.id2label
     labels = tuple(names.get(str(index)) for index in range(len(names)))
     numbers = {label: index for index, label in enumerate(labels)}

@@ -1,4 +1,4 @@
-"""Directories that appear whole or not at all, and checksums that prove it later."""
+"""Writes directories as a whole or not at all, with checksums that detect later damage."""
 
 import contextlib
 import json
@@ -18,17 +18,17 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path, RemotePath, file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
-"""File of a SavedModel, whose readers leave `assets.extra` alone: path -> SHA-256."""
+"""JSON file of a SavedModel, path -> SHA-256; loaders ignore this file of `assets.extra`."""
 ABANDONED_SECONDS = 3600.0
-"""Age of an unfinished directory that a killed export left: no export takes that long."""
+"""Age from which an unfinished directory is of a killed export: no export takes that long."""
 
 
 @contextlib.contextmanager
 def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
     """Yields the path of a local directory to make, which becomes `final` when the block ends well.
 
-    Remote file systems cannot rename directories: files are copied there, and the one without which
-    no server loads a model comes last. `UserError` if the directory can't be written.
+    Remote file systems cannot rename directories. Files are copied to them, saved_model.pb last,
+    because no server loads a model without it. Raises `UserError` if `final` can't be written.
     """
     make_directory(final.parent)
     remote = isinstance(final, RemotePath)

@@ -1,4 +1,4 @@
-"""Writes a SavedModel for TensorFlow Serving: built, loaded again, compared, then renamed."""
+"""Writes SavedModels for TensorFlow Serving, compared with the trained model before renaming."""
 
 import pathlib
 import re
@@ -19,7 +19,7 @@ WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests"
 """Requests that TensorFlow Serving runs before it says that a model is ready."""
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 _TOLERANCE = {tf.float32: 1e-4, tf.bfloat16: 0.1}
-"""Largest difference of a probability."""
+"""Largest accepted difference of a probability."""
 PROBES = (
     ("The committee approved the new budget on Tuesday.",
      "In May the harbour of Oslo freezes rarely, the pilots said."),
@@ -29,15 +29,15 @@ PROBES = (
      "The chairs, of which there were many, were hers."),
     ("", "Nothing stands in the other column."),
 )
-"""Texts in pairs, of different lengths. Tasks with one text take the first."""
+"""Pairs of texts of different lengths. Tasks with one text take the first of each pair."""
 Request = Mapping[str, Sequence[str]]
 """A batch: column -> texts."""
 
 
 def new_version(export_dir: Path, version: str) -> Path:
-    """Returns the directory of a version; `UserError` if it exists, or for another word."""
+    """Returns the directory of a version; `UserError` if it exists, or is no positive integer."""
     if re.fullmatch(r"0*[1-9][0-9]{0,17}", version) is None:
-        raise UserError("--export_version must be a positive integer of at most 18 digits, for "
+        raise UserError("--export_version must be a positive integer of at most 18 digits, because "
                         f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
     directory = export_dir / version.lstrip("0")
     if directory.exists():
@@ -51,7 +51,7 @@ def export(model: Servable, final: Path, precision: str,
            add_files: Callable[[pathlib.Path], None] = lambda directory: None) -> None:
     """Exports a model to a new directory; `add_files` adds files to it, such as a card.
 
-    `UserError` if it can't be written, or its answers differ from the trained model's.
+    Raises `UserError` if it can't be written, or its answers differ from the trained model's.
     """
     served = model.for_inference(PRECISIONS[precision])
     signatures = served.signatures()
@@ -69,7 +69,7 @@ def export(model: Servable, final: Path, precision: str,
 
 
 def probes(columns: Sequence[str]) -> Sequence[Request]:
-    """Returns batches of several texts, and one of a single one."""
+    """Returns two batches: all of `PROBES`, and the first text of each column."""
     whole = {name: [pair[number] for pair in PROBES] for number, name in enumerate(columns)}
     return whole, {name: texts[:1] for name, texts in whole.items()}
 
@@ -90,10 +90,11 @@ def _write_warm_up(directory: pathlib.Path, model: str, requests: Sequence[Reque
 
 def compare(directory: Path, trained: Servable, requests: Sequence[Request],
             dtype: tf.DType) -> float:
-    """Compares the answers of an exported model, loaded from its files, and the trained one.
+    """Compares an exported model, loaded from its files, with the trained one.
 
-    With bfloat16 weights only numbers are compared: where two labels or spans are nearly as likely,
-    the other one may win. Returns the largest difference, as a share of a number above 1.
+    With bfloat16 weights only numbers are compared, because rounding can change which of two nearly
+    equal labels or spans is the answer. Returns the largest difference, relative for numbers above
+    1; raises `UserError` above the tolerance of `dtype`.
     """
     exported, largest = tf.saved_model.load(str(directory)).signatures[DEFAULT], 0.0
     for request in requests:

@@ -1,7 +1,7 @@
-"""Trained networks to export: strings in, answers out, decoded inside the graph.
+"""Trained networks whose graphs tokenize texts and decode answers.
 
 Every signature takes batches and texts of any size. Words and tags of a batch's shorter texts are
-filled up with empty strings.
+padded with empty strings.
 """
 
 import abc
@@ -42,7 +42,7 @@ _TENSOR_PARALLEL = 2
 
 
 class Servable(abc.ABC):
-    """A network with a head in float32, and how its answers are read, as signatures."""
+    """A network with a head in float32 and signatures that take texts or token ids."""
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
                  texts: RowEncoder):
@@ -50,7 +50,7 @@ class Servable(abc.ABC):
 
     @abc.abstractmethod
     def _on(self, encoder: InferenceEncoder) -> "Servable":
-        """Returns head and texts above another encoder."""
+        """Returns a model with the same head and texts and another encoder."""
 
     @property
     @abc.abstractmethod
@@ -63,23 +63,23 @@ class Servable(abc.ABC):
 
     @abc.abstractmethod
     def score(self, tokens: Tokens) -> Outputs:
-        """Maps token ids to what is computed of them, undecoded."""
+        """Maps token ids to outputs that are not decoded."""
 
     def for_inference(self, dtype: tf.DType) -> "Servable":
-        """Returns it on an encoder that answers faster; `dtype` is float32 or bfloat16."""
+        """Returns the model on the faster encoder of inference; `dtype` is float32 or bfloat16."""
         config = self.encoder.config
         odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
         return self._on(InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL))
 
     def save(self, directory: str, signatures: Signatures) -> None:
-        """Writes a SavedModel; `OSError` or `tf.errors.OpError` if it can't be written."""
+        """Writes a SavedModel; raises `OSError` or `tf.errors.OpError` if that fails."""
         weights = tf.Module()  # Keras's layers themselves would be saved with their own graphs.
         weights.all = [*self.encoder.variables, *self.head.variables]
         tf.saved_model.save(weights, directory, signatures=signatures, options=(
             tf.saved_model.SaveOptions(experimental_custom_gradients=False)))
 
     def signatures(self) -> Signatures:
-        """Traces the functions."""
+        """Returns the traced functions by name."""
         return {DEFAULT: self._traced(self._answer_columns, self._text_specs()),
                 TOKEN_IDS: self._traced(self._score_checked, _token_specs((None, None)))}
 
@@ -110,7 +110,7 @@ def _token_specs(shape: tuple[int | None, int | None]) -> list[tf.TensorSpec]:
 
 
 class Detector(Servable):
-    """The pre-trained discriminator: which words of a text look replaced."""
+    """The pre-trained discriminator, which detects replaced words of a text."""
 
     columns = ("text",)
 
@@ -120,7 +120,7 @@ class Detector(Servable):
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Maps texts, string [B], to `words`, string [B, W], and `replaced_probability`.
 
-        It is float32 [B, W], of a word's most suspicious piece. Texts may have any length.
+        The probability is float32 [B, W], the highest of a word's pieces. Texts have any length.
         """
         split = words.split_as_tokenized(self.texts, *columns)
         rows = words.in_rows(self.texts, split)
@@ -141,11 +141,11 @@ class Detector(Servable):
         return {"replaced_probability": tf.sigmoid(self.head(self._hidden(tokens)))}
 
     def _hidden(self, tokens: Tokens) -> tf.Tensor:
-        """Returns float32 [B, L, H]."""
+        """Returns the encoder's outputs, float32 [B, L, H]."""
         return tf.cast(self.encoder(*tokens), tf.float32)
 
     def signatures(self) -> Signatures:
-        """Adds `detect`, the default's other name, `embed` and `embed_tokens`."""
+        """Adds `detect`, another name of the default, `embed` and `embed_tokens`."""
         found = super().signatures()
         return found | {"detect": found[DEFAULT],
                         "embed": self._traced(self.embed, self._text_specs()),
@@ -162,7 +162,7 @@ class Detector(Servable):
     def embed_tokens(self, text: tf.Tensor) -> Outputs:
         """Returns what `embed` does, `tokens`, float32 [B, L, H], and `token_ids`, int32 [B, L].
 
-        They are of [CLS], pieces and [SEP]; zeros where a text has fewer.
+        Rows are [CLS], the pieces and [SEP]. Vectors of padding are zero.
         """
         tokens = self.texts.encode(text)
         hidden = self._hidden(tokens)
@@ -218,7 +218,7 @@ def of_networks(networks: Pretrained, threshold: float | None = None) -> Servabl
 
 
 def _of_discriminator(networks: Pretrained) -> Detector:
-    """Refuses networks without a discriminator, and energies."""
+    """Returns a discriminator; refuses networks without one, and those that compute energies."""
     if OBJECTIVES[networks.objective].settings.energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
@@ -235,7 +235,7 @@ def _of_discriminator(networks: Pretrained) -> Detector:
 
 
 def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:
-    """Returns what the signature `token_ids` was given, `TOKEN_INPUTS`, or stops."""
+    """Returns the inputs of the signature `token_ids`; its graph checks their values."""
     ids, segment_ids, mask = _checked_shapes(
         dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
     valid = mask > 0
@@ -255,13 +255,13 @@ def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Token
         below(segment_ids, config.type_vocab_size, TOKEN_INPUTS[1])]
     rows, length = tf.unstack(tf.shape(ids))
     with tf.control_dependencies(checks):
-        # No rows may come without columns; heads read the first.
+        # A batch of 0 rows can have 0 columns, but heads read the first.
         shape = tf.stack([rows, tf.maximum(length, 1)])
     return Tokens(*(tf.reshape(values, shape) for values in (ids, segment_ids, valid)))
 
 
 def _checked_shapes(inputs: Mapping[str, tf.Tensor], wanted: str) -> list[tf.Tensor]:
-    """Returns tensors of one rank if they have one shape, or stops."""
+    """Returns tensors of one rank; their graph checks that they have one shape."""
     shapes = [tf.shape(value) for value in inputs.values()]
     same = tf.reduce_all(tf.stack(shapes) == shapes[0])
     message = f"{', '.join(inputs)} must have {wanted}. Received:"

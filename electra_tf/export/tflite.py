@@ -1,7 +1,7 @@
-"""Writes a TensorFlow Lite file: token ids in, what the SavedModel's `token_ids` says of them out.
+"""Writes TensorFlow Lite files with the inputs and outputs of the SavedModel's `token_ids`.
 
-It holds TensorFlow Lite's own ops alone, so that every runtime of it can run the file. Turning text
-into ids and ids into words is left to the program around it.
+A file contains only TensorFlow Lite's built-in ops, which every runtime has. The program that runs
+the file tokenizes texts and decodes the outputs.
 """
 
 import enum
@@ -32,15 +32,15 @@ class Quantization(enum.StrEnum):
 
 
 _TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
-"""Largest difference of a number, as a share of it above 1. Eight bits are refused nonsense alone:
-what they cost is a matter of the task, and printed."""
+"""Largest accepted difference, relative for numbers above 1. For int8 it only detects broken files:
+the accepted loss depends on the task, and the difference is printed."""
 
 
 def export(model: Servable, path: Path, quantization: Quantization, length: int | None) -> None:
     """Converts a model, runs the result, and keeps the file if its outputs equal the model's.
 
     `length` is the number of tokens of the single row that the file takes; None takes any rows.
-    `UserError` if the network has fewer positions, or the file's answers differ.
+    Raises `UserError` if the network has fewer positions, or the file's answers differ.
     """
     positions = model.encoder.config.max_position_embeddings
     if length is not None and length > positions:
@@ -67,7 +67,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
 def _converted(model: Servable, quantization: Quantization, length: int | None) -> bytes:
     function = model.for_token_ids((None, None) if length is None else (1, length))
     with tempfile.TemporaryDirectory() as directory:
-        # By way of a SavedModel the signature keeps its name.
+        # The signature keeps its name only through a SavedModel.
         model.save(directory, {TOKEN_IDS: function})
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=[TOKEN_IDS])
@@ -81,7 +81,7 @@ def _converted(model: Servable, quantization: Quantization, length: int | None) 
 
 
 def _answers(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
-    """Returns what a file answers to rows [B, L], one by one if it takes one row of a length."""
+    """Returns a file's outputs for rows [B, L], which run one by one if `length` is fixed."""
     with native_logging.stderr_closed():  # It reports its delegate.
         interpreter = Interpreter(str(path))
         interpreter.allocate_tensors()
@@ -99,7 +99,7 @@ def compare(found: Answers, trained: Callable[[Sequence[np.ndarray]], Answers],
     """Compares a file's answers to padded rows with a network's to each row alone.
 
     `trained` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns the
-    largest difference, as a share of a number above 1; `UserError` if it exceeds the tolerance.
+    largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
     """
     largest = 0.0
     for row, size in enumerate(tokens[2].sum(axis=1)):
@@ -118,7 +118,7 @@ def compare(found: Answers, trained: Callable[[Sequence[np.ndarray]], Answers],
 
 
 def _comparable(answers: Answers, length: int) -> Answers:
-    """Turns beams, whose order is arbitrary where two are as likely, into spans' probabilities."""
+    """Replaces beams, which can change places if equally likely, by probabilities of spans."""
     if "start_index" not in answers:
         return answers
     rows = np.arange(len(answers["start_index"]))[:, np.newaxis, np.newaxis]

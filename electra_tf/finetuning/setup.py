@@ -10,7 +10,7 @@ import numpy as np
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.pretrained import TextSettings, task_facts, text_settings
-from electra_tf.checkpoints.weights import assign_weights, read_weights
+from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row
@@ -75,7 +75,7 @@ class FinetuningRun(TrialSettings):
     def trained_model(self) -> TaskModel:
         """Returns the model in the run's directory; `UserError` for weights of another shape."""
         model = self.build_model(self.config.training.seed)
-        assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
+        assign_weights(model.variables, read_checkpoint(self.model_dir)[0], str(self.model_dir))
         return model
 
     def identity(self, task: Task, source: str) -> dict[str, Any]:

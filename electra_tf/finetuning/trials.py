@@ -11,7 +11,7 @@ from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
+from electra_tf.checkpoints.weights import ENCODER, assign_weights, checkpoint_in_use
 from electra_tf.config.finetuning import FinetuningTrainingConfig
 from electra_tf.config.finetuning_flags import SCRATCH
 from electra_tf.data.buckets import Row
@@ -126,9 +126,8 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     results = dataclasses.replace(results, trials=(*results.trials, trial))
     if results.best is trial:
         step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
-        CheckpointManager(
-            tf.train.Checkpoint(model=model, step=step), directory, interval=1, keep=0
-        ).save(results.best_number)
+        CheckpointManager(tf.train.Checkpoint(model=model, step=step), directory, keep=0).save(
+            results.best_number)
     # The saved results name the best trial's checkpoint, so the others are obsolete only now.
     results.save(run.model_dir)
     checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.best_number})
@@ -180,7 +179,8 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     source = "random weights (from scratch)" if initial is None else (
-        f"{initial.source}: {len(initial.encoder_weights)} weights; the head is new")
+        f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
+        "the head is new")
     left = max(0, training.num_trials - done)
     compiled = [f"compile  the step for each of up to {len(run.lengths_for(rows))} row lengths, in "
                 "every trial; the first steps take longer"] if left else []

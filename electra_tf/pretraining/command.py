@@ -12,8 +12,8 @@ continues a run that was interrupted, to the same weights; without --model_size 
 takes all settings from the run. A larger --num_train_steps extends a finished run. Several GPUs
 need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
-Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
-networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
+Expect a loss of 45 at the first step (ln V + 50 ln 2) and 27 within some hundred steps, when both
+networks have learned unigram statistics. Then it falls slowly. ELECTRA-Small on 128-token
 records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
 tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
 time. Runs much shorter than the paper's million steps need --recipe=short: with the paper's
@@ -52,7 +52,7 @@ def main() -> None:
     changes = overrides.given_settings(pretraining_flags.SETTINGS)
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
-    # TensorFlow takes seconds to import: only once the flags are right.
+    # TensorFlow takes seconds to import, so wrong flags are reported before.
     from electra_tf.checkpoints import formats, run_directory
     from electra_tf.pretraining import results, setup, training_run
 

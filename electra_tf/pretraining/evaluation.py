@@ -1,4 +1,4 @@
-"""Losses and scores on held-out examples, and samples to look at."""
+"""Evaluates a run on held-out examples: losses, scores and sample corruptions."""
 
 import dataclasses
 import functools
@@ -26,7 +26,7 @@ _MARK = "?"
 
 
 class Evaluator:
-    """Runs an objective without dropout; masks and samples are the same at every evaluation."""
+    """An objective without dropout; masks and samples are the same at every evaluation."""
 
     def __init__(self, run: Run, model: tf_keras.Model):
         self._run, self._model = run, model
@@ -37,7 +37,7 @@ class Evaluator:
 
     @functools.cached_property
     def _corrupt(self) -> Callable[[Batch], Mapping[str, Corrupted]]:
-        """Counts the training records at the first use."""
+        """The fixed corruptions of a batch as a function; the first use counts the tokens."""
         if self._run.objective.judge is None:
             return lambda batch: {}
         return FixedCorruption(self._run.records, token_kinds(self._run.vocabulary).special)
@@ -134,7 +134,7 @@ class Evaluator:
 
 
 def _joined_details(outcomes: Iterable[Arrays]) -> Arrays:
-    """Joins what has a row per example; sums and weights have one per part."""
+    """Joins the tensors with a row per example; sums and weights have one per part."""
     kept = [{name: values for name, values in outcome.items()
              if not name.endswith(("/sum", "/weight"))} for outcome in outcomes]
     return {name: np.concatenate([each[name] for each in kept]) for name in kept[0]}

@@ -17,7 +17,7 @@ from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
 
 RATE = 0.15
-"""Fraction of the tokens that are drawn anew, without special tokens."""
+"""Fraction of the tokens, without special tokens, for which another is drawn."""
 KINDS = ("unigram", "bigram")
 COUNTED_EXAMPLES = 1 << 16
 """Number of training examples to count: 8 million tokens at L = 128."""

@@ -26,7 +26,7 @@ LOST_DEVIATION = 0.01
 
 
 class Reporter:
-    """The logs of a run and the totals of the current interval."""
+    """The logs of a run and the totals of the current interval of metrics.jsonl."""
 
     def __init__(self, run: Run, directory: Path, timetable: Timetable, *, out: TextIO,
                  clock: Callable[[], float] = time.monotonic):
@@ -38,7 +38,7 @@ class Reporter:
             record["step"] for record in kept if record["kind"] == metrics_log.EVAL}
         self._largest_deviation, self._collapsed = 0.0, False
         for record in kept:
-            self._collapse(record)
+            self._collapse_warning(record)
         self._peak = _peak(run)
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.timetable = timetable
@@ -101,7 +101,7 @@ class Reporter:
         self._pace.aside("evaluation")
 
     def on_checkpoint(self, step: int) -> None:
-        """Logs a saved checkpoint; the record reveals the loss of all checkpoints."""
+        """Logs a saved checkpoint; the record shows that a run without checkpoints lost them."""
         self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
         self._pace.aside("checkpoint")
 
@@ -115,14 +115,14 @@ class Reporter:
     def _log(self, kind: str, values: Mapping[str, float]) -> None:
         record = {"kind": kind, "step": self._step, **values}
         self._metrics.append(record)
-        if warning := self._collapse(record):
+        if warning := self._collapse_warning(record):
             self.say(warning)
         with self._board.as_default(self._step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
         self._board.flush()
 
-    def _collapse(self, record: metrics_log.Record) -> str:
+    def _collapse_warning(self, record: metrics_log.Record) -> str:
         """Returns, once, a warning that the discriminator's logits are equal for all tokens.
 
         It rarely recovers within a short run, and its encoder stops learning.
@@ -143,7 +143,7 @@ class Reporter:
     def _say_progress(self) -> dict[str, float]:
         """Returns the interval's means and the machine's measurements, and prints a line of them.
 
-        The line is left out if another one was printed just now.
+        The line is left out within `MIN_LINE_SECONDS` after another one, except at the last step.
         """
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
@@ -162,6 +162,7 @@ class Reporter:
                 seconds_elapsed=self._pace.elapsed, seconds_left=self._pace.seconds_left(
                     steps_left, self.timetable.to_come(self._step)), **machine))
         return means | machine
+
 
 def _peak(run: Run) -> float | None:
     """Returns the tokens per second at the peak of all devices; None where it is unknown."""

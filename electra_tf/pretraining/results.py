@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from absl import flags
 
+from electra_tf.checkpoints.run_directory import EVALUATION_FILE
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
@@ -23,9 +24,8 @@ from electra_tf.training.workers import is_chief
 SHOWN_SAMPLES = 4
 SAMPLED_BATCHES = 16
 """Batches out of which --mode=samples chooses."""
-RESULTS_FILE = "eval_results.json"
 LITTLE_AUC = 0.6
-"""Below it a discriminator hardly knows more than token frequencies."""
+"""Below this AUC a discriminator detects little more than token frequencies show."""
 _IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
               "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
@@ -66,7 +66,7 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
 def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *,
            whole: bool = True) -> str:
     """Writes an evaluation to eval_results.json; returns a table or, without `whole`, a line."""
-    write_json(directory / RESULTS_FILE, {"step": step, **results})
+    write_json(directory / EVALUATION_FILE, {"step": step, **results})
     if not whole:
         scores = [f"{words} {results[name]:.3f}" for name, words in _IN_A_LINE.items()
                   if name in results]
@@ -82,12 +82,12 @@ def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *
 
 def saved_scores(model_dir: Path) -> dict[str, float | None]:
     """Returns the last evaluation of a run, "step" and scores by name; empty if there is none."""
-    scores = model_dir / RESULTS_FILE
+    scores = model_dir / EVALUATION_FILE
     return strict_json.read(scores, dict[str, float | None], most=MIB) if scores.exists() else {}
 
 
 def show_ending(run: Run, data_dir: str) -> None:
-    """Prints what a finished run has learned and the next commands; the chief alone."""
+    """Prints the verdict on a finished run and the next commands, on the chief only."""
     if is_chief(run.strategy):
         if said := verdict(run, saved_scores(run.model_dir)):
             print(f"verdict  {said}")
@@ -95,7 +95,7 @@ def show_ending(run: Run, data_dir: str) -> None:
 
 
 def verdict(run: Run, scores: Mapping[str, float | None]) -> str:
-    """Returns what the last evaluation says, in some sentences; "" without one.
+    """Returns sentences that explain the last evaluation; "" without its scores.
 
     The AUC on random replacements is compared with measured runs.
     """
@@ -121,7 +121,7 @@ def verdict(run: Run, scores: Mapping[str, float | None]) -> str:
 
 
 def _commands(run: Run, data_dir: str) -> list[str]:
-    """Returns "purpose: command" for what a user may do next."""
+    """Returns the next commands of a user, each after its purpose and a colon."""
     program, finetuning, demo = (shlex.join(words) for words in (
         command_line.program(), command_line.other_program(
             "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),

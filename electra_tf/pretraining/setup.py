@@ -1,4 +1,4 @@
-"""The runs of a command, checked before anything is written: settings, records, devices."""
+"""Prepares the runs of a command: checks settings, records and devices before any writing."""
 
 import dataclasses
 import functools
@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import directory, formats, run_directory
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
@@ -25,7 +25,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.fixed_corruption import token_counts
-from electra_tf.text import tokenization
+from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import devices, failures
 from electra_tf.training.assembly import build_model
@@ -86,8 +86,8 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     """Yields the run of a command; the arguments are those of `prepare`.
 
     There are two runs if a generator is trained first, in a directory within `model_dir`. Then the
-    steps of `config` are those of both, and the first run must be finished before the second is
-    asked for. `restart` removes the files of earlier runs.
+    steps of `config` are those of both, and the caller must finish the first run before it takes
+    the second. `restart` removes the files of earlier runs.
     """
     def prepared(config: PretrainingConfig, directory: Path) -> Run:
         run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
@@ -219,7 +219,7 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
 def _text(made: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:
     path, built = vocab_file or records.data_dir / manifest.VOCABULARY_NAME, made.vocabulary
     vocabulary = Vocabulary.load(path)
-    recorded = tokenization.recorded_normalization(vocabulary, path) or built.normalization
+    recorded = recorded_normalization(vocabulary, path) or built.normalization
     if (vocabulary.sha256, recorded) != (built.sha256, built.normalization):
         raise UserError(
             f"{path} ({vocabulary.size} entries, {recorded}) isn't the vocabulary that the records "

@@ -1,4 +1,4 @@
-"""Runs training steps under a strategy, and knows the steps at which they are interrupted."""
+"""Runs training steps under a strategy, and schedules checkpoints, evaluations and samples."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from electra_tf.training.step import TrainStep
 Totals = dict[str, tuple[float, float]]
 
 TPU_STEPS = 20
-"""Steps that a signal waits for: at a second a step, which is slow, less than the 30 s that a
-preempted machine is given."""
+"""Steps of a loop on a TPU, whose end a signal waits for: 20 s if a step takes 1 s, which is slow.
+A preempted machine gets 30 s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,12 +126,14 @@ class Trainer:
     def totals(self) -> Totals:
         """Returns (sum, weight) by name over the steps since the last call, at least one.
 
-        It waits for them, and refuses a loss or gradient that isn't finite with a `UserError`; the
-        weights are those before that step.
+        Waits for the steps. Raises `UserError` if a loss or gradient norm isn't finite; the weights
+        are then those before that step.
         """
         outputs, self._outputs = self._outputs, []
-        history = {name: np.concatenate([_rows(output[name]) for output in outputs])
-                   for name in outputs[0]}
+        # A single step's results are scalars, those of a loop have shape [steps].
+        history = {name: np.column_stack([
+            np.hstack([output[name][part] for output in outputs]) for part in (0, 1)
+        ]).astype(np.float64) for name in outputs[0]}
         for name in self._watched:
             bad = np.flatnonzero(~np.isfinite(history[name][:, 0]))
             if bad.size:
@@ -144,15 +146,10 @@ class Trainer:
         return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 
 
-def _rows(ratio: Ratio) -> np.ndarray:
-    """Returns sums and weights of a step, or of a loop's steps, float64 [steps, 2]."""
-    return np.column_stack([np.atleast_1d(part) for part in ratio]).astype(np.float64)
-
-
 def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
-    """Returns the most steps that devices run without coming back to the program.
+    """Returns the largest number of steps in one loop on the devices.
 
-    One on a CPU or GPU, which begins a step while the last one is running; a TPU waits for its
-    host between two calls.
+    The default is one on a CPU or GPU, which starts a step while the last one is running. A TPU
+    waits for its host between two calls.
     """
     return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)

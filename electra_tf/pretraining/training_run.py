@@ -1,4 +1,4 @@
-"""A pre-training run: from the newest checkpoint, or the start, to the last step."""
+"""Trains from the newest checkpoint, or from new weights, to the last step."""
 
 import contextlib
 import itertools
@@ -92,20 +92,18 @@ def _stop_request(run: Run) -> StopRequest:
 
 
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
-    """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
+    """Returns a run's initial or restored state, its manager, and names of new parts.
 
-    The names are the networks' parts that initial networks don't have. Lost checkpoints, and a
-    newest one that doesn't fit, are a `UserError`.
+    New parts are those that the initial networks don't have. Raises `UserError` if all checkpoints
+    are lost, or the newest doesn't fit.
     """
-    config, runtime = run.config, run.config.runtime
-    model = run.build_model()
+    config, model = run.config, run.build_model()
     state = build_state(config, model, run.strategy)
     with run.strategy.scope():
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = CheckpointManager(
-            checkpoint, run.model_dir / CHECKPOINTS,
-            interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
+            checkpoint, run.model_dir / CHECKPOINTS, keep=config.runtime.keep_checkpoint_max,
             is_chief=workers.is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
         metrics = run.model_dir / METRICS_FILE
@@ -173,7 +171,7 @@ def run_loop(table: Timetable, trainer: Trainer, manager: CheckpointManager, rep
         if table.samples(step) and not stopped and evaluator is not None:
             reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
         if table.saves(step) or stopped:
-            manager.save(step, check_interval=False)
+            manager.save(step)
             reporter.on_checkpoint(step)
         if table.evaluates(step) and not stopped:
             stopped = evaluate()

@@ -19,7 +19,7 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     """Draws training curves, faint as measured and strong as smoothed, with evaluations as dots.
 
     `runs` has records of metrics.jsonl by name; several are drawn over each other, with a legend.
-    No records, or a file that can't be written, are a `UserError`.
+    Raises `UserError` if there are no records, or the file can't be written.
     """
     filled = {label: shown for label, names in panels().items()
               if (shown := [name for name in names if any(
@@ -36,7 +36,7 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
         _draw_panel(axes, label, names, runs)
     for axes in grid[len(filled):]:
         axes.set_visible(False)
-    _key(figure, list(runs), evaluated=any(
+    _draw_legend(figure, list(runs), evaluated=any(
         record.get("kind") == "eval" for records in runs.values() for record in records))
     plot_style.save(figure, storage.path(path))
 
@@ -88,7 +88,7 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
 
 
 def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
-    """Colours mark the curves of a single run; of several, colours mark runs and dashes curves.
+    """Returns a curve's style: of several runs, the colour marks the run and dashes the curve.
 
     `run` is None in the legend of the curves.
     """
@@ -104,8 +104,8 @@ def _line(**style: str) -> Any:
     return Line2D([], [], linewidth=1.7, markersize=5, **style)
 
 
-def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
-    """Names the runs, if there are several, and what dots are, if there are any."""
+def _draw_legend(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
+    """Draws a legend of the runs, if there are several, and of the dots, if there are any."""
     entries = {name: _line(color=COLOURS[index % len(COLOURS)])
                for index, name in enumerate(names)} if len(names) > 1 else {}
     if evaluated:

@@ -19,7 +19,7 @@ _MOST_BYTES = 256 << 20
 
 
 class MetricsLog:
-    """Appends records to a file and takes back those of steps that are trained again."""
+    """A metrics file that grows by records, and loses those of steps that are trained again."""
 
     def __init__(self, path: str | Path):
         self.path = storage.path(path)  # Its directory must exist.
@@ -27,7 +27,7 @@ class MetricsLog:
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes one record as a line; numbers that aren't finite become null, and NaN when read.
 
-        A file that can't be written is a `UserError`.
+        Raises `UserError` if the file can't be written.
         """
         try:
             with self.path.open("a", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ class MetricsLog:
 def read_metrics(path: str | Path) -> list[Record]:
     """Returns the records of a metrics file, in its order; a last line cut short is left out.
 
-    A missing file, and a complete line that is no record, are refused with a `UserError`.
+    Raises `UserError` if the file is missing, or a complete line is no record.
     """
     path = storage.path(path)
     try:

@@ -11,11 +11,11 @@ HEADERS = {
                                "script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
                                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
-"""HTTP headers of a page that has a script and asks its own server only."""
+"""HTTP headers of a page whose script sends requests only to the page's own server."""
 
 
 def render(template: pathlib.Path, **values: Any) -> str:
-    """Returns a page; the text of `values` is escaped, and a name that is missing is an error."""
+    """Returns a page; the text of `values` is escaped. A missing name raises `UndefinedError`."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([template.parent, _SHARED]), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,6 +1,6 @@
-"""The style that all plots share: colors, sizes, axes, and how a picture is written.
+"""The style of all plots: colours, sizes, axes and the format of the picture.
 
-matplotlib is imported by the functions: a run that draws nothing does not wait for it.
+The functions import matplotlib, so a run without plots does not wait for it.
 """
 
 import io

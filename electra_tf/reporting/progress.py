@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 SAMPLE_SECONDS = 10.0
 FEW_STEPS = 10
-"""Steps that are still slower: the second took ten times as long as the third on a CPU."""
+"""First steps, which are slower: on a CPU, the second took ten times as long as the third."""
 SAMPLES = 31
 """Samples of `SAMPLE_SECONDS` or more whose median is the estimate: five minutes of short steps. It
 ignores a slow moment and follows a machine that stays slower."""
@@ -58,7 +58,7 @@ class Pace:
         return seconds
 
     def skip(self) -> float:
-        """Returns the seconds since the last call, which no later work needs again."""
+        """Returns the seconds since the last call, which no estimate contains."""
         before, self._last = self._last, self._clock()
         return self._last - before
 

@@ -1,4 +1,4 @@
-"""Shows the corruption of a sentence: the words filled in, and the discriminator's verdicts."""
+"""Shows the corruption of a sentence: the words filled in, and the discriminator's decisions."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,7 +97,7 @@ def summary(sample: Corruption) -> str:
 
 
 def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str:
-    """Returns the legend and every sample with its counts, ready to print; `colour` is ANSI's.
+    """Returns the legend and every sample with its counts; `colour` adds ANSI codes.
 
     The last line has mean probabilities: early in training none exceeds one half, yet replaced
     tokens already stand out.

@@ -1,4 +1,4 @@
-"""Checkpoints: when they are written, which are kept, and what damage to them does."""
+"""Checkpoints: which are kept, and what damage to them does."""
 
 import pytest
 import tensorflow as tf
@@ -10,11 +10,11 @@ from electra_tf.platform.errors import UserError
 DATA = "data-00000-of-00001"
 
 
-def manager_of(directory, *, interval=4, keep=3, size=1, is_chief=True):
+def manager_of(directory, *, keep=3, size=1, is_chief=True):
     """A variable and the manager that saves and restores it."""
     variable = tf.Variable(tf.zeros([size]))
     return variable, CheckpointManager(tf.train.Checkpoint(value=variable), directory,
-                                       interval=interval, keep=keep, is_chief=is_chief)
+                                       keep=keep, is_chief=is_chief)
 
 
 def write(directory, steps=(52, 56, 60), **options):
@@ -44,10 +44,10 @@ def flip(path):
     path.write_bytes(content)
 
 
-def test_checkpoints_are_written_at_multiples_wherever_a_run_starts(tmp_path):
-    for steps in (range(1, 8), range(9, 17)):
-        write(tmp_path, steps, interval=5, keep=0)
-    assert checkpoints.steps(tmp_path) == [15, 10, 5]
+def test_all_are_kept_if_the_number_is_0(tmp_path):
+    for steps in (range(1, 5), range(5, 7)):
+        write(tmp_path, steps, keep=0)
+    assert checkpoints.steps(tmp_path) == [6, 5, 4, 3, 2, 1]
 
 
 def test_another_worker_restores_the_chiefs_and_leaves_nothing(trained):
@@ -64,7 +64,7 @@ def test_another_worker_restores_the_chiefs_and_leaves_nothing(trained):
 def test_another_shape_and_a_missing_value_are_refused(trained):
     _, other = manager_of(trained, size=2)
     more = tf.train.Checkpoint(value=tf.Variable([0.0]), extra=tf.Variable(1.0))
-    for manager in (other, CheckpointManager(more, trained, interval=4, keep=3)):
+    for manager in (other, CheckpointManager(more, trained, keep=3)):
         with pytest.raises(UserError, match="ckpt-60 doesn't fit this run") as error:
             manager.restore_or_initialize()
         assert "\n" not in str(error.value)
@@ -123,7 +123,7 @@ def test_a_run_that_was_killed_in_its_first_checkpoint_begins_anew(tmp_path):
 
 def test_damaged_ones_stay_until_something_newer_is_whole(trained):
     flip(trained / f"ckpt-60.{DATA}")
-    _, manager = manager_of(trained, interval=2, keep=1)
+    _, manager = manager_of(trained, keep=1)
     manager.restore_or_initialize()
     manager.save(58)
     assert checkpoints.steps(trained) == [60, 58]

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints.weights import read_weights
+from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.platform.errors import UserError
 from tests import tiny_run
 from tests.end_to_end import commands
@@ -54,8 +54,8 @@ def export(model_dir, target):
 
 
 def assert_equal_weights(run, other):
-    found = read_weights(run)
-    for name, value in read_weights(other).items():
+    found = read_checkpoint(run)[0]
+    for name, value in read_checkpoint(other)[0].items():
         np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
 
 

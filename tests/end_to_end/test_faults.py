@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import text_settings
-from electra_tf.checkpoints.weights import read_weights
+from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from electra_tf.text.vocabulary import Vocabulary
@@ -43,8 +43,8 @@ def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
     assert "ckpt-4 is damaged" in captured.err and "step 2" in captured.err
     assert "2 done, 2 to go" in captured.out
     assert logged(run) == [2, 4] and not (run / "checkpoints" / "ckpt-6_temp").exists()
-    for name, value in read_weights(finished).items():
-        np.testing.assert_allclose(read_weights(run)[name], value, atol=1e-6, err_msg=name)
+    for name, value in read_checkpoint(finished)[0].items():
+        np.testing.assert_allclose(read_checkpoint(run)[0][name], value, atol=1e-6, err_msg=name)
 
 
 def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(records, run):

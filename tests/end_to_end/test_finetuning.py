@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints.weights import ENCODER, read_weights
+from electra_tf.checkpoints.weights import ENCODER, read_checkpoint
 from electra_tf.export.new_directory import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
@@ -130,14 +130,14 @@ def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
     arguments = [one for one in arguments if not one.startswith(("--model_dir", "--num_trials"))]
     arguments += [f"--model_dir={tmp_path}", "--set=training.num_train_epochs=1"]
     call(*arguments, "--num_trials=1")
-    before, scores = read_weights(tmp_path), (tmp_path / "results.json").read_bytes()
+    before, scores = read_checkpoint(tmp_path)[0], (tmp_path / "results.json").read_bytes()
     with monkeypatch.context() as patched:
         patched.setattr(results.Results, "best", property(lambda self: self.trials[-1]))
         patched.setattr(results.Results, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
             call(*arguments, "--num_trials=2")
     assert (tmp_path / "results.json").read_bytes() == scores
-    after = read_weights(tmp_path)
+    after = read_checkpoint(tmp_path)[0]
     assert all(np.array_equal(after[name], value) for name, value in before.items())
     call(*arguments, "--num_trials=2")
     assert len(json.loads((tmp_path / "results.json").read_text())["trials"]) == 2
@@ -271,7 +271,8 @@ def test_tags(encoder, sentences, tmp_path):
          f"--init_checkpoint={encoder}", "--num_train_epochs=6", *QUICK)
     assert results_of(tmp_path)["summary"]["dev"]["f1"]["best"] > 0.95
     before, after = (
-        {name: value for name, value in read_weights(path).items() if name.startswith(ENCODER)}
+        {name: value for name, value in read_checkpoint(path)[0].items()
+         if name.startswith(ENCODER)}
         for path in (encoder, tmp_path))
     assert len(after) == 39
     assert not any(np.array_equal(before[name], value) for name, value in after.items())
@@ -293,7 +294,7 @@ def test_tags(encoder, sentences, tmp_path):
 def test_lower_layers_stay_as_they_were(encoder, sentences, tmp_path):
     call("--task=tagging", f"--train={sentences}", f"--dev={sentences}", f"--model_dir={tmp_path}",
          f"--init_checkpoint={encoder}", "--num_train_epochs=1", "--freeze_layers=1", *QUICK)
-    before, after = read_weights(encoder), read_weights(tmp_path)
+    before, after = read_checkpoint(encoder)[0], read_checkpoint(tmp_path)[0]
     changed = {"/".join(name.split("/")[1:3]) for name, value in after.items()
                if name.startswith(ENCODER) and not np.array_equal(before[name], value)}
     assert changed == {"encoder/layer_1"}

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.weights import read_weights
+from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
@@ -144,9 +144,9 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     printed = capsys.readouterr().out
     assert "stage 1 of 2: the generator, 3 steps" in printed
     assert "stage 2 of 2: the discriminator, 3 steps" in printed
-    expected = read_weights(whole)
+    expected = read_checkpoint(storage.path(whole))[0]
     # The generator is the first stage's last, and the discriminator began with its encoder.
-    first = read_weights(whole / "generator")
+    first = read_checkpoint(storage.path(whole / "generator"))[0]
     np.testing.assert_array_equal(expected["frozen_generator/embeddings/word_embeddings"],
                                   first["electra/embeddings/word_embeddings"])
     moved = np.abs(expected["electra/embeddings/word_embeddings"]
@@ -159,4 +159,5 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     for resumed, stage in (in_first, "generator"), (in_second, "."):
         checkpoints.remove(resumed / stage / "checkpoints", {2, 3})
         train(records, resumed)
-        named_arrays.assert_close(read_weights(resumed), expected, atol=1e-6)
+        named_arrays.assert_close(
+            read_checkpoint(storage.path(resumed))[0], expected, atol=1e-6)

@@ -38,7 +38,7 @@ class Parts:
     any = staticmethod(lambda facts: facts)
     samples = staticmethod(lambda count: [])
 
-    def save(self, step, check_interval):
+    def save(self, step):
         self.calls.append(("save", step))
 
     def has_evaluation(self, step):

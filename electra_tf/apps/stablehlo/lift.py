@@ -231,7 +231,7 @@ def take_back(run: Run, path: Path, state_path: Path) -> str:
             if name not in variables or tuple(variables[name].shape) != value.shape:
                 raise UserError(f"{state_path} is of another model: {name} isn't this run's.")
             variables[name].assign(value)
-        saved = manager.save(step, check_interval=False)
+        saved = manager.save(step)
         metrics = state_path.with_suffix(".jsonl")
         if metrics.exists():
             log = MetricsLog(run.model_dir / run_directory.METRICS_FILE)
