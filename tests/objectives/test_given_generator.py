@@ -68,8 +68,8 @@ def given(tmp_path_factory):
     return path
 
 
-def run_with(records, generator, model_dir="unused", **changes):
-    return tiny_run.run_on(records, storage.path(model_dir), objective__name="frozen_generator",
+def run_with(records, generator, **changes):
+    return tiny_run.run_on(records, objective__name="frozen_generator",
                            objective__generator=str(generator), **SHORT | changes)
 
 
@@ -127,13 +127,9 @@ def test_a_run_without_a_generator_is_refused():
         frozen("mlm", weights)
 
 
-def config(**changes):
-    return tiny_run.config(objective__name="two_stage", training__num_train_steps=6,
-                           **SHORT | changes)
-
-
 def train(records, model_dir):
-    for run in setup.stages(config(), storage.path(records), storage.path(model_dir)):
+    config = tiny_run.config(objective__name="two_stage", training__num_train_steps=6, **SHORT)
+    for run in setup.stages(config, storage.path(records), storage.path(model_dir)):
         training_run.train(run)
 
 
