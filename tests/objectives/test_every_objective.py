@@ -95,7 +95,7 @@ def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
     results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
     after = tiny_run.weights(state)
     assert [key for key in before if (before[key] == after[key]).all()] == []
-    *_, (_, outcome, losses) = without_dropout(name)
+    _, _, (_, outcome, losses) = without_dropout(name)
     measured = {key: float(value.sum / value.weight) for key, value in outcome.measures.items()}
     expected = losses | (measured if precision == "float32" else {})
     found = {key: float(results[key].sum / results[key].weight) for key in expected}

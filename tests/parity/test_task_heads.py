@@ -24,8 +24,9 @@ class Case:
 
     def __init__(self, name: str, head):
         self.golden = golden_files.load(f"finetune_{name}")
-        self.encoder, self.head = electra_encoder(
-            golden_files.finetuned_config().discriminator, seed=0, policy="float32"), head
+        self.encoder = electra_encoder(
+            golden_files.finetuned_config().discriminator, seed=0, policy="float32")
+        self.head = head
         assign(self.encoder, "encoder")
         assign(head, "squad_train" if name == "squad_eval" else name)
 
