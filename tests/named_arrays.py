@@ -1,13 +1,21 @@
 """Arrays by the full names of weights: what a network has, what it gets, and comparisons."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.checkpoints.weights import read_checkpoint
+from electra_tf.platform import storage
+
 
 def of(variables: Iterable[tf.Variable]) -> dict[str, np.ndarray]:
     return {variable.name.split(":")[0]: variable.numpy() for variable in variables}
+
+
+def of_run(model_dir: str | Path) -> dict[str, np.ndarray]:
+    return dict(read_checkpoint(storage.path(model_dir))[0])
 
 
 def assign(variables: Iterable[tf.Variable], weights: Mapping[str, np.ndarray]) -> None:

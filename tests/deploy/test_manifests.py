@@ -10,7 +10,7 @@ from absl import flags
 
 from electra_tf.config import pretraining_flags
 from electra_tf.training import workers
-from tests import command_flags
+from tests import command_flags, text_files
 
 DEPLOY = pathlib.Path(__file__).parents[2] / "docs" / "deploy"
 FAKES = {
@@ -24,10 +24,7 @@ FAKES = {
 def faked(tmp_path):
     """A directory with stand-ins for Slurm and the program, which print what they are given."""
     for name, text in FAKES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/usr/bin/env bash\n{text}\n")
-        path.chmod(0o755)
+        text_files.write(tmp_path / name, f"#!/usr/bin/env bash\n{text}\n").chmod(0o755)
     return tmp_path
 
 

@@ -12,34 +12,29 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tests import tiny_run
+from tests import python_process, tiny_run
 from tests.own_lines import own_lines
-
-ROOT = Path(__file__).parents[2]
 
 
 def command(records: Path, model_dir: Path, *flags: str) -> list[str]:
-    return [sys.executable, str(ROOT / "run_pretraining.py"), f"--data_dir={records}",
+    """Returns Python's arguments."""
+    return [str(python_process.ROOT / "run_pretraining.py"), f"--data_dir={records}",
             f"--model_dir={model_dir}", "--model_size=tiny", *tiny_run.FLAGS, *flags]
 
 
 def train(records: Path, model_dir: Path, *flags: str) -> Path:
     """Runs to the end, which must succeed; returns the directory."""
-    finished = subprocess.run(command(records, model_dir, *flags), capture_output=True, text=True,
-                              timeout=300)
-    assert finished.returncode == 0, finished.stderr
+    python_process.run(*command(records, model_dir, *flags))
     return model_dir
 
 
 def interrupted(records: Path, model_dir: Path, number: signal.Signals, after: float,
                 *flags: str, prefix: tuple[str, ...] = ()) -> tuple[int, str]:
-    """Runs until a checkpoint has appeared and some time more, then sends a signal.
-
-    Returns the status and the last line on stderr.
-    """
+    """Sends a signal some seconds after a checkpoint; returns status and last line on stderr."""
     done = newest(model_dir)
-    process = subprocess.Popen([*prefix, *command(records, model_dir, *flags)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*prefix, sys.executable, *command(records, model_dir, *flags)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_for_checkpoint(model_dir, done, [process])
     time.sleep(after)
     process.send_signal(number)
@@ -58,8 +53,9 @@ def start_worker(records: Path, model_dir: Path, cluster: list[str], index: int,
     """Starts one of the workers of a cluster, with the messages that a user sees."""
     environment = {name: value for name, value in os.environ.items()
                    if name != "TF_CPP_MIN_LOG_LEVEL"}
+    flags = (*flags, "--distribution_strategy=multi_worker_mirrored")
     return subprocess.Popen(
-        command(records, model_dir, *flags, "--distribution_strategy=multi_worker_mirrored"),
+        [sys.executable, *command(records, model_dir, *flags)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=environment | {"TF_CONFIG": json.dumps({
             "cluster": {"worker": cluster}, "task": {"type": "worker", "index": index}})})

@@ -14,7 +14,6 @@ from tests.determinism.processes import interrupted, state, step_of
 STEPS = 400
 FLAGS = ("--deterministic", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=20",
          "--log_every_steps=15", "--sample_every_steps=0", "--set=optimizer.warmup_steps=10")
-KILLS = 3
 
 
 def logged(model_dir: Path) -> list[dict]:
@@ -39,7 +38,7 @@ def finish_as_alone(records: Path, model_dir: Path, alone: Path) -> None:
 @pytest.mark.slow
 def test_a_run_killed_three_times_ends_with_the_same_weights(records, alone, tmp_path):
     killed = tmp_path / "killed"
-    for number in range(KILLS):
+    for number in range(3):
         assert interrupted(records, killed, signal.SIGKILL, 0.05 * number, *FLAGS) == (-9, "")
         assert not (killed / "checkpoints" / f"ckpt-{STEPS}.index").exists()
     finish_as_alone(records, killed, alone)

@@ -7,12 +7,8 @@ import time
 
 import pytest
 
-from tests.determinism.processes import (
-    free_address,
-    newest,
-    start_worker,
-    wait_for_checkpoint,
-)
+from tests.determinism import processes
+from tests.determinism.processes import free_address, newest
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +20,10 @@ FLAGS = ("--num_train_steps=100000", "--save_checkpoints_steps=20", "--log_every
 def training(records, model_dir, *flags):
     """Two workers that have saved a checkpoint; none is left afterwards."""
     cluster, before = [free_address(), free_address()], newest(model_dir)
-    workers = [start_worker(records, model_dir, cluster, index, *FLAGS, *flags)
+    workers = [processes.start_worker(records, model_dir, cluster, index, *FLAGS, *flags)
                for index in range(2)]
     try:
-        wait_for_checkpoint(model_dir, before, workers)
+        processes.wait_for_checkpoint(model_dir, before, workers)
         yield workers
     finally:
         for worker in workers:
@@ -74,7 +70,7 @@ def test_a_worker_that_is_lost_is_told_of_in_one_line(records, tmp_path, number,
 def test_a_worker_that_nobody_joins_is_ended_by_ctrl_c(records, tmp_path):
     """SIGTERM is TensorFlow's at that time, which only notes it and lets no Python run."""
     cluster = [free_address(), free_address()]
-    worker = start_worker(records, tmp_path / "model", cluster, 1, *FLAGS)
+    worker = processes.start_worker(records, tmp_path / "model", cluster, 1, *FLAGS)
     try:
         while not listens(cluster[1]) and worker.poll() is None:
             time.sleep(0.1)

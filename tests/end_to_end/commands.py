@@ -21,6 +21,12 @@ def pretrain(*arguments: object) -> None:
     _call(pretraining_flags.define, pretraining_command.main, arguments)
 
 
+def train(records, model_dir, *flags: str) -> None:
+    """Pre-trains networks of one layer for four steps, saved and logged every other step."""
+    pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *ONE_LAYER, *OFTEN,
+             "--num_train_steps=4", *flags)
+
+
 def finetune(*arguments: object) -> None:
     _call(finetuning_flags.define, finetuning_command.main, arguments)
 

@@ -10,8 +10,7 @@ from tests.end_to_end import commands
 def finished(tmp_path_factory, records):
     """A run of four steps with checkpoints 2 and 4, in a directory with an odd name."""
     model_dir = tmp_path_factory.mktemp("finished") / "{run} 1"
-    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *commands.ONE_LAYER,
-                      *commands.OFTEN, "--num_train_steps=4")
+    commands.train(records, model_dir)
     return model_dir
 
 

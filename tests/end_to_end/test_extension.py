@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from unittest import mock
 
-import numpy as np
 import pytest
 
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.platform.errors import UserError
+from electra_tf.reporting.metrics_log import read_metrics
+from tests import named_arrays
 from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER
@@ -26,14 +29,8 @@ def call(place, run, *arguments):
 
 
 def rates(model_dir):
-    lines = map(json.loads, (model_dir / "metrics.jsonl").read_text().splitlines())
-    return {line["step"]: line["learning_rate"] for line in lines if line["kind"] == "train"}
-
-
-def remove_checkpoints(model_dir, after):
-    for path in (model_dir / "checkpoints").glob("ckpt-*"):
-        if int(path.name.split("-")[1].split(".")[0]) > after:
-            path.unlink()
+    return {line["step"]: line["learning_rate"]
+            for line in read_metrics(model_dir / "metrics.jsonl") if line["kind"] == "train"}
 
 
 def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
@@ -49,12 +46,11 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
         assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 5) / 6))
     for name, left in ("killed", 6), ("damaged", 2):
         shutil.copytree(place / "first", place / name)
-        remove_checkpoints(place / name, left)
+        checkpoints.remove(place / name / "checkpoints", range(left + 1, 11))
         (place / name / "checkpoints" / "checkpoint").unlink()
         call(place, name, "--num_train_steps=10")
         assert f"steps    {left} done, {10 - left} to go" in capsys.readouterr().out
-        for key, value in state(place / name).items():
-            np.testing.assert_array_equal(value, expected[key], err_msg=f"{name} {key}")
+        named_arrays.assert_close(state(place / name), expected)
     call(place, "first")
     assert "10 done, 0 to go: this run is finished" in capsys.readouterr().out
     with pytest.raises(UserError, match=r"--num_train_steps .*: 10 then, 4 now"):
@@ -64,7 +60,7 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
 def test_only_a_finished_run_with_equal_settings_is_extended_and_restart_begins_again(place):
     with pytest.raises(UserError, match=r"\(optimizer.learning_rate\): 0.003 then, 0.0001 now\)"):
         call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
-    remove_checkpoints(place / "first", 2)
+    checkpoints.remove(place / "first" / "checkpoints", {4})
     with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
         call(place, "first", "--num_train_steps=8")
     (place / "first" / "notes.txt").write_text("mine")
@@ -99,11 +95,9 @@ def test_initial_networks_give_a_new_run_their_shape(place):
 
 
 def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
-    def fail(*_):
-        raise UserError("no room")
-
     with monkeypatch.context() as patched:
-        patched.setattr("electra_tf.pretraining.training_run.restored_state", fail)
+        patched.setattr("electra_tf.pretraining.training_run.restored_state",
+                        mock.Mock(side_effect=UserError("no room")))
         with pytest.raises(UserError, match="no room"):
             call(place, "new", *ONE_LAYER, "--num_train_steps=2")
     assert (place / "new" / "settings.json").exists()

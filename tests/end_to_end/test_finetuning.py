@@ -11,25 +11,32 @@ import shutil
 import signal
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints.weights import ENCODER, read_checkpoint
+from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.export.new_directory import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
+from electra_tf.platform.errors import UserError
+from tests import named_arrays
 from tests.apps.serving import running
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
+from tests.text_files import write
 
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
          "--learning_rate=3e-3", *HARDWARE)
-
-
 refused = functools.partial(commands.refused, call)
+
+
+def predict(model: Path, source: object, output: object, *flags: str) -> None:
+    call("--mode=predict", f"--model_dir={model}", f"--input={source}", f"--output={output}",
+         *HARDWARE[:1], *flags)
 
 
 def texts(count: int, seed: int) -> list[tuple[str, str]]:
@@ -44,14 +51,21 @@ def texts(count: int, seed: int) -> list[tuple[str, str]]:
     return rows
 
 
-def write(path: Path, content: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
-    return path
-
-
 def table(path: Path, rows: list[tuple[str, str]]) -> Path:
     return write(path, "\n".join(["title\ttopic", *("\t".join(row) for row in rows)]) + "\n")
+
+
+def json_of(path: Path) -> dict:
+    return json.loads(path.read_text())
+
+
+def json_lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def cells(path: Path) -> list[list[str]]:
+    """Heading and rows of a table."""
+    return [line.split("\t") for line in path.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -68,52 +82,47 @@ def classified(tmp_path_factory, encoder):
     return path, arguments
 
 
-def results_of(directory: Path) -> dict:
-    return json.loads((directory / "results.json").read_text())
+@pytest.fixture(scope="module")
+def model(classified):
+    return classified[0] / "run"
 
 
-def test_a_run_leaves_results_model_predictions_and_pictures(classified):
-    path, _ = classified
-    results = results_of(path / "run")
+def test_a_run_leaves_results_model_predictions_and_pictures(model):
+    results = json_of(model / "results.json")
     assert [trial["seed"] for trial in results["trials"]] == [1, 2]
     for trial in results["trials"]:
         scores = [epoch["scores"]["dev"]["accuracy"] for epoch in trial["epochs"]]
         assert trial["kept_epoch"] == 1 + scores.index(max(scores))
         assert trial["losses"][-1][0] == trial["epochs"][-1]["step"] == 48
-    summary = results["summary"]["dev"]["accuracy"]
-    best = [max(epoch["scores"]["dev"]["accuracy"] for epoch in trial["epochs"])
-            for trial in results["trials"]]
-    assert summary["best"] == max(best) > 0.9
-    assert summary["mean"] == pytest.approx(np.mean(best))
-    assert summary["std"] == pytest.approx(np.std(best, ddof=1))
-    assert (path / "run" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
-    lines = (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()
-    first = json.loads(lines[0])
-    assert len(lines) == 6 and first["key"] == "2" and first["prediction"] in ("yes", "no")
+    assert results["summary"]["dev"]["accuracy"]["best"] == max(
+        epoch["scores"]["dev"]["accuracy"] for trial in results["trials"]
+        for epoch in trial["epochs"]) > 0.9
+    assert (model / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    first, *others = json_lines(model / "predictions" / "test.jsonl")
+    assert len(others) == 5 and first["key"] == "2" and first["prediction"] in ("yes", "no")
     assert 0.5 <= first["probability"] <= 1.0
-    assert {item.name for item in (path / "run").iterdir()} == {
+    assert {item.name for item in model.iterdir()} == {
         "settings.json", "vocab.txt", "vocab.txt.manifest.json", "checkpoints", "results.json",
         "predictions", "learning_curve.png"}
 
 
 def test_a_finished_run_says_so_missing_trials_are_run_and_another_setting_is_refused(
-        classified, capsys):
-    path, arguments = classified
-    results = results_of(path / "run")
+        classified, model, capsys):
+    _, arguments = classified
+    results = json_of(model / "results.json")
     call(*arguments)
     printed = capsys.readouterr().out
     assert "2 done, 0 to go" in printed and "\ncompile " not in printed
-    assert results_of(path / "run") == results
+    assert json_of(model / "results.json") == results
     assert "--learning_rate (optimizer.learning_rate): 0.003 then, 0.001 now" in refused(
         *arguments, "--learning_rate=1e-3")
-    (path / "run" / "results.json").write_text(
-        json.dumps(results | {"trials": results["trials"][:1]}))
+    write(model / "results.json", json.dumps(results | {"trials": results["trials"][:1]}))
     call(*arguments, "--num_trials=1")
     assert "1 done, 0 to go" in capsys.readouterr().out
     call(*arguments)
     assert re.search(r"1 done, 1 to go.*\ncompile  .* up to \d row lengths.* take longer\n",
                      capsys.readouterr().out)
-    again = results_of(path / "run")["trials"]
+    again = json_of(model / "results.json")["trials"]
     assert again[0] == results["trials"][0]
     assert_same_losses(again[1:], results["trials"][1:])
 
@@ -125,26 +134,19 @@ def assert_same_losses(trials, expected):
 
 
 def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
-        classified, encoder, tmp_path, monkeypatch):
-    _, arguments = classified
-    arguments = [one for one in arguments if not one.startswith(("--model_dir", "--num_trials"))]
-    arguments += [f"--model_dir={tmp_path}", "--set=training.num_train_epochs=1"]
+        classified, tmp_path, monkeypatch):
+    arguments = (*classified[1], f"--model_dir={tmp_path}", "--num_train_epochs=1")
     call(*arguments, "--num_trials=1")
-    before, scores = read_checkpoint(tmp_path)[0], (tmp_path / "results.json").read_bytes()
+    before, scores = named_arrays.of_run(tmp_path), (tmp_path / "results.json").read_bytes()
     with monkeypatch.context() as patched:
         patched.setattr(results.Results, "best", property(lambda self: self.trials[-1]))
-        patched.setattr(results.Results, "save", interrupt)
+        patched.setattr(results.Results, "save", mock.Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            call(*arguments, "--num_trials=2")
+            call(*arguments)
     assert (tmp_path / "results.json").read_bytes() == scores
-    after = read_checkpoint(tmp_path)[0]
-    assert all(np.array_equal(after[name], value) for name, value in before.items())
-    call(*arguments, "--num_trials=2")
-    assert len(json.loads((tmp_path / "results.json").read_text())["trials"]) == 2
-
-
-def interrupt(*_arguments):
-    raise KeyboardInterrupt
+    named_arrays.assert_close(named_arrays.of_run(tmp_path), before)
+    call(*arguments)
+    assert len(json_of(tmp_path / "results.json")["trials"]) == 2
 
 
 @pytest.mark.parametrize(("number", "step", "finished"), [
@@ -152,9 +154,8 @@ def interrupt(*_arguments):
     (signal.SIGINT, 48 + 2, "1 of 2 trials"),
     pytest.param(signal.SIGTERM, 2 * 48, "1 of 2 trials", marks=pytest.mark.slow)])
 def test_a_signal_keeps_the_trials_that_are_finished(
-        classified, tmp_path, monkeypatch, number, step, finished):
-    path, arguments = classified
-    arguments = (*arguments, f"--model_dir={tmp_path / 'run'}")
+        classified, model, tmp_path, monkeypatch, number, step, finished):
+    arguments = (*classified[1], f"--model_dir={tmp_path}")
     replicas_step, steps = ByLength.__call__, itertools.count(1)
 
     def signalled(self, length, batch):
@@ -174,27 +175,24 @@ def test_a_signal_keeps_the_trials_that_are_finished(
     assert ended.value.number == number and "\n" not in str(ended.value)
     monkeypatch.undo()
     call(*arguments)
-    again, whole = results_of(tmp_path / "run")["trials"], results_of(path / "run")["trials"]
+    again, whole = (json_of(path / "results.json")["trials"] for path in (tmp_path, model))
     assert [trial["seed"] for trial in again] == [1, 2]
     assert_same_losses(again, whole)
 
 
-def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys):
-    path, _ = classified
-    results = results_of(path / "run")
-    call("--mode=eval", f"--model_dir={path / 'run'}", f"--dev={path / 'dev.tsv'}", *HARDWARE[:1])
-    scores = json.loads((path / "run" / "eval_results.json").read_text())["dev"]
-    assert scores["accuracy"] == results["summary"]["dev"]["accuracy"]["best"]
-    rows = texts(6, 3)
-    fresh = write(path / "new.csv", "title\n" + "\n".join(text for text, _ in rows) + "\n")
-    call("--mode=predict", f"--model_dir={path / 'run'}", f"--input={fresh}",
-         f"--output={path / 'new.tsv'}", *HARDWARE[:1])
-    predicted = [line.split("\t") for line in (path / "new.tsv").read_text().splitlines()]
-    assert predicted[0] == ["key", "prediction", "probability of no", "probability of yes", "title"]
-    test = [json.loads(line)["prediction"] for line in
-            (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()]
-    assert [row[1] for row in predicted[1:]] == test
-    assert [row[4] for row in predicted[1:]] == [text for text, _ in rows]
+def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, model, tmp_path, capsys):
+    dev = classified[0] / "dev.tsv"
+    call("--mode=eval", f"--model_dir={model}", f"--dev={dev}", *HARDWARE[:1])
+    assert json_of(model / "eval_results.json")["dev"]["accuracy"] == (
+        json_of(model / "results.json")["summary"]["dev"]["accuracy"]["best"])
+    written = [text for text, _ in texts(6, 3)]
+    predict(model, write(tmp_path / "new.csv", "\n".join(["title", *written])),
+            tmp_path / "new.tsv")
+    heading, *rows = cells(tmp_path / "new.tsv")
+    assert heading == ["key", "prediction", "probability of no", "probability of yes", "title"]
+    assert [(row[1], row[4]) for row in rows] == [
+        (one["prediction"], text) for one, text in zip(
+            json_lines(model / "predictions" / "test.jsonl"), written, strict=True)]
     assert "6 predictions" in capsys.readouterr().out
 
 
@@ -202,52 +200,42 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
 def unprepared(tmp_path_factory, encoder):
     """A run on two packed files without one for dev, with a run from scratch beside it."""
     path = tmp_path_factory.mktemp("unprepared")
-    files = []
     for number in (1, 2):
-        table(path / "a.tsv", texts(40, number))
-        files.append(path / f"{number}.tsv.gz")
-        files[-1].write_bytes(gzip.compress((path / "a.tsv").read_bytes()))
-    call("--task=classification", f"--train={files[0]},{files[1]}", "--text_columns=title",
-         "--label_column=topic", f"--init_checkpoint={encoder}", f"--model_dir={path / 'run'}",
-         "--num_train_epochs=1", "--scratch_baseline", *QUICK)
-    return path
+        content = table(path / "a.tsv", texts(40, number)).read_bytes()
+        (path / f"{number}.tsv.gz").write_bytes(gzip.compress(content))
+    call("--task=classification", f"--train={path}/1.tsv.gz,{path}/2.tsv.gz",
+         "--text_columns=title", "--label_column=topic", f"--init_checkpoint={encoder}",
+         f"--model_dir={path / 'run'}", "--num_train_epochs=1", "--scratch_baseline", *QUICK)
+    return path / "run"
 
 
 def test_own_files_need_no_preparation(unprepared, encoder):
-    found = results_of(unprepared / "run")
+    found = json_of(unprepared / "results.json")
     assert found["baseline"] == {"name": "always no", "scores": {
         "dev": {"accuracy": 0.5, "f1_macro": pytest.approx(1 / 3)}}}
-    records = [json.loads(line) for line in (
-        unprepared / "run" / "predictions" / "dev.jsonl").read_text().splitlines()]
+    records = json_lines(unprepared / "predictions" / "dev.jsonl")
     assert [one["gold"] for one in records].count("yes") == 4 and len(records) == 8
     assert all(one["texts"][0].startswith("word") for one in records)
     assert all(sum(one["probabilities"].values()) == pytest.approx(1.0) for one in records)
-    scratch = unprepared / "run" / "from_scratch"
-    assert (results_of(scratch)["initial"], found["initial"]) == ("none", f"{encoder}, step 7")
-    settings = [json.loads((path / "settings.json").read_text()) for path in (
-        unprepared / "run", scratch)]
-    assert {name for name in settings[0] if settings[0][name] != settings[1][name]} == {"initial"}
-
-
-class _Pipes:
-    def __init__(self, content):
-        self.buffer = io.BytesIO(content)
+    scratch = unprepared / "from_scratch"
+    assert json_of(scratch / "results.json")["initial"] == "none"
+    assert found["initial"] == f"{encoder}, step 7"
+    settings, others = (json_of(path / "settings.json") for path in (unprepared, scratch))
+    assert {name for name, value in settings.items() if others[name] != value} == {"initial"}
 
 
 def test_standard_input_and_output_and_files_give_the_same_predictions(
         unprepared, tmp_path, monkeypatch, capsys):
-    command = ("--mode=predict", f"--model_dir={unprepared / 'run'}", *HARDWARE[:1])
-    source = write(tmp_path / "new.txt", "word9 word7\nword10\n")
-    call(*command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}")
-    written = (tmp_path / "out.tsv").read_text()
+    source, output = write(tmp_path / "new.txt", "word9 word7\nword10\n"), tmp_path / "out.tsv"
+    predict(unprepared, source, output)
+    written = output.read_text()
+    assert [row[-1] for row in cells(output)] == ["title", "word9 word7", "word10"]
     capsys.readouterr()
-    monkeypatch.setattr("sys.stdin", _Pipes(source.read_bytes()))
-    call(*command, "--input=-", "--output=-")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
+    predict(unprepared, "-", "-")
     assert capsys.readouterr().out == written
-    assert [line.split("\t")[-1] for line in written.splitlines()] == [
-        "title", "word9 word7", "word10"]
-    call(*command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}", "--overwrite")
-    assert (tmp_path / "out.tsv").read_text() == written
+    predict(unprepared, source, output, "--overwrite")
+    assert output.read_text() == written
 
 
 @pytest.fixture(scope="module")
@@ -266,99 +254,93 @@ def sentences(tmp_path_factory):
     return write(path / "train.txt", "\n".join(lines) + "\n")
 
 
-def test_tags(encoder, sentences, tmp_path):
-    call("--task=tagging", f"--train={sentences}", f"--dev={sentences}", f"--model_dir={tmp_path}",
-         f"--init_checkpoint={encoder}", "--num_train_epochs=6", *QUICK)
-    assert results_of(tmp_path)["summary"]["dev"]["f1"]["best"] > 0.95
-    before, after = (
-        {name: value for name, value in read_checkpoint(path)[0].items()
-         if name.startswith(ENCODER)}
-        for path in (encoder, tmp_path))
-    assert len(after) == 39
-    assert not any(np.array_equal(before[name], value) for name, value in after.items())
-    fresh = write(tmp_path / "new.txt", "word9\nword7\nword8\n\nword30\n")
-    command = ("--mode=predict", f"--model_dir={tmp_path}", *HARDWARE[:1])
-    call(*command, f"--input={fresh}", f"--output={tmp_path / 'tagged.txt'}")
-    assert (tmp_path / "tagged.txt").read_text() == (
+@pytest.fixture
+def tagged(encoder, sentences, tmp_path):
+    """Returns a function from flags to a tagger and the weights of its encoder that changed."""
+    def tagged(*flags):
+        call("--task=tagging", f"--train={sentences}", f"--dev={sentences}",
+             f"--model_dir={tmp_path}", f"--init_checkpoint={encoder}", *QUICK, *flags)
+        before = named_arrays.of_run(encoder)
+        return tmp_path, [name for name, value in named_arrays.of_run(tmp_path).items()
+                          if name.startswith(ENCODER) and not np.array_equal(before[name], value)]
+
+    return tagged
+
+
+def test_tags(tagged):
+    path, changed = tagged("--num_train_epochs=6")
+    assert json_of(path / "results.json")["summary"]["dev"]["f1"]["best"] > 0.95
+    assert len(changed) == 39  # All of them.
+    predict(path, write(path / "new.txt", "word9\nword7\nword8\n\nword30\n"), path / "out.txt")
+    assert (path / "out.txt").read_text() == (
         "word9 O\nword7 B-PER\nword8 I-PER\n\nword30 O\n\n")
-    tagged = write(tmp_path / "new.jsonl", json.dumps({"text": ["word7"], "label": ["I-LOC"]}))
-    call(*command, f"--input={tagged}", f"--output={tmp_path / 'tagged.tsv'}")
-    rows = [line.split("\t") for line in (tmp_path / "tagged.tsv").read_text().splitlines()]
-    assert rows[0] == ["key", "word", "prediction", "probability", "gold"]
-    assert (rows[1][:3], rows[1][4]) == (["1", "word7", "B-PER"], "B-LOC")
-    assert 0.5 < float(rows[1][3]) <= 1.0
-    plain = write(tmp_path / "plain.txt", "word9 word7 word8\n")
-    assert "one word per line" in refused(*command, f"--input={plain}", "--output=-")
+    predict(path, write(path / "new.jsonl", '{"text": ["word7"], "label": ["I-LOC"]}'),
+            path / "out.tsv")
+    heading, (*row, probability, gold) = cells(path / "out.tsv")
+    assert heading == ["key", "word", "prediction", "probability", "gold"]
+    assert (row, gold) == (["1", "word7", "B-PER"], "B-LOC")
+    assert 0.5 < float(probability) <= 1.0
+    with pytest.raises(UserError, match="one word per line"):
+        predict(path, write(path / "plain.txt", "word9 word7 word8\n"), "-")
 
 
-def test_lower_layers_stay_as_they_were(encoder, sentences, tmp_path):
-    call("--task=tagging", f"--train={sentences}", f"--dev={sentences}", f"--model_dir={tmp_path}",
-         f"--init_checkpoint={encoder}", "--num_train_epochs=1", "--freeze_layers=1", *QUICK)
-    before, after = read_checkpoint(encoder)[0], read_checkpoint(tmp_path)[0]
-    changed = {"/".join(name.split("/")[1:3]) for name, value in after.items()
-               if name.startswith(ENCODER) and not np.array_equal(before[name], value)}
-    assert changed == {"encoder/layer_1"}
+def test_lower_layers_stay_as_they_were(tagged):
+    _, changed = tagged("--num_train_epochs=1", "--freeze_layers=1")
+    assert {"/".join(name.split("/")[1:3]) for name in changed} == {"encoder/layer_1"}
 
 
-def squad(path: Path, *, impossible: bool) -> Path:
-    """Questions about which word follows word7; every third has no answer, if so asked."""
+def squad(path: Path) -> Path:
+    """Questions about which word follows word7; every third has no answer."""
     numbers = np.random.default_rng(5)
-    questions = []
+    paragraphs = []
     for index in range(48):
         words = [f"word{number}" for number in numbers.integers(8, 35, 6)]
-        none = impossible and index % 3 == 0
-        place = int(numbers.integers(5))
-        if not none:
+        place, answers = int(numbers.integers(5)), []
+        if index % 3:
             words[place] = "word7"
-        context = " ".join(words)
-        answer = words[place + 1]
-        start = len(" ".join(words[:place + 1])) + 1
-        questions.append({"context": context, "qas": [{
-            "id": f"q{index}", "question": "word1 word2",
-            "answers": [] if none else [{"text": answer, "answer_start": start}],
-            "is_impossible": none}]})
-    return write(path, json.dumps({"data": [{"paragraphs": questions}]}))
+            answers = [{"text": words[place + 1],
+                        "answer_start": len(" ".join(words[:place + 1])) + 1}]
+        paragraphs.append({"context": " ".join(words), "qas": [{
+            "id": f"q{index}", "question": "word1 word2", "answers": answers,
+            "is_impossible": not answers}]})
+    return write(path, json.dumps({"data": [{"paragraphs": paragraphs}]}))
 
 
 def test_questions(encoder, tmp_path):
-    data = squad(tmp_path / "train-v2.0.json", impossible=True)
+    data, run = squad(tmp_path / "train-v2.0.json"), tmp_path / "run"
     call("--task=squad2", f"--data_dir={tmp_path}", f"--dev={data}", f"--init_checkpoint={encoder}",
-         f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=20", *QUICK, "--max_seq_length=32",
+         f"--model_dir={run}", "--num_train_epochs=20", *QUICK, "--max_seq_length=32",
          "--set=task.max_query_length=8", "--set=task.beam_size=4")
-    scores = results_of(tmp_path / "run")["summary"]["dev"]
-    assert scores["f1"]["best"] > 0.8 and np.isfinite(scores["threshold"]["best"])
-    answers = json.loads((tmp_path / "run" / "submission" / "predictions.json").read_text())
-    odds = json.loads((tmp_path / "run" / "submission" / "null_odds.json").read_text())
-    assert len(answers) == 48 and answers.keys() == odds.keys()
+    scores = json_of(run / "results.json")["summary"]["dev"]
     threshold = scores["threshold"]["best"]
+    assert scores["f1"]["best"] > 0.8 and np.isfinite(threshold)
+    answers, odds = (json_of(run / "submission" / f"{name}.json")
+                     for name in ("predictions", "null_odds"))
+    assert len(answers) == 48 and answers.keys() == odds.keys()
     assert all((answers[key] == "") == (odds[key] > threshold) for key in answers)
-    call("--mode=predict", f"--model_dir={tmp_path / 'run'}", f"--input={data}",
-         f"--output={tmp_path / 'answers.json'}", *HARDWARE[:1])
-    assert json.loads((tmp_path / "answers.json").read_text()) == answers
+    predict(run, data, tmp_path / "answers.json")
+    assert json_of(tmp_path / "answers.json") == answers
 
 
 def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, capsys):
+    glue, run = tmp_path / "glue", tmp_path / "run"
     sentence = "".join(f"x\t{int(label == 'yes')}\t\t{text}\n" for text, label in texts(16, 1))
     for split in ("train", "dev"):
-        write(tmp_path / "glue" / "CoLA" / f"{split}.tsv", sentence)
-        write(tmp_path / "glue" / "RTE" / f"{split}.tsv", "index\tsentence1\tsentence2\tlabel\n"
-              + "".join(f"0\t{text}\tword9\t{'' if label == 'yes' else 'not_'}entailment\n"
-                        for text, label in texts(16, 2)))
-    write(tmp_path / "glue" / "CoLA" / "test.tsv", "index\tsentence\n0\tword7\n1\tword8\n")
-    call("--task=cola,rte", f"--data_dir={tmp_path / 'glue'}", f"--init_checkpoint={encoder}",
-         f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=1", *QUICK)
-    printed = capsys.readouterr().out
-    assert "average over 2 of 8 tasks" in printed
-    with zipfile.ZipFile(tmp_path / "run" / "submission.zip") as packed:
+        write(glue / "CoLA" / f"{split}.tsv", sentence)
+        write(glue / "RTE" / f"{split}.tsv", "index\tsentence1\tsentence2\tlabel\n" + "".join(
+            f"0\t{text}\tword9\t{'' if label == 'yes' else 'not_'}entailment\n"
+            for text, label in texts(16, 2)))
+    write(glue / "CoLA" / "test.tsv", "index\tsentence\n0\tword7\n1\tword8\n")
+    call("--task=cola,rte", f"--data_dir={glue}", f"--init_checkpoint={encoder}",
+         f"--model_dir={run}", "--num_train_epochs=1", *QUICK)
+    assert "average over 2 of 8 tasks" in capsys.readouterr().out
+    with zipfile.ZipFile(run / "submission.zip") as packed:
         assert packed.namelist() == ["CoLA.tsv"]
-        lines = packed.read("CoLA.tsv").decode().splitlines()
-    assert lines[0] == "index\tprediction"
-    assert [line.split("\t")[0] for line in lines[1:]] == ["0", "1"]
-    assert all(line.split("\t")[1] in "01" for line in lines[1:])
+        submitted = packed.read("CoLA.tsv").decode()
+    assert re.fullmatch(r"index\tprediction\n0\t[01]\n1\t[01]\n", submitted)
     for split in ("dev", "test"):
-        records = (tmp_path / "run" / "cola" / "predictions" / f"{split}.jsonl").read_text()
-        assert {json.loads(line)["prediction"] for line in records.splitlines()} <= {
-            "acceptable", "unacceptable"}
+        assert {one["prediction"] for one in json_lines(
+            run / "cola" / "predictions" / f"{split}.jsonl")} <= {"acceptable", "unacceptable"}
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
@@ -371,54 +353,48 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
                                               "For example: python run_finetuning.py --task="]),
     (["--model_size=small"], ["--model_size is for an encoder that begins from scratch"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
-    (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't among those of the training file"]),
-    (["--train=EMPTY"], ["empty.tsv holds no rows"]),
-    (["--train=CROOKED"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
+    (["--dev=other.tsv"], ["the label 'perhaps' isn't among those of the training file"]),
+    (["--train=empty.tsv"], ["empty.tsv holds no rows"]),
+    (["--train=crooked.tsv"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
     (["--freeze_layers=3"], ["training.freeze_layers", "num_layers=2"]),
     (["--set=model.num_layers=3"], ["lacks 16 weights: electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
-def test_a_mistake_is_one_line_that_leaves_nothing(classified, tmp_path, arguments, words):
-    _, rest = classified
+def test_a_mistake_is_one_line_that_leaves_nothing(
+        classified, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
     rows = texts(4, 1)
-    files = {
-        "OTHER_LABEL": table(tmp_path / "other.tsv", [*rows, ("word9", "perhaps")]),
-        "EMPTY": write(tmp_path / "empty.tsv", ""),
-        "CROOKED": table(tmp_path / "crooked.tsv", [rows[0], ("word9", "yes\tno")]),
-    }
-    asked = []
-    for argument in arguments:
-        flag, value = argument.split("=", 1) if "=" in argument else (argument, None)
-        asked.append(f"{flag}={files[value]}" if value in files else argument)
-    message = refused(*rest, f"--model_dir={tmp_path / 'run'}", *asked)
+    table(tmp_path / "other.tsv", [*rows, ("word9", "perhaps")])
+    write(tmp_path / "empty.tsv", "")
+    table(tmp_path / "crooked.tsv", [rows[0], ("word9", "yes\tno")])
+    message = refused(*classified[1], "--model_dir=run", *arguments)
     assert all(word in message for word in words), message
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
-    path, _ = classified
-    assert "holds no fine-tuned model" in refused(
-        "--mode=eval", f"--model_dir={encoder}", "--task=cola")
-    assert "--input and --output are needed. For example: python run_finetuning.py --mode=pr" in (
-        refused("--mode=predict", f"--model_dir={path / 'run'}"))
-    assert "--model_dir, --input and --output are needed" in refused("--mode=predict")
-    wanted = ["--mode=predict", f"--model_dir={path / 'run'}",
-              f"--input={path / 'test.tsv'}", *HARDWARE[:1]]
-    assert "must end in .tsv or .jsonl" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")
-    assert "--learning_rate (optimizer.learning_rate) is the trained model's" in refused(
-        *wanted, f"--output={tmp_path / 'a.tsv'}", "--learning_rate=1")
-    assert "--dev is needed" in refused(
-        "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
-    assert "--model_dir holds a model for --task=classification" in refused(
-        "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
+def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
+    evaluation, prediction = (("--mode=eval", *HARDWARE[:1]),
+                              ("--mode=predict", f"--input={classified[0] / 'test.tsv'}"))
+    trained = f"--model_dir={model}"
+    for words, *arguments in (
+            ("holds no fine-tuned model", *evaluation, f"--model_dir={encoder}", "--task=cola"),
+            ("--dev is needed", *evaluation, trained),
+            ("holds a model for --task=classification", *evaluation, trained, "--task=cola"),
+            ("--input and --output are needed. For example: python run_finetuning.py --mode=pr",
+             "--mode=predict", trained),
+            ("--model_dir, --input and --output are needed", "--mode=predict"),
+            ("must end in .tsv or .jsonl", *prediction, trained, f"--output={tmp_path}/a.txt"),
+            ("--learning_rate (optimizer.learning_rate) is the trained model's", *prediction,
+             trained, f"--output={tmp_path}/a.tsv", "--learning_rate=1")):
+        assert words in refused(*arguments)
 
 
 @pytest.fixture(scope="module")
-def served(classified, tmp_path_factory):
+def served(model, tmp_path_factory):
     """The export of a run."""
     directory = tmp_path_factory.mktemp("exports") / "served"
-    export(f"--model_dir={classified[0] / 'run'}", f"--export_dir={directory}")
+    export(f"--model_dir={model}", f"--export_dir={directory}")
     return directory
 
 
@@ -430,28 +406,26 @@ def test_an_export_serves_what_was_learned(served):
         assert "input 'title'" in client.error({"instances": [1]})
 
 
-def test_another_version_has_another_precision_and_a_card(classified, served, capsys):
-    path, _ = classified
+def test_another_version_has_another_precision_and_a_card(model, served, capsys):
     target = served / "2"
-    export(f"--model_dir={path / 'run'}", f"--export_dir={served}",
-           "--export_version=2", "--serving_precision=bfloat16")
+    export(f"--model_dir={model}", f"--export_dir={served}", "--export_version=2",
+           "--serving_precision=bfloat16")
     printed = capsys.readouterr().out
     assert f"exported {target}: bfloat16" in printed
     assert "compared with the trained model" in printed
     card = (target / "README.md").read_text()
     assert "fine-tuned on classification" in card and "labels: no, yes" in card
     assert f'tf.saved_model.load("{target}").signatures["serving_default"]' in card
-    assert "README.md" in json.loads((target / CHECKSUMS).read_text())
+    assert "README.md" in json_of(target / CHECKSUMS)
 
 
-def test_a_damaged_checkpoint_or_task_exports_nothing(classified, tmp_path):
-    path, _ = classified
-    run = shutil.copytree(path / "run", tmp_path / "run")
-    settings = json.loads((run / "settings.json").read_text())
+def test_a_damaged_checkpoint_or_task_exports_nothing(model, tmp_path):
+    run = shutil.copytree(model, tmp_path / "run")
+    settings = json_of(run / "settings.json")
     command = (export, f"--model_dir={run}", f"--export_dir={tmp_path / 'served'}")
-    (run / "settings.json").write_text(json.dumps(settings | {"task_kind": "dance"}))
+    write(run / "settings.json", json.dumps(settings | {"task_kind": "dance"}))
     assert f"settings.json of {run}" in commands.refused(*command)
-    (run / "settings.json").write_text(json.dumps(settings))
+    write(run / "settings.json", json.dumps(settings))
     (data,) = (run / "checkpoints").glob("*.data-*")
     data.write_bytes(data.read_bytes()[:1000])
     commands.refused(*command)

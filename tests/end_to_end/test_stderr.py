@@ -1,15 +1,11 @@
 """A successful command writes nothing to stderr but two lines of XLA's that have no switch."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests import tiny_run
+from tests import python_process, tiny_run
 
-ROOT = Path(__file__).parents[2]
 PROGRESS = ("% read", "note: ", "absl::InitializeLog()", "Compiled cluster using XLA")
 """Lines of data building, and of Abseil's log in TensorFlow."""
 LEVELS = ("TF_CPP_MIN_LOG_LEVEL", "GRPC_VERBOSITY")
@@ -18,9 +14,7 @@ LEVELS = ("TF_CPP_MIN_LOG_LEVEL", "GRPC_VERBOSITY")
 def stderr_of(*arguments: object) -> list[str]:
     """Returns the lines that a command writes to stderr, without those of PROGRESS."""
     environment = {name: value for name, value in os.environ.items() if name not in LEVELS}
-    done = subprocess.run([sys.executable, *map(str, arguments)], cwd=ROOT, env=environment,
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = python_process.run(*arguments, env=environment)
     return [line for line in done.stderr.replace("\r", "\n").splitlines()
             if line.strip() and not any(known in line for known in PROGRESS)]
 

@@ -1,29 +1,18 @@
 """The README's commands, as a person types them, on a small text."""
 
 import json
-import os
 import pydoc_data.topics
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from electra_tf.reporting.metrics_log import read_metrics
 from tests import tiny_run
 from tests.end_to_end import commands
+from tests.python_process import run
 
-ROOT = Path(__file__).parents[2]
 NAMES = ("generator_accuracy", "discriminator_accuracy", "discriminator_precision",
          "discriminator_recall", "discriminator_auc")
-
-
-def call(*arguments: str) -> str:
-    """Runs a Python command and returns what it prints; it must succeed."""
-    result = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True,
-                            timeout=300, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +23,16 @@ def work(tmp_path_factory):
     (path / "corpus").mkdir()
     (path / "corpus" / "a.txt").write_text(
         "\n\n".join(pydoc_data.topics.topics[name] for name in topics))
-    call("-m", "data_prep.build_vocab", f"--input={path}/corpus/*.txt",
-         f"--output={path}/vocab.txt", "--vocab_size=500")
-    call("-m", "data_prep.build_pretraining_data", f"--input={path}/corpus/*.txt",
-         f"--vocab_file={path}/vocab.txt", f"--output_dir={path}/records",
-         "--max_seq_length=32", "--held_out_fraction=0.1", "--num_workers=1")
-    (path / "printed").write_text(call(
+    run("-m", "data_prep.build_vocab", f"--input={path}/corpus/*.txt",
+        f"--output={path}/vocab.txt", "--vocab_size=500")
+    run("-m", "data_prep.build_pretraining_data", f"--input={path}/corpus/*.txt",
+        f"--vocab_file={path}/vocab.txt", f"--output_dir={path}/records",
+        "--max_seq_length=32", "--held_out_fraction=0.1", "--num_workers=1")
+    (path / "printed").write_text(run(
         "run_pretraining.py", f"--data_dir={path}/records", f"--model_dir={path}/model",
         "--model_size=tiny", *tiny_run.FLAGS, "--set=model.num_layers=1", "--num_train_steps=30",
         "--log_every_steps=10", "--sample_every_steps=15", "--eval_every_steps=20",
-        "--eval_steps=3"))
+        "--eval_steps=3").stdout)
     return path
 
 
@@ -68,7 +57,7 @@ def test_training_leaves_what_it_promises(work):
     assert (model / "loss_curves.png").read_bytes().startswith(b"\x89PNG")
     assert list((model / "tensorboard").glob("events.out.tfevents.*"))
     assert (model / "checkpoints" / "ckpt-30.index").exists()
-    records = [json.loads(line) for line in (model / "metrics.jsonl").read_text().splitlines()]
+    records = read_metrics(model / "metrics.jsonl")
     assert [(record["kind"], record["step"]) for record in records] == [
         ("train", 10), ("train", 20), ("eval", 20), ("train", 30), ("checkpoint", 30),
         ("eval", 30)]
@@ -81,5 +70,5 @@ def test_evaluation_gives_the_same_numbers_again(work, capsys):
     printed = capsys.readouterr().out
     assert "evaluation at step 30" in printed
     results = json.loads((work / "model" / "eval_results.json").read_text())
-    last = json.loads((work / "model" / "metrics.jsonl").read_text().splitlines()[-1])
+    last = read_metrics(work / "model" / "metrics.jsonl")[-1]
     assert all(name in printed and results[name] == pytest.approx(last[name]) for name in NAMES)

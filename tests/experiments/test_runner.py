@@ -20,41 +20,33 @@ from experiments.table import Table
 from tests import command_flags, tiny_run
 
 TINY = sweep.budget_of("tiny")
-PRETRAINING = r"""
+PROGRAM = r"""
 import json, os, pathlib, sys, time
-flags = dict(word.removeprefix("--").split("=", 1) for word in sys.argv[1:] if "--set" not in word)
-settings = dict(word.removeprefix("--set=").split("=", 1) for word in sys.argv[1:]
-                if word.startswith("--set="))
+flags = dict(word.removeprefix("--").removeprefix("set=").split("=", 1) for word in sys.argv[1:])
 home = pathlib.Path(flags["model_dir"])
+place = home.parent.parent
 home.mkdir(parents=True, exist_ok=True)
 cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-with open(home.parent.parent / "calls.txt", "a") as calls:
-    print("pretraining", home.parent.name, cores, file=calls)
-if settings.get("objective.name") == "mlm" and (home.parent.parent / "broken").exists():
-    print("error: no disk is left", file=sys.stderr)
-    sys.exit(1)
-if (home.parent.parent / "slow").exists():
+with open(place / "calls.txt", "a") as calls:
+    print(flags.get("task", "pretraining"), home.parent.name, cores, file=calls)
+if "task" in flags:
+    found = json.loads((pathlib.Path(flags["init_checkpoint"]) / "eval_results.json").read_text())
+    (home / "results.json").write_text(json.dumps(
+        {"metrics": ["f1"], "summary": {"dev": {"f1": {"mean": found["unigram_auc"]}}}}))
+    sys.exit()
+if flags.get("objective.name") == "mlm" and (place / "broken").exists():
+    sys.exit("error: no disk is left")
+if (place / "slow").exists():
     time.sleep(60)
 (home / "eval_results.json").write_text(json.dumps(
-    {"step": 5, "loss": 3.5, "generator_loss": 2.5, "unigram_auc": float(settings["training.seed"])
-     / 10}))
-"""
-FINETUNING = r"""
-import json, pathlib, sys
-flags = dict(word.removeprefix("--").split("=", 1) for word in sys.argv[1:])
-home = pathlib.Path(flags["model_dir"])
-home.mkdir(parents=True, exist_ok=True)
-with open(home.parent.parent / "calls.txt", "a") as calls:
-    print(flags["task"], home.parent.name, 0, file=calls)
-score = json.loads((pathlib.Path(flags["init_checkpoint"]) / "eval_results.json").read_text())
-(home / "results.json").write_text(json.dumps(
-    {"metrics": ["f1"], "summary": {"dev": {"f1": {"mean": score["unigram_auc"]}}}}))
+    {"step": 5, "loss": 3.5, "generator_loss": 2.5,
+     "unigram_auc": float(flags["training.seed"]) / 10}))
 """
 
 
-def plan(name, records, seeds=1):
+def plan(name, records, seeds=1, output=Path("out")):
     return runner.plan(sweep.load(name), dataclasses.replace(TINY, seeds=seeds),
-                       manifest.load(storage.path(records)), Path("out"))
+                       manifest.load(storage.path(records)), output)
 
 
 def test_every_variant_gets_the_same_compute(records):
@@ -66,8 +58,6 @@ def test_every_variant_gets_the_same_compute(records):
             assert job.flops == job.steps * runner.flops_of_a_step(job.config)
     flops = [job.flops for job in plan("compute", records) if job.variant.name.startswith("BERT")]
     assert flops == pytest.approx([flops[1] / 4, flops[1], flops[1] * 4], rel=2e-3)
-
-
     # What costs more per token reads fewer.
     steps = {job.variant.name: job.steps for job in plan("objectives", records)}
     assert steps["All-Tokens MLM"] < steps["Replace MLM"] < steps["BERT"]
@@ -94,8 +84,8 @@ def place(tmp_path, records, monkeypatch):
     (tmp_path / "records").symlink_to(records)
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "run_pretraining.py").write_text(PRETRAINING)
-    (programs / "run_finetuning.py").write_text(FINETUNING)
+    for name in ("run_pretraining.py", "run_finetuning.py"):
+        (programs / name).write_text(PROGRAM)
     monkeypatch.setattr(runner, "ROOT", programs)
     (tmp_path / "out").mkdir()
     (tmp_path / "own.yaml").write_text(
@@ -105,13 +95,11 @@ def place(tmp_path, records, monkeypatch):
 
 
 def run(place, seeds=2):
-    chosen = sweep.load(str(place / "own.yaml"))
-    budget = dataclasses.replace(TINY, seeds=seeds)
-    planned = runner.plan(chosen, budget, manifest.load(storage.path(place / "records")),
-                          place / "out")
-    table = Table(place / "results.sqlite")
-    failures = runner.Runner(chosen, budget, table, data_dir=place / "records",
-                             tasks_dir=place / "tasks").run(planned)
+    name, table = str(place / "own.yaml"), Table(place / "results.sqlite")
+    planned = plan(name, place / "records", seeds, place / "out")
+    failures = runner.Runner(
+        sweep.load(name), dataclasses.replace(TINY, seeds=seeds), table,
+        data_dir=place / "records", tasks_dir=place / "tasks").run(planned)
     return planned, failures, table
 
 
@@ -170,23 +158,20 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
         str(place / "own.yaml"), f"--data_dir={place / 'records'}",
         f"--tasks_dir={place}", f"--output_dir={place / 'all'}", "--seeds=1",
         f"--results={place / 'results.sqlite'}"]
-    (place / "all" / "runs").mkdir(parents=True)
-    for folder in ("conll2000", "glue"):
-        (place / folder).mkdir()
-    (place / "all" / "runs" / "slow").touch()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               cwd=Path(__file__).parents[2])
-    marker = place / "all" / "runs" / "calls.txt"
+    runs = place / "all" / "runs"
+    for folder in (runs, place / "conll2000", place / "glue"):
+        folder.mkdir(parents=True)
+    (runs / "slow").touch()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
-    while not marker.exists() and time.monotonic() < deadline:
+    while not (runs / "calls.txt").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143, err
     assert "failed" not in out
-    (place / "all" / "runs" / "slow").unlink()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120,
-                          cwd=Path(__file__).parents[2])
+    (runs / "slow").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "| A | 2,000 |" in done.stdout and "report.md" in done.stdout
     assert (place / "all" / "own-tiny" / "report.png").exists()

@@ -3,6 +3,8 @@
 `RoundRobinTrimmer` of TensorFlow Text is not among them: only 2.20 links it.
 """
 
+import tensorflow as tf
+
 ALLOWED = frozenset("""
     AddN AddV2 All Any ArgMax Assert AssignVariableOp BatchMatMulV2 BiasAdd BroadcastTo Cast
     ConcatV2 Const Cumsum DenseBincount DisableCopyOnRead DivNoNan EnsureShape Equal Erf Erfc Exp
@@ -18,3 +20,9 @@ ALLOWED = frozenset("""
     TensorScatterUpdate Tile TopKV2 Transpose UnicodeTranscode Unpack UnsortedSegmentJoin
     UnsortedSegmentMax UnsortedSegmentMin UpperBound VarHandleOp Where While ZerosLike
 """.split())
+
+
+def others(graph: tf.compat.v1.GraphDef) -> set[str]:
+    """Returns the ops of a graph and its functions that are not among them."""
+    return {node.op for nodes in (graph.node, *(one.node_def for one in graph.library.function))
+            for node in nodes} - ALLOWED

@@ -19,44 +19,37 @@ from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenization import TextSettings
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.text.few_words import TEXT, VOCABULARY
 
-WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
-VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
-TEXT = TextSettings(vocabulary=VOCABULARY)
-MAX_LENGTH = 12
 SPECS = {
-    Kind.CLASSIFICATION: TaskSpec(name="classification", kind=Kind.CLASSIFICATION,
-                                  labels=("no", "peut-être", "yes"), metrics=("accuracy",)),
-    Kind.REGRESSION: TaskSpec(name="regression", kind=Kind.REGRESSION, metrics=("pearson",),
-                              scale=2.0, offset=3.0, texts=("first", "second")),
-    Kind.TAGGING: TaskSpec(name="tagging", kind=Kind.TAGGING, labels=("B-X", "I-X", "O"),
-                           metrics=("f1",), texts=("words",), label="tags"),
-    Kind.QUESTION_ANSWERING: TaskSpec(name="question_answering", kind=Kind.QUESTION_ANSWERING,
-                                      metrics=("f1",)),
-}
+    Kind.CLASSIFICATION: {"labels": ("no", "peut-être", "yes"), "metrics": ("accuracy",)},
+    Kind.REGRESSION: {"metrics": ("pearson",), "scale": 2.0, "offset": 3.0,
+                      "texts": ("first", "second")},
+    Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "texts": ("words",),
+                   "label": "tags"},
+    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)}}
 
 
 class Example:
     """A task's network, and what training and serving make of it."""
 
-    def __init__(self, kind: Kind, spec: TaskSpec | None = None, **changes):
-        self.spec = spec or SPECS[kind]
+    def __init__(self, kind: Kind, **changes):
+        self.spec = TaskSpec(name=str(kind), kind=kind, **SPECS[kind])
         self.config = override(FinetuningConfig(), {
             "model.vocab_size": VOCABULARY.size, "model.embedding_size": 8,
             "model.hidden_size": 16, "model.num_layers": 2, "model.num_heads": 2,
             "model.intermediate_size": 32, "model.max_position_embeddings": 16,
-            "task.max_seq_length": MAX_LENGTH, "task.doc_stride": 3, "task.max_query_length": 4,
+            "task.max_seq_length": 12, "task.doc_stride": 3, "task.max_query_length": 4,
             "task.beam_size": 5, "runtime.eval_batch_size": 4} | {
             name.replace("__", "."): value for name, value in changes.items()})
         self.objective = KINDS[kind].objective(self.spec, self.config.task)
         self.model = self.objective.build_model(self.config.model, seed=1, policy="float32")
         disturb(self.model)
 
-    def served(self, threshold=None, dtype=tf.float32, tensor_parallel=1):
+    def served(self, threshold=None, tensor_parallel=1):
         """Returns what would be exported."""
-        return self._task(InferenceEncoder(self.model.encoder, dtype, tensor_parallel), threshold)
+        return self._task(
+            InferenceEncoder(self.model.encoder, tf.float32, tensor_parallel), threshold)
 
     def _task(self, encoder, threshold):
         return ServedTask(ServedNetwork(

@@ -1,6 +1,6 @@
 """Command lines with hostile values: one line, and nothing is started by them."""
 
-import os
+import contextlib
 
 import hypothesis
 import pytest
@@ -41,13 +41,11 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
              if flag in names}
     arguments = [f"--{flag}={value}" for flag, value in (paths | chosen).items()]
     home = tmp_path_factory.mktemp("flags")
-    before, _ = os.getcwd(), os.chdir(home)
     try:
-        found = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
+        with contextlib.chdir(home):
+            found = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
         assert found is REFUSED, arguments
     except flags.Error as error:
         require_readable(one_line(str(error)))
         tally[f"flags of {name}"]["refused by their type"] += 1
-    finally:
-        os.chdir(before)
     assert list(home.rglob("*")) == []

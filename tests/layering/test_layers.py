@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+from tests import python_process
 from tests.layering import sources
 
 SOURCES = sources.sources()
@@ -13,14 +14,12 @@ SOURCES = sources.sources()
 # Modules that must start without TensorFlow's seconds and without matplotlib.
 LIGHT = (
     "electra_tf.apps.tools.plot_curves", "electra_tf.config.overrides",
-    "electra_tf.config.pretraining", "electra_tf.config.runtime",
-    "electra_tf.data.manifest", "electra_tf.finetuning.command",
-    "electra_tf.modeling.flops",
-    "electra_tf.reporting.samples", "electra_tf.platform.atomic_file",
-    "electra_tf.platform.command_line", "electra_tf.platform.signals",
-    "electra_tf.pretraining.command", "electra_tf.reporting.curves",
-    "electra_tf.reporting.metrics_log",
-    "electra_tf.reporting.progress",
+    "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.data.manifest",
+    "electra_tf.finetuning.command", "electra_tf.modeling.flops",
+    "electra_tf.platform.atomic_file", "electra_tf.platform.command_line",
+    "electra_tf.platform.signals", "electra_tf.pretraining.command",
+    "electra_tf.reporting.curves", "electra_tf.reporting.metrics_log",
+    "electra_tf.reporting.progress", "electra_tf.reporting.samples",
 )
 
 
@@ -103,6 +102,4 @@ def test_modules_that_need_no_tensorflow_do_not_import_it():
         "    importlib.import_module(name)\n"
         "    heavy = {'tensorflow', 'tf_keras', 'matplotlib'} & set(sys.modules)\n"
         "    assert not heavy, (name, heavy)\n")
-    done = subprocess.run([sys.executable, "-c", program], cwd=sources.ROOT, capture_output=True,
-                          text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    python_process.run("-c", program)

@@ -17,6 +17,7 @@ from electra_tf.modeling.layers import Build, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
 from electra_tf.modeling.weight_table import dense
+from tests.modeling.test_randomness import place
 
 B, L, H, E, V = 3, 6, 16, 8, 20
 CONFIG = EncoderConfig(
@@ -30,8 +31,6 @@ VALID = tf.constant(np.arange(L) < np.array([[6], [4], [1]]))
 HIDDEN = tf.constant(NUMBERS.normal(size=[B, L, H]), tf.float32)
 BIAS = tf.where(VALID, 0.0, -1e4)[:, tf.newaxis, tf.newaxis]
 STARTS = tf.constant([0, 2, 5], tf.int32)
-RANDOMNESS = Randomness(seed=1, step=tf.constant(3, tf.int64),
-                        first_example=tf.constant(0, tf.int64))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,9 +181,7 @@ def test_a_gradient_reaches_every_weight(case):
 @pytest.mark.parametrize("name", [name for name, case in LAYERS.items() if case.draws])
 def test_dropout_is_a_function_of_the_step_and_absent_without_randomness(name):
     case = LAYERS[name]
-    later = dataclasses.replace(RANDOMNESS, step=tf.constant(4, tf.int64))
-    one, same, other = (case.call(built(case), case.inputs, drawn)
-                        for drawn in (RANDOMNESS, RANDOMNESS, later))
+    one, same, other = (case.call(built(case), case.inputs, place(step)) for step in (3, 3, 4))
     assert_close(case.call(built(case), case.inputs), exact(case), atol=0.0)
     assert_close(one, same, atol=0.0)
     for different in (exact(case), other):

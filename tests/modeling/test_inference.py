@@ -8,6 +8,7 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.encoder import own_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
+from tests import named_arrays
 
 CONFIG = EncoderConfig(
     vocab_size=60, embedding_size=16, hidden_size=32, num_layers=3, num_heads=4,
@@ -69,8 +70,7 @@ def test_one_graph_takes_any_batch_and_length(encoder, batch):
 def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
     exact = encoder(*batch)[:, 0].numpy()
     mixed = own_encoder(CONFIG, Build(seed=1, policy="mixed_bfloat16"))
-    for variable, value in zip(mixed.variables, encoder.variables, strict=True):
-        variable.assign(value)
+    named_arrays.assign(mixed.variables, named_arrays.of(encoder.variables))
 
     def error(vectors):
         return np.abs(tf.cast(vectors, tf.float32).numpy() - exact).mean()

@@ -12,18 +12,13 @@ from electra_tf.modeling import masking
 from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
-from electra_tf.modeling.randomness import Randomness
 from tests import tiny_given
+from tests.modeling.test_randomness import place
 from tests.parity import golden_files
 
 KINDS = tiny_given.of(vocab_size=600, continues=range(300, 600)).kinds
 SPECIAL = KINDS.special
 LEGACY = MaskingConfig(position_draw="with_replacement")
-
-
-def place(step=0):
-    return Randomness(seed=1, step=tf.constant(step, tf.int64),
-                      first_example=tf.constant(0, tf.int64))
 
 
 def text(rows: int, length: int, padding: int = 0) -> tuple[tf.Tensor, tf.Tensor]:

@@ -9,9 +9,9 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling import corruption
 from electra_tf.modeling.corruption import cross_entropy, distribution, sample
 from electra_tf.modeling.masking import Predictions
-from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ElectraObjective
 from tests import tiny_given
+from tests.modeling.test_randomness import place
 from tests.parity import golden_files
 
 
@@ -19,7 +19,7 @@ def logits(rows=7, entries=256, scale=3.0):
     return scale * tf.random.stateless_normal([rows, entries], seed=[1, 2])
 
 
-PLACE = Randomness(seed=3, step=tf.constant(0, tf.int64), first_example=tf.constant(0, tf.int64))
+PLACE = place(step=0, seed=3)
 
 
 def uniforms(count):

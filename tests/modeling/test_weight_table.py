@@ -13,8 +13,6 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.pretraining import GivenGenerator
 from tests import named_arrays, tiny_given, tiny_run
 
-_WITH_GENERATOR = ("frozen_generator", "two_stage")
-
 
 def built(model):
     """Path -> shape of a model's variables."""
@@ -26,7 +24,7 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     model = tiny_run.config(model__vocab_size=40).model
     config = PretrainingConfig(model=model, objective=OBJECTIVES[name].settings)
     given = tiny_given.of(vocab_size=40)
-    if name in _WITH_GENERATOR:
+    if name in ("frozen_generator", "two_stage"):
         given = dataclasses.replace(given, generator=GivenGenerator(
             source="seeded", model=model,
             weights=named_arrays.of(ElectraModel(model, seed=1).variables)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.adversarial import AdversarialModel, AdversarialObjective, policy_losses
@@ -47,9 +48,7 @@ def test_the_gradient_ascends_the_advantage_and_leaves_the_baseline_alone():
 def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():
     """With the reference's weights, whose samples and logits are known."""
     model = AdversarialModel(golden_files.model_config("electra"), seed=0)
-    weights = golden_files.load("electra_weights")
-    for variable in (*model.discriminator.variables, *model.generator.variables):
-        variable.assign(weights[variable.name.split(":")[0]])
+    assign_parts(model.variables, golden_files.load("electra_weights"), "golden")
     inputs, sampled = masked_batch()
     made = objective()
     made.sample = lambda *args: sampled

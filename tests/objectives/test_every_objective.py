@@ -54,34 +54,23 @@ def eager_losses(run, model, batch):
 
 
 @pytest.fixture(scope="module")
-def model_of(run_of):
-    """Returns a function from an objective's name to a run without dropout and its networks."""
+def without_dropout(run_of):
+    """Returns a function from an objective's name to a run, its networks and `eager_losses`."""
     @functools.cache
     def made(name):
         run = run_of(name, model__hidden_dropout=0.0, model__attention_dropout=0.0,
                      runtime__eval_steps=1)
-        return run, run.build_model()
+        model = run.build_model()
+        return run, model, eager_losses(run, model, first_batch(run))
 
     return made
 
 
-@pytest.fixture(scope="module")
-def expected_of(model_of):
-    """Returns a function from an objective's name to what `eager_losses` gives."""
-    @functools.cache
-    def computed(name):
-        run, model = model_of(name)
-        return eager_losses(run, model, first_batch(run))
-
-    return computed
-
-
 @EVERY
 def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(
-        model_of, expected_of, name):
+        without_dropout, name):
     """The same rows with other tokens in their padding have the same losses."""
-    run, model = model_of(name)
-    inputs, outcome, means = expected_of(name)
+    run, model, (inputs, outcome, means) = without_dropout(name)
     assert means.keys() <= measures().keys()
     rows = run.config.training.train_batch_size
     assert all(part.shape[0] == rows for part in tf.nest.flatten(inputs))
@@ -98,7 +87,7 @@ def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(
       for precision, xla, tolerance in (
           ("float32", True, 1e-5), ("bfloat16", False, 2e-2), ("bfloat16", True, 2e-2)))])
 def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
-        run_of, expected_of, name, precision, xla, micro_batches, tolerance):
+        run_of, without_dropout, name, precision, xla, micro_batches, tolerance):
     run = run_of(name, training__precision=precision, model__hidden_dropout=0.0,
                  model__attention_dropout=0.0, runtime__gradient_accumulation_steps=micro_batches)
     state = tiny_run.state_of(run)
@@ -106,7 +95,7 @@ def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
     results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
     after = tiny_run.weights(state)
     assert [key for key in before if (before[key] == after[key]).all()] == []
-    _, outcome, losses = expected_of(name)
+    _, _, (_, outcome, losses) = without_dropout(name)
     measured = {key: float(value.sum / value.weight) for key, value in outcome.measures.items()}
     expected = losses | (measured if precision == "float32" else {})
     found = {key: float(results[key].sum / results[key].weight) for key in expected}
@@ -116,8 +105,9 @@ def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
 @pytest.mark.parametrize("name", [
     name if name in ("electra", "electric", "mlm", "two_stage")
     else pytest.param(name, marks=pytest.mark.slow) for name in OBJECTIVES])
-def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown(model_of, name):
-    run, model = model_of(name)
+def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown(
+        without_dropout, name):
+    run, model, _ = without_dropout(name)
     evaluator = Evaluator(run, model)
     results = evaluator.evaluate()
     assert results.keys() <= measures().keys()

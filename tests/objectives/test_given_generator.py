@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
@@ -68,8 +67,8 @@ def given(tmp_path_factory):
     return path
 
 
-def run_with(records, generator, model_dir="unused", **changes):
-    return tiny_run.run_on(records, storage.path(model_dir), objective__name="frozen_generator",
+def run_with(records, generator, **changes):
+    return tiny_run.run_on(records, objective__name="frozen_generator",
                            objective__generator=str(generator), **SHORT | changes)
 
 
@@ -127,13 +126,9 @@ def test_a_run_without_a_generator_is_refused():
         frozen("mlm", weights)
 
 
-def config(**changes):
-    return tiny_run.config(objective__name="two_stage", training__num_train_steps=6,
-                           **SHORT | changes)
-
-
 def train(records, model_dir):
-    for run in setup.stages(config(), storage.path(records), storage.path(model_dir)):
+    config = tiny_run.config(objective__name="two_stage", training__num_train_steps=6, **SHORT)
+    for run in setup.stages(config, storage.path(records), storage.path(model_dir)):
         training_run.train(run)
 
 
@@ -144,9 +139,9 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     printed = capsys.readouterr().out
     assert "stage 1 of 2: the generator, 3 steps" in printed
     assert "stage 2 of 2: the discriminator, 3 steps" in printed
-    expected = read_checkpoint(storage.path(whole))[0]
+    expected = named_arrays.of_run(whole)
     # The generator is the first stage's last, and the discriminator began with its encoder.
-    first = read_checkpoint(storage.path(whole / "generator"))[0]
+    first = named_arrays.of_run(whole / "generator")
     np.testing.assert_array_equal(expected["frozen_generator/embeddings/word_embeddings"],
                                   first["electra/embeddings/word_embeddings"])
     moved = np.abs(expected["electra/embeddings/word_embeddings"]
@@ -159,5 +154,4 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     for resumed, stage in (in_first, "generator"), (in_second, "."):
         checkpoints.remove(resumed / stage / "checkpoints", {2, 3})
         train(records, resumed)
-        named_arrays.assert_close(
-            read_checkpoint(storage.path(resumed))[0], expected, atol=1e-6)
+        named_arrays.assert_close(named_arrays.of_run(resumed), expected, atol=1e-6)

@@ -9,13 +9,7 @@ from electra_tf.export import conversion
 from electra_tf.export.conversion import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import named_arrays
-from tests.parity import golden_files
-from tests.parity.test_networks import (
-    WITH_DISCRIMINATOR,
-    build,
-    require_equal_discriminator,
-    require_equal_generator,
-)
+from tests.parity import golden_files, test_networks
 
 NUM_HEADS = 4
 
@@ -33,7 +27,7 @@ def write_checkpoint(weights, directory):
     Vocabulary((*SPECIAL_TOKENS, *words)).save(directory / "vocab.txt")
 
 
-@pytest.mark.parametrize("variant", WITH_DISCRIMINATOR)
+@pytest.mark.parametrize("variant", test_networks.WITH_DISCRIMINATOR)
 def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
     weights = golden_files.load(f"{variant}_weights")
     write_checkpoint(weights, tmp_path / "reference")
@@ -42,6 +36,6 @@ def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
         conversion.write(networks, tmp_path / form, form)
         found = formats.read(tmp_path / form, num_heads=NUM_HEADS)
         named_arrays.assert_close(found.weights, weights)
-        model = build(variant, found.model)
-        require_equal_generator(variant, model)
-        require_equal_discriminator(variant, model)
+        model = test_networks.build(variant, found.model)
+        test_networks.require_equal_generator(variant, model)
+        test_networks.require_equal_discriminator(variant, model)

@@ -25,13 +25,9 @@ def model():
     return built
 
 
-def objective() -> ElectricObjective:
-    return ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), GIVEN)
-
-
 def compute(model):
     inputs, sampled = masked_batch()
-    made = objective()
+    made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), GIVEN)
     noise = made.noise(model, inputs.original, RANDOMNESS, training=False)
     outcome = made.discriminate_noise(
         model, inputs, noise.softmax, sampled, RANDOMNESS, training=False)

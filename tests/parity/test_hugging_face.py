@@ -98,16 +98,6 @@ def test_token_ids_are_the_golden_ones_but_for_known_differences(mode):
     assert differing == expected
 
 
-def test_a_word_of_101_characters_and_a_typed_mask_differ_as_described():
-    unknown, mask = (GOLDEN_IDS["vocabulary"].index(token) for token in ("[UNK]", "[MASK]"))
-    ours, theirs = (dict(zip(TEXTS, rows, strict=True))
-                    for rows in (our_ids("uncased"), GOLDEN_IDS["uncased"]))
-    long = DIFFERENT["a word past 100 characters is unknown"]
-    typed = DIFFERENT["a special token that is typed is one"]
-    assert unknown in theirs[long] and unknown not in ours[long]
-    assert mask in theirs[typed] and mask not in ours[typed]
-
-
 @pytest.fixture(scope="module")
 def pytorch(tmp_path_factory):
     """What PyTorch makes of everything that the converter writes: one process for all."""

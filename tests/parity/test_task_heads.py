@@ -112,17 +112,12 @@ def test_questions_by_beams():
     case = Case("squad_eval", QuestionHead("head", 32, seed=0, policy="float32"))
     beams = case.head.beams(case.hidden(), allowed(), 5)
     # Forbidden positions tie near -1000, in an order that rounding decides.
-    likely = case.golden["output|start_top_log_probs"] > -500
-    assert likely.sum() > 10
-    np.testing.assert_array_equal(
-        beams.start_index.numpy()[likely], case.golden["output|start_top_index"][likely])
-    np.testing.assert_allclose(
-        beams.start_log_probs.numpy()[likely],
-        case.golden["output|start_top_log_probs"][likely], rtol=0, atol=1e-4)
-    ends = likely[:, :, np.newaxis] & (case.golden["output|end_top_log_probs"] > -500)
-    np.testing.assert_array_equal(
-        beams.end_index.numpy()[ends], case.golden["output|end_top_index"][ends])
-    np.testing.assert_allclose(
-        beams.end_log_probs.numpy()[ends], case.golden["output|end_top_log_probs"][ends],
-        rtol=0, atol=1e-4)
+    starts, ends = (case.golden[f"output|{kind}_top_log_probs"] > -500 for kind in ("start", "end"))
+    assert starts.sum() > 10
+    for kind, likely in ("start", starts), ("end", starts[:, :, np.newaxis] & ends):
+        index, log_probs = (getattr(beams, f"{kind}_{name}").numpy()[likely]
+                            for name in ("index", "log_probs"))
+        np.testing.assert_array_equal(index, case.golden[f"output|{kind}_top_index"][likely])
+        np.testing.assert_allclose(
+            log_probs, case.golden[f"output|{kind}_top_log_probs"][likely], rtol=0, atol=1e-4)
     case.assert_output("answerable_logit", beams.impossible)

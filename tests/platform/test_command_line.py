@@ -1,4 +1,4 @@
-"""How a command ends: a mistake and Ctrl-C are one line each."""
+"""How a command ends: a mistake is one line; Ctrl-C is in `test_signals`."""
 
 import os
 import subprocess
@@ -25,7 +25,6 @@ def run(program, *arguments):
 
 @pytest.mark.parametrize(("body", "status", "line"), [
     ("raise errors.UserError('no file a.txt.')", 1, "error: no file a.txt."),
-    ("os.kill(os.getpid(), signal.SIGINT)", 130, "interrupted."),
     ("raise ModuleNotFoundError(name='uvicorn')", 1,
      "error: uvicorn is not installed: pip install 'electra-tf[serving]'"),
     ("open('/nowhere/at/all')", 1,

@@ -1,7 +1,6 @@
 """Intervals, lines and estimates of a run, with a made-up clock."""
 
 import io
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,14 +9,9 @@ import tensorflow as tf
 
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.trainer import Timetable
+from electra_tf.reporting.metrics_log import read_metrics
 from tests import tiny_run
-
-
-class Clock:
-    now = 50.0
-
-    def __call__(self):
-        return self.now
+from tests.reporting.test_progress import Clock
 
 
 def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
@@ -43,7 +37,7 @@ def totals(loss, weight=1.0):
 
 
 def records(path):
-    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    return read_metrics(path / "metrics.jsonl")
 
 
 def test_means_are_weighted_over_intervals_that_end_at_multiples_and_the_end(tmp_path):

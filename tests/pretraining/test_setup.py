@@ -1,9 +1,6 @@
 """The order of a run's preparation."""
 
-import subprocess
-import sys
-
-from tests.determinism.processes import ROOT
+from tests import python_process
 
 PROGRAM = """
 import sys
@@ -24,6 +21,4 @@ setup.prepare(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
 
 def test_tensorflow_runs_nothing_before_threads_and_workers_are_set(records):
     """Afterwards it refuses workers, and keeps the threads that it has."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(records)], cwd=ROOT,
-                          capture_output=True, text=True, check=False)
-    assert done.stdout == "fresh\n", done.stderr
+    assert python_process.run("-c", PROGRAM, records).stdout == "fresh\n"

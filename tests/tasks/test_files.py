@@ -11,6 +11,7 @@ from electra_tf.tasks.files import Files, read_conll, read_tagged, read_texts
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.tables import read_rows
 from electra_tf.tasks.task import TaskSpec
+from tests.text_files import write
 
 
 def spec(kind="classification", **fields):
@@ -21,40 +22,34 @@ NUMBERS = spec("regression")
 TAGGED = spec("tagging", texts=("words",), label="tags", labels=("B-org", "O"))
 
 
-def write(tmp_path, name, text):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_columns_are_picked_by_name(tmp_path):
-    path = write(tmp_path, "a.csv", 'id,title,body,y\n7,"A, b",c,pos\n8,d,e,neg\n')
+    path = write(tmp_path / "a.csv", 'id,title,body,y\n7,"A, b",c,pos\n8,d,e,neg\n')
     columns = spec(texts=("title", "body"), label="y", key="id")
     assert read_texts(path, columns) == [
         TextExample(key="7", texts=("A, b", "c"), label="pos"),
         TextExample(key="8", texts=("d", "e"), label="neg")]
-    bare = write(tmp_path, "b.csv", "id,title,body\n7,a,c\n")
+    bare = write(tmp_path / "b.csv", "id,title,body\n7,a,c\n")
     assert read_texts(bare, columns, labelled=False)[0].label is None
     with pytest.raises(UserError, match="--text_columns takes one column, or two"):
         spec(texts=("a", "b", "c"))
 
 
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
-    path = write(tmp_path, "a.txt", "one\ttext\n\nlast")
+    path = write(tmp_path / "a.txt", "one\ttext\n\nlast")
     found = read_texts(path, spec(key="id"), labelled=False)
     assert [(one.key, one.texts, one.label) for one in found] == [
         ("1", ("one\ttext",), None), ("2", ("",), None), ("3", ("last",), None)]
     two = spec(texts=("x", "y"))
-    pairs = write(tmp_path, "b.txt", "a\tb\tc\n")
+    pairs = write(tmp_path / "b.txt", "a\tb\tc\n")
     assert read_texts(pairs, two, labelled=False)[0].texts == ("a", "b\tc")
     with pytest.raises(UserError, match=r"a\.txt:1: 1 columns, but 2 are expected"):
-        read_texts(write(tmp_path, "a.txt", "alone\n"), two, labelled=False)
+        read_texts(write(tmp_path / "a.txt", "alone\n"), two, labelled=False)
     with pytest.raises(UserError, match=r"a\.txt: lines of \.txt have no labels"):
         read_texts(path, spec())
 
 
 def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
-    path = write(tmp_path, "a.tsv", "text\tlabel\nx\t1.5\ny\t\nz\tbig\n")
+    path = write(tmp_path / "a.tsv", "text\tlabel\nx\t1.5\ny\t\nz\tbig\n")
     for task, expected in ((NUMBERS, [1.5, None, None]),
                            (spec(labels=("1.5", "2")), ["1.5", None, None])):
         found = KINDS[task.kind].read([path], task, labelled=False)
@@ -62,7 +57,7 @@ def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
 
 
 def test_several_files_are_one_whose_keys_name_them(tmp_path):
-    paths = [write(tmp_path, name, f"text\tlabel\n{name}\tyes\nx\tno\n")
+    paths = [write(tmp_path / name, f"text\tlabel\n{name}\tyes\nx\tno\n")
              for name in ("a.tsv", "b.tsv")]
     task = registry.load("classification", None, Files(train=paths, dev=paths[:1]))
     assert [(one.key, one.texts) for one in task.train] == [
@@ -73,7 +68,7 @@ def test_several_files_are_one_whose_keys_name_them(tmp_path):
 def test_labels_that_join_others_are_refused(tmp_path):
     own = Files(train=[tmp_path / "a.tsv"], dev=[tmp_path / "a.tsv"])
     for joint in ("art|", "Paris, TX", "sports,art"):
-        write(tmp_path, "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
+        write(tmp_path / "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
         if joint != "sports,art":
             assert joint in registry.load("classification", None, own).spec.labels
     with pytest.raises(UserError, match=r"a\.tsv: the label 'sports,art' joins several labels"):
@@ -119,7 +114,7 @@ class TestHeldOutExamples:
     ("EU\nrejects\n", False), ("EU NNP\nrejects VBZ\n. .\n", False),
     ("EU B-org\nrejects O\ncall B-org\n", False)])
 def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, refused):
-    path = write(tmp_path, "a.txt", text)
+    path = write(tmp_path / "a.txt", text)
     if refused:
         with pytest.raises(UserError, match=r"a\.txt: lines of several words such as .* one word"):
             read_tagged(path, TAGGED, labelled=False)
@@ -128,10 +123,10 @@ def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, refused):
 
 
 def test_json_labels_may_be_numbers_or_truths(tmp_path):
-    path = write(tmp_path, "a.jsonl", "".join(
+    path = write(tmp_path / "a.jsonl", "".join(
         json.dumps({"text": "x", "label": label}) + "\n" for label in (1, True, "a")))
     assert [example.label for example in read_texts(path, spec())] == ["1", "True", "a"]
-    path = write(tmp_path, "a.jsonl", '{"text": "x", "label": 2}\n{"text": "y", "label": "-1e2"}')
+    path = write(tmp_path / "a.jsonl", '{"text": "x", "label": 2}\n{"text": "y", "label": "-1e2"}')
     assert [one.label for one in read_texts(path, NUMBERS)] == [2.0, -100.0]
 
 
@@ -150,16 +145,16 @@ def test_json_labels_may_be_numbers_or_truths(tmp_path):
 ])
 def test_a_bad_row_is_named(tmp_path, name, text, task, message):
     with pytest.raises(UserError, match=message):
-        read_texts(write(tmp_path, name, text), task)
+        read_texts(write(tmp_path / name, text), task)
 
 
 def test_tagged_sentences_of_json_lines(tmp_path):
-    path = write(tmp_path, "a.jsonl", json.dumps({"words": ["EU", "rejects"],
+    path = write(tmp_path / "a.jsonl", json.dumps({"words": ["EU", "rejects"],
                                                   "tags": ["I-ORG", "O"]}))
     assert read_tagged(path, TAGGED) == [
         TaggedExample(key="1", words=("EU", "rejects"), tags=("B-ORG", "O"))]
     assert read_tagged(path, TAGGED, labelled=False) == read_tagged(path, TAGGED)
-    (bare,) = read_tagged(write(tmp_path, "a.jsonl", '{"words": ["EU"]}'), TAGGED, labelled=False)
+    (bare,) = read_tagged(write(tmp_path / "a.jsonl", '{"words": ["EU"]}'), TAGGED, labelled=False)
     assert (bare.words, bare.tags) == (("EU",), None)
     for record, message in (
             ({"words": ["a", "b"], "tags": ["O"]}, r"a\.jsonl:1: 2 words and 1 tags"),
@@ -188,14 +183,14 @@ def test_missing_keys_of_sentences_are_named_with_their_flags(tmp_path):
 
 
 def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path):
-    path = write(tmp_path, "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n"
+    path = write(tmp_path / "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n"
                  "German JJ I-NP I-MISC\n\n\nPeter NNP I-NP I-PER\nBlackburn NNP I-NP I-PER")
     first, second = read_tagged(path, TAGGED)
     assert (first.words, first.tags, first.key) == (
         ("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC"), "3")
     assert (second.words, second.tags, second.key) == (
         ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
-    (sentence,) = read_conll(write(tmp_path, "a.txt", "He\nruns\n"), tagged=False)
+    (sentence,) = read_conll(write(tmp_path / "a.txt", "He\nruns\n"), tagged=False)
     assert (sentence.words, sentence.tags) == (("He", "runs"), None)
 
 
@@ -204,7 +199,7 @@ def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path)
     ("He\n", r"a\.txt:1: 1 columns, but at least 2"), ("\n\n", "holds no sentences")])
 def test_damaged_columns_are_named(tmp_path, text, message):
     with pytest.raises(UserError, match=message):
-        read_conll(write(tmp_path, "a.txt", text))
+        read_conll(write(tmp_path / "a.txt", text))
 
 
 def rows(path, data):

@@ -4,6 +4,7 @@ import pytest
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
+from tests import text_files
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
         "sentence1_parse", "sentence2_parse", "sentence1", "sentence2"]
@@ -40,8 +41,7 @@ FILES = {
 
 
 def write(path, rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    text_files.write(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
 @pytest.mark.parametrize("name", glue.TASKS)

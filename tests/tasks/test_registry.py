@@ -12,6 +12,7 @@ from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.registry import recipe
+from tests.text_files import write
 
 
 @pytest.mark.parametrize(("size", "rate", "decay"), [
@@ -43,12 +44,6 @@ def test_steps_cover_all_examples_and_a_tenth_of_them_warm_up():
     assert config.optimizer.warmup(1234) == pytest.approx(123.4)
     assert config.optimizer.warmup(7) == pytest.approx(0.7)
     assert override(config, {"optimizer.warmup_steps": 7}).optimizer.warmup(1234) == 7
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def questions(*pairs):

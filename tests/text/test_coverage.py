@@ -54,20 +54,13 @@ def test_characters_of_words_count_as_often_as_the_words():
     assert coverage.count_characters("abaé") == {"a": 2, "b": 1, "é": 1}
 
 
-def counted(texts, normalization=UNCASED):
-    text = TextSettings(vocabulary=LETTERS, normalization=normalization)
-    rows = Tokenizer(text).tokenize(tf.constant(texts))
-    counter = coverage.UnknownScripts(text)
-    counter.add(texts, rows.flat_values.numpy(), rows.row_splits.numpy()[1:])
-    return dict(counter.counts)
-
-
 @pytest.mark.parametrize("normalization", [UNCASED, Normalization(lower_case=False,
                                                                   strip_accents=False)])
 def test_nasty_lines_one_by_one_and_together(normalization):
     """Against the tokenizer's words, each tokenized by itself."""
     lines = nasty_lines.lines(200, seed=1)
-    tokenizer = Tokenizer(TextSettings(vocabulary=LETTERS, normalization=normalization))
+    text = TextSettings(vocabulary=LETTERS, normalization=normalization)
+    tokenizer = Tokenizer(text)
     words = [word.decode() for row in tokenizer.splitter.words(tf.constant(lines)).to_list()
              for word in row]
     pieces = tokenizer.tokenize(tf.constant(words))
@@ -75,8 +68,9 @@ def test_nasty_lines_one_by_one_and_together(normalization):
                if row == [LETTERS.unk_id]]
     expected = coverage.scripts_of(unknown)
     assert len(set(expected)) > 5
-    assert counted(lines, normalization=normalization) == {
-        script: expected.count(script) for script in set(expected)}
+    rows, counter = tokenizer.tokenize(tf.constant(lines)), coverage.UnknownScripts(text)
+    counter.add(lines, rows.flat_values.numpy(), rows.row_splits.numpy()[1:])
+    assert counter.counts == {script: expected.count(script) for script in set(expected)}
 
 
 def test_the_script_of_a_word_is_that_of_its_first_letter():

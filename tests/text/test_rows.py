@@ -5,13 +5,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder, shortened
-from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.text.few_words import TEXT, VOCABULARY
 
-WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
-VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
-TEXT = TextSettings(vocabulary=VOCABULARY)
 TOKENIZER = Tokenizer(TEXT)
 CLS, SEP, PAD = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.pad_id
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?", "xyz \x00 \ufffd"]

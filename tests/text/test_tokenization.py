@@ -74,5 +74,3 @@ def test_files_of_earlier_versions_are_what_they_were():
 def test_the_flag_names_a_normalization(mode, expected):
     assert asked_for(given(mode)) == expected
     assert expected is None or str(expected) == mode
-
-

@@ -6,7 +6,9 @@ import tensorflow as tf
 
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder
-from tests.text.test_rows import CLS, SEP, TEXT
+from tests.text.few_words import TEXT, VOCABULARY
+
+CLS, SEP = VOCABULARY.cls_id, VOCABULARY.sep_id
 
 
 def covering(pieces, room, stride):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.words import in_rows, split_as_tokenized, split_at_spaces
-from tests.text.test_rows import TEXT, TOKENIZER, VOCABULARY
+from tests.text.few_words import TEXT, VOCABULARY
 
 TEXTS = RowEncoder(TEXT, 8)
 CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
@@ -56,7 +56,7 @@ def rows_in_graph(sentences):
 def test_long_sentences_have_the_rows_that_they_have_alone(batch):
     draw = np.random.default_rng(batch)
     words = ["a", "the", "cafes", "bc", "(1999)", "\u200b", "(" * 9]
-    pieces_of = {word: (TOKENIZER.tokenize(tf.constant([word])).to_list()[0] or [UNK])[:6]
+    pieces_of = {word: (TEXTS.tokenizer.tokenize(tf.constant([word])).to_list()[0] or [UNK])[:6]
                  for word in words}
     sentences = [" ".join(draw.choice(words, size)) for size in draw.integers(1, 60, 300)]
     sentences = sentences[:40] if batch == 1 else sentences

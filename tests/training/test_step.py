@@ -44,21 +44,19 @@ def test_another_seed_gives_other_numbers(records, baseline):
     assert history[0]["loss"] != pytest.approx(baseline[0][0]["loss"], rel=1e-6)
 
 
-def test_two_replicas_give_what_one_gives(records, baseline):
-    assert_same(train(records, runtime__distribution_strategy="mirrored"), baseline)
+REPLICAS = {"runtime__distribution_strategy": "mirrored"}
+RECOMPUTING = {"xla": True, "runtime__gradient_checkpointing": True, **REPLICAS}
 
 
-@pytest.mark.parametrize(("parts", "rounds"), [
-    (2, 2), *(pytest.param(*split, marks=pytest.mark.slow) for split in ((4, 1), (1, 8)))])
-def test_parts_and_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts, rounds):
-    assert_same(train(records, runtime__cpu_parts=parts,
-                      runtime__gradient_accumulation_steps=rounds), baseline)
+def split(parts, rounds):
+    return {"runtime__cpu_parts": parts, "runtime__gradient_accumulation_steps": rounds}
 
 
-@pytest.mark.slow
-def test_recomputing_under_xla_and_on_two_replicas_gives_the_same(records, baseline):
-    assert_same(train(records, xla=True, runtime__gradient_checkpointing=True,
-                      runtime__distribution_strategy="mirrored"), baseline)
+@pytest.mark.parametrize("changes", [REPLICAS, split(2, 2), *(
+    pytest.param(one, marks=pytest.mark.slow)
+    for one in (split(4, 1), split(1, 8), RECOMPUTING))], ids=str)
+def test_replicas_parts_micro_batches_and_recomputing_change_nothing(records, baseline, changes):
+    assert_same(train(records, **changes), baseline)
 
 
 def test_the_whole_step_compiles_with_xla(records, baseline):

@@ -8,16 +8,11 @@ from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers, questions
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenization import TextSettings
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.text.few_words import TEXT, VOCABULARY
 
-WORDS = ("who", "?", "the", "cafe", "##s", "won", "in", "(", "1999", ")", ".")
-VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
 CONTEXT = "The Cafés\nwon, in (1999)."
 # Pieces: the cafe ##s won [UNK] in ( 1999 ) .
 LOW = -50.0
-
-
 SHORT = {"max_length": 10, "doc_stride": 3, "max_query_length": 2}
 WINDOWS = [["the", "cafe", "##s", "won", "[UNK]"], ["won", "[UNK]", "in", "(", "1999"],
            ["(", "1999", ")", "."]]
@@ -32,9 +27,8 @@ def question(text="1999", context=CONTEXT, **changes):
 
 
 def encode(*examples, max_length=32, doc_stride=4, max_query_length=8, **options):
-    return questions.encode(
-        examples, RowEncoder(TextSettings(vocabulary=VOCABULARY), max_length), TaskConfig(
-            doc_stride=doc_stride, max_query_length=max_query_length, **options))
+    return questions.encode(examples, RowEncoder(TEXT, max_length), TaskConfig(
+        doc_stride=doc_stride, max_query_length=max_query_length, **options))
 
 
 def words(row):
@@ -80,9 +74,8 @@ def test_a_question_without_an_answer_aims_at_cls_and_one_without_a_context_has_
 def test_more_questions_than_one_call_takes_are_all_there(monkeypatch, chunk):
     examples = [question(key="a"), question("Cafés", "The Cafés", key="b"), question(key="c")]
     monkeypatch.setattr(questions, "CHUNK", chunk)
-    encoder = RowEncoder(TextSettings(vocabulary=VOCABULARY), 10)
     split = questions.QuestionAnswering().encode(
-        None, examples, encoder, TaskConfig(doc_stride=3, max_query_length=2))
+        None, examples, RowEncoder(TEXT, 10), TaskConfig(doc_stride=3, max_query_length=2))
     assert [words(row)[4:-1] for row in split.rows] == [
         *WINDOWS, ["the", "cafe", "##s"], *WINDOWS]
     # Every window answers its second piece; the second window is the likeliest for "a".

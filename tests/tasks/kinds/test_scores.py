@@ -59,6 +59,13 @@ def test_a_span_counts_only_with_its_ends_and_its_type():
     assert span_scores([["B-NP", "I-NP"]], [["I-NP", "I-NP"]])["f1"] == 1.0
 
 
+def squad(gold):
+    """Questions with these texts as answers, as in SQuAD's files."""
+    return [{"paragraphs": [{"qas": [
+        {"id": key, "answers": [{"text": text} for text in texts]}
+        for key, texts in gold.items()]}]}]
+
+
 def exact_and_f1(gold, predicted):
     scores = answer_scores({"q": gold}, {"q": predicted})
     return scores["exact_match"], scores["f1"]
@@ -80,8 +87,7 @@ def test_answered_questions_score_as_in_squad_1_but_for_gold_answers_of_articles
             (["the Beatles", "Beatles"], "The Beatles!", True), (["x"], "", True),
             (["in 1999", "1999"], "1999 or so", True), (["a b c"], "b d", True),
             (["The", "Beatles"], "the", False), (["The"], "a", False)):
-        theirs = squad_evaluate_v1_1.evaluate([{"paragraphs": [{"qas": [
-            {"id": "q", "answers": [{"text": text} for text in gold]}]}]}], {"q": prediction})
+        theirs = squad_evaluate_v1_1.evaluate(squad({"q": gold}), {"q": prediction})
         assert ((theirs["exact_match"], theirs["final_f1"]) == pytest.approx(
             exact_and_f1(gold, prediction))) is same
     assert (exact_and_f1(["The", "Beatles"], "the"), exact_and_f1(["The"], "a")) == ((0, 0), (1, 1))
@@ -107,17 +113,14 @@ def test_scores_and_threshold_equal_model_gardens_on_many_predictions():
         logits = np.round(numbers.normal(0.0, 3.0, len(gold)), 1).tolist()
         logits[:4] = [60.0, 50.0, -800.0, 40.0]  # Probabilities of 1 and 0.
         predictions = dict(zip(gold, candidates, strict=True))
-        data = [{"paragraphs": [{"qas": [
-            {"id": key, "answers": [{"text": one} for one in texts]}
-            for key, texts in gold.items()]}]}]
         with np.errstate(over="ignore"):
             odds = dict(zip(gold, map(float, 1 / (1 + np.exp(-np.array(logits)))), strict=True))
             threshold = best_threshold(gold, candidates, logits)
-        theirs = squad_evaluate_v2_0.evaluate(data, predictions, odds)["final_f1_thresh"]
+        theirs = squad_evaluate_v2_0.evaluate(squad(gold), predictions, odds)["final_f1_thresh"]
         assert threshold == max((one for one, odd in zip(logits, odds.values(), strict=True)
                                  if odd <= theirs), default=min(logits) - 1.0)
-        theirs, ours = squad_evaluate_v2_0.evaluate(data, predictions), answer_scores(
-            gold, predictions)
+        theirs = squad_evaluate_v2_0.evaluate(squad(gold), predictions)
+        ours = answer_scores(gold, predictions)
         names = {"exact": "exact_match", "f1": "f1", "HasAns_exact": "answerable_exact_match",
                  "HasAns_f1": "answerable_f1", "NoAns_exact": "unanswerable_accuracy"}
         # Python's `sum` rounds in another way from 3.12 on.
