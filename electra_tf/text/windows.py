@@ -15,8 +15,8 @@ class Windows(NamedTuple):
     sizes: tf.Tensor  # int32 [W]: number of its pieces.
     position: tf.Tensor  # int32 [W]: column of its first piece in the row.
     is_best: tf.Tensor
-    """bool [sum of sizes]: True for a piece in the question's window with the most context on the
-    side of the piece that has less; among equals in the longest window, then in the first one."""
+    """bool [sum of sizes]: True in the question's window with the most context around the piece.
+    The side with less context counts, then the longer window, then the earlier one."""
 
 
 def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTensor,

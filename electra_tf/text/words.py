@@ -28,7 +28,7 @@ def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
 
 
 def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
-    """Returns words, string [B, (words)], as they are; normalization to "" makes one [UNK]."""
+    """Returns words, string [B, (words)], as they are; one that becomes empty is an [UNK]."""
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     ids = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
