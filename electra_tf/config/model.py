@@ -106,6 +106,12 @@ class ModelConfig(EncoderConfig):
             intermediate_size=4 * hidden_size,
             embedding_size=hidden_size if self.tying is Tying.NONE else self.embedding_size)
 
+    @property
+    def matching_heads_fit(self) -> bool:
+        """True if the discriminator is wide enough for duplicate-token heads."""
+        return (8 * self.type_vocab_size <= self.embedding_size <= self.hidden_size
+                and self.hidden_size >= 8 * self.num_heads)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InitializationConfig(Section, prefix="initialization."):
@@ -139,17 +145,11 @@ class InitializationConfig(Section, prefix="initialization."):
                     encoder.embedding_size)
             require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
                     f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
-        require(self.matching_heads <= model.num_heads, "initialization.matching_heads",
-                f"at most model.num_heads, {model.num_heads}", self.matching_heads)
-        require(self.matching_heads == 0 or can_match(model), "initialization.matching_heads",
+        heads, name = self.matching_heads, "initialization.matching_heads"
+        require(heads <= model.num_heads, name, f"at most model.num_heads={model.num_heads}", heads)
+        require(heads == 0 or model.matching_heads_fit, name,
                 "0 unless 8 * model.type_vocab_size <= model.embedding_size <= model.hidden_size "
-                "and a head has 8 units or more", self.matching_heads)
-
-
-def can_match(model: ModelConfig) -> bool:
-    """Returns whether the discriminator is wide enough for duplicate-token heads."""
-    return (8 * model.type_vocab_size <= model.embedding_size <= model.hidden_size
-            and model.hidden_size >= 8 * model.num_heads)
+                "and a head has 8 units or more", heads)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,7 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from electra_tf.config.model import (
-    InitializationConfig,
-    MaskingConfig,
-    ModelConfig,
-    SamplingConfig,
-    can_match,
-)
+from electra_tf.config.model import InitializationConfig, MaskingConfig, ModelConfig, SamplingConfig
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
@@ -112,7 +106,7 @@ def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
     return {
         "initialization.scheme": "neighbours",
         # At least two previous-token and next-token heads remain.
-        "initialization.matching_heads": 2 if heads >= 4 and can_match(config.model) else 0,
+        "initialization.matching_heads": 2 if heads >= 4 and config.model.matching_heads_fit else 0,
         # H x range^2, the gain of two matrices, is 0.81.
         "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,

@@ -43,8 +43,8 @@ class Counts:
     text_bytes: Count = 0
     """Bytes of UTF-8 without line ends."""
     letterless_lines: Count = 0
-    """Cleaning drops what this field to `dropped_text_bytes` count. Each dropped line is in one of
-    them and not in `lines`; dropped documents are also in `documents`."""
+    """The fields from here to `dropped_text_bytes` count dropped text. Each dropped line is in one
+    of them and not in `lines`; dropped documents are also in `documents`."""
     boilerplate_lines: Count = 0
     short_or_long_lines: Count = 0
     other_language_documents: Count = 0

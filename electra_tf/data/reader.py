@@ -43,7 +43,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
 
 def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
              stop: int | None = None) -> Iterator[Batch]:
-    """Yields examples [start, stop) of a shard in order, in batches of `TOKENS_TOGETHER`."""
+    """Yields examples [start, stop) of a shard in order, `TOKENS_TOGETHER` positions in a batch."""
     for rows in _examples(records, shard, start, shard.examples if stop is None else stop):
         yield _stacked(rows, records.max_seq_length, pad_id)
 

@@ -1,8 +1,8 @@
-"""How well a tokenizer suits a text: unknown words, and letters that normalization changes.
+"""Measures of a tokenizer on a text: unknown words, and letters that normalization changes.
 
 BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn): Hangul
-syllables become single letters, Indic and Thai vowel signs vanish, umlauts become other letters.
-The share of letters that would change decides. Scripts are Unicode's (UAX 24).
+syllables become single letters, Indic and Thai vowel signs are lost, umlauts become other letters.
+`proposed` decides by the share of these letters. Scripts are Unicode's (UAX 24).
 """
 
 import collections
@@ -16,12 +16,12 @@ from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettin
 from electra_tf.text.vocabulary import Vocabulary
 
 _MOST_UNKNOWN = 0.05
-"""Fraction of the words that become [UNK] above which a warning follows."""
+"""Largest fraction of words that become [UNK] without a warning."""
 _MOST_CHANGED = 0.05
-"""Fraction of the characters that stripping accents changes above which a warning follows."""
+"""Largest fraction of characters that stripping accents changes without a warning."""
 _MOST_CHANGED_LETTERS = 0.01
-"""Fraction of the letters that may change. English Wikipedia and books have 0.04 %, German 1.7,
-Russian 1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
+"""Largest fraction of letters that stripping accents may change. English text has 0.04 %, Russian
+1.5, German 1.7, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 """Marks that select the form of a symbol."""
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
@@ -36,7 +36,7 @@ _NAMES = dict(enumerate(
 
 
 def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
-    """Returns the numbers of words and of unknown words in pieces, int [n], none special."""
+    """Returns the numbers of words and of unknown words in ids, int [n], of ordinary tokens."""
     continuing = np.count_nonzero(vocabulary.continues[ids])
     return int(ids.size - continuing), int(np.count_nonzero(ids == vocabulary.unk_id))
 
@@ -61,7 +61,7 @@ def changed_warning(changed: int, whole: int) -> str:
     if changed <= _MOST_CHANGED * whole:
         return ""
     return (f"{changed / whole:.0%} of the characters change where accents are stripped: vowel "
-            "signs and voicing marks vanish, Korean syllables fall apart. Learn a vocabulary with "
+            "signs and voicing marks are lost, Korean syllables are split. Learn a vocabulary with "
             "`python -m data_prep.build_vocab --normalization=nfc`, and pre-train with it.")
 
 
@@ -93,7 +93,7 @@ def proposed(characters: Mapping[str, int]) -> Normalization:
 
 
 def described(characters: Mapping[str, int]) -> str:
-    """Returns the reason of `proposed`."""
+    """Returns the reason for the result of `proposed`, as a clause."""
     share = _count(characters, _changes) / max(1, _count(characters, _is_letter))
     return f"stripping accents would change {share:.2%} of the letters"
 
@@ -120,8 +120,8 @@ def _changes(character: str) -> bool:
 def scripts_of(texts: Sequence[str]) -> list[str]:
     """Returns the script of each word or piece, which is that of its first letter.
 
-    Letters have one, and the digits that one script alone uses. Others are "digits" or "signs";
-    scripts of which little is written today are "other scripts".
+    Digits that a single script uses count as letters. Words without letters are "digits" or
+    "signs"; scripts that are rare today are "other scripts".
 
     >>> scripts_of(["##ing", "3rd", "1,5", "—", "дом", "漢字"])
     ['Latin', 'Latin', 'digits', 'signs', 'Cyrillic', 'Han']
@@ -136,7 +136,7 @@ def scripts_of(texts: Sequence[str]) -> list[str]:
 
 
 class UnknownScripts:
-    """Counts the words that became [UNK] by their script; only texts with such are split again."""
+    """A counter of words that became [UNK] by their script; only their texts are split again."""
 
     def __init__(self, text: TextSettings):
         from electra_tf.text.tokenizer import WordSplitter
@@ -154,11 +154,11 @@ class UnknownScripts:
         if not unknown.size:
             return
         rows = np.searchsorted(ends, unknown, side="right")
-        having = np.unique(rows)
-        words = self._words([texts[row] for row in having])
-        # A word has one piece that continues none, or is one [UNK].
+        affected = np.unique(rows)
+        words = self._words([texts[row] for row in affected])
+        # Every word has exactly one piece that does not continue a word; [UNK] is one.
         before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
         number = before[unknown] - before[np.concatenate([[0], ends])[rows]]
-        places = words.row_splits.numpy()[np.searchsorted(having, rows)] + number
+        places = words.row_splits.numpy()[np.searchsorted(affected, rows)] + number
         self.counts.update(scripts_of([
             word.decode() for word in words.flat_values.numpy()[places]]))

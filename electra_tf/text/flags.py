@@ -1,4 +1,4 @@
-"""The meaning of --vocab_file and --normalization, flags of several commands."""
+"""The values of --vocab_file and --normalization, flags of several commands."""
 
 from absl import flags
 
@@ -15,7 +15,7 @@ def text_settings(values: flags.FlagValues) -> TextSettings:
 
 
 def asked_for(values: flags.FlagValues) -> Normalization | None:
-    """Returns the normalization that --normalization names, None for auto, or refuses it."""
+    """Returns the normalization of --normalization, None for auto, or raises `UserError`."""
     mode = values.normalization
     if mode not in (AUTO, *MODES):
         raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "

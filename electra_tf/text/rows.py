@@ -1,6 +1,6 @@
 """Texts as rows of token ids, [CLS] text [SEP] and [CLS] text [SEP] text [SEP], by TensorFlow ops.
 
-Training, prediction and exported graphs read text by this path alone.
+Training, prediction and exported graphs share this code.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class TokenRow(NamedTuple):
 
 
 class RowEncoder:
-    """Turns texts into rows of at most `max_length` tokens."""
+    """A converter of texts to rows of at most `max_length` tokens."""
 
     def __init__(self, text: TextSettings, max_length: int):
         self.tokenizer = Tokenizer(text)
@@ -40,22 +40,22 @@ class RowEncoder:
         self.max_length = max_length
 
     def encode(self, *columns: tf.Tensor) -> Tokens:
-        """Encodes one or two columns, string [B]; the longer text of a long pair loses tokens."""
+        """Returns rows of one or two columns of texts, string [B], cut as `shortened` does."""
         parts = [self.tokenizer.tokenize(column) for column in columns]
         limits = shortened([tf.cast(part.row_lengths(), tf.int32) for part in parts],
                            self.max_length - 1 - len(parts))
-        return self.rows([head(part, limit) for part, limit in zip(parts, limits, strict=True)])
+        return self.rows([first_values(*part) for part in zip(parts, limits, strict=True)])
 
     def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
-        """Puts [CLS] before, [SEP] after and between one or two parts, int32 [B, (n)]."""
+        """Returns rows of one or two parts, int32 [B, (n)], with [CLS] before and [SEP] after."""
         vocabulary = self.vocabulary
-        table = tf.concat([[vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id],
-                           *(part.flat_values for part in parts)], axis=0)
+        ids = tf.concat([[vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id],
+                         *(part.flat_values for part in parts)], axis=0)
         lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
         totals = tf.add_n(lengths) + (1 + len(parts))
-        # One column for no rows: heads read the first.
+        # Without rows there is one column, because task heads read the first.
         columns = tf.range(tf.reduce_max(tf.concat([totals, [1]], axis=0)))
-        # Index of every token in the table; int32 throughout, which TensorFlow moves fastest.
+        # Index in `ids` of every token; int32 throughout, which TensorFlow moves fastest.
         places = tf.tile(tf.cast(columns == 0, tf.int32)[tf.newaxis], [tf.size(totals), 1])
         begin, before = tf.ones_like(totals), 3
         for part, length in zip(parts, lengths, strict=True):
@@ -67,19 +67,19 @@ class RowEncoder:
             begin, before = end + 1, before + tf.size(part.flat_values)
         valid = columns < totals[:, tf.newaxis]
         second = valid & (columns > 1 + lengths[0][:, tf.newaxis])
-        return Tokens(tf.gather(table, places), tf.cast(second, tf.int32), valid)
+        return Tokens(tf.gather(ids, places), tf.cast(second, tf.int32), valid)
 
 
-def head(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
-    """Returns the first `limits` values, int32 [B], of every row, which has as many."""
+def first_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the first `limits` values, int32 [B], of every row, which must not be shorter."""
     starts = tf.cast(rows.row_starts(), tf.int32)
     return tf.gather(rows.flat_values, tf.ragged.range(starts, starts + limits))
 
 
 def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
-    """Takes from the longer of two texts, the second if they are equal, until both fit.
+    """Returns the lengths after cutting the longer text, the second of equal ones, until both fit.
 
-    Lengths, given and returned, are int32 [B] of one or two texts; `limit` tokens hold both.
+    Lengths, given and returned, are int32 [B] of one or two texts; their sum is at most `limit`.
 
     Example:
         >>> [int(kept[0]) for kept in shortened([tf.constant([10]), tf.constant([4])], 7)]

@@ -41,7 +41,7 @@ class Normalization:
     @classmethod
     def of(cls, lower_case: bool | None = None, strip_accents: bool | None = None
            ) -> "Normalization":
-        """Returns a normalization; by default it lower-cases, and then it strips accents."""
+        """Returns one that by default lower-cases, and strips accents if it lower-cases."""
         lower = lower_case is not False
         return cls(lower_case=lower,
                    strip_accents=lower if strip_accents is None else strip_accents)

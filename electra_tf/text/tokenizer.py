@@ -1,4 +1,4 @@
-"""The one WordPiece tokenizer: a TensorFlow graph for data preparation, training and serving."""
+"""The WordPiece tokenizer: a TensorFlow graph for data preparation, training and serving."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
 _LONGEST_TOKEN = 256
-"""Bytes of a token that the op takes."""
+"""Most bytes of a token that the op accepts."""
 _LONG_WORD = "a" * (_MAX_WORD_BYTES + 1)
 
 _SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]")
-"""All of \\p{Z} but the space itself: to match every space would take 10 times as long."""
+"""All of \\p{Z} except the space: matching every space takes 10 times as long."""
 _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
 _ACCENTS = r"\p{Mn}"
@@ -57,7 +57,7 @@ class Pieces(NamedTuple):
 
 
 class WordSplitter(tf.Module):
-    """Text to normalized words: the tokenizer's first half, which needs no vocabulary."""
+    """A converter of text to normalized words: the tokenizer without its vocabulary."""
 
     def __init__(self, normalization: Normalization = UNCASED):
         super().__init__(name="word_splitter")
@@ -69,7 +69,7 @@ class WordSplitter(tf.Module):
             tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore"))
 
     def normalize_valid(self, texts: tf.Tensor) -> tf.Tensor:
-        """Like `normalize`, in half the time, of texts that are known to be valid UTF-8."""
+        """Returns `normalize` of texts that are valid UTF-8, in half the time."""
         strip_accents = self.normalization.strip_accents
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
         texts = tf.strings.regex_replace(
@@ -93,12 +93,12 @@ class WordSplitter(tf.Module):
 
 
 class Tokenizer(tf.Module):
-    """Text to WordPiece ids, equal to BERT's and ELECTRA's Python tokenizer.
+    """A converter of text to WordPiece ids, equal to BERT's and ELECTRA's Python tokenizer.
 
-    Normalizes, splits at spaces, punctuation and Chinese characters, then takes the longest known
-    piece first. A special token typed in the text, like "[MASK]", is split into its characters. A
-    stock TensorFlow Serving links the ops. Texts are UTF-8; invalid bytes are dropped. Refuses a
-    vocabulary of special tokens only, or with a token that is too long.
+    It normalizes, splits at spaces, punctuation and Chinese characters, then takes the longest
+    known piece first. A special token in the text, like "[MASK]", is split into its characters. A
+    stock TensorFlow Serving has the ops. Texts are UTF-8; invalid bytes are dropped. Raises
+    `UserError` for a vocabulary of special tokens only, or with a token of more than 256 bytes.
 
     Example:
         >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -127,18 +127,18 @@ class Tokenizer(tf.Module):
         return self._pieces_of(self.splitter.normalize(texts))
 
     def tokenize_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Like `tokenize`, a third faster, of texts that are known to be valid UTF-8."""
+        """Returns `tokenize` of texts that are valid UTF-8, a third faster."""
         return self._pieces_of(self.splitter.normalize_valid(texts))
 
     def _pieces_of(self, normalized: tf.Tensor) -> tf.RaggedTensor:
         if not self.splitter.normalization.nfc:
-            # The op's own limit counts bytes; this is past it.
+            # The op limits bytes, the reference limits characters: `_LONG_WORD` exceeds both.
             normalized = _change_long_words(
                 normalized, MAX_WORD_CHARACTERS, lambda _: tf.constant(_LONG_WORD))
         return self._pieces.tokenize(normalized)
 
     def tokenize_words(self, texts: tf.Tensor) -> Words:
-        """Like `tokenize`, word by word: a punctuation mark or Chinese character is one of its own.
+        """Returns words and their pieces; a punctuation mark or Chinese character is a word.
 
         Words are lower-cased one by one: a capital sigma before punctuation always becomes a final
         one, in `tokenize` only if no letter follows. `texts` are UTF-8, string [N]; offsets count
@@ -152,7 +152,7 @@ class Tokenizer(tf.Module):
         return Words(words, starts, ends, self.tokenize(words.flat_values))
 
     def tokenize_with_words(self, texts: tf.Tensor) -> Pieces:
-        """Like `tokenize_words`, for every piece the word that it comes from."""
+        """Returns the pieces of `tokenize_words`, each with the place of its word."""
         words = self.tokenize_words(texts)
         lengths = words.pieces.row_lengths()
 
@@ -166,11 +166,11 @@ class Tokenizer(tf.Module):
 
 
 def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
-    """Lower-cases alike under every locale.
+    """Returns lower-cased texts, equal under every locale.
 
     TensorFlow's Unicode lower-casing follows the process's locale: under a Turkish one "I" becomes
-    a dotless i, under a Lithuanian one some letters gain a dot. Lowering ASCII first, and the few
-    other such letters by a table where their accents are kept, leaves it no choice.
+    a dotless i, under a Lithuanian one some letters gain a dot. Therefore ASCII is lower-cased
+    first, and where accents are kept, so are the few other letters that depend on the locale.
     """
     texts = tf.strings.lower(texts)
     for capital, small in _LOCALE_DEPENDENT.items() if keep_accents else ():
@@ -191,7 +191,7 @@ def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:
 
 def _change_long_words(normalized: tf.Tensor, most: int,
                        change: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Changes words of more than `most` characters, string [W] -> string [W] or one for all.
+    """Changes words of more than `most` characters; `change` maps string [W] to string [W] or [].
 
     Only the few texts with that many characters between two spaces are split into words.
     """

@@ -21,7 +21,7 @@ MAX_WORD_CHARACTERS = 200
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by id, with the special tokens and without empty ones and duplicates (`UserError`)."""
+    """Tokens by id; missing special tokens, empty tokens and duplicates raise `UserError`."""
 
     tokens: tuple[str, ...]
     source: str = dataclasses.field(default="the vocabulary", compare=False)

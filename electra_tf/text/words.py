@@ -1,18 +1,18 @@
-"""Words of texts in rows of the encoder's length, as many as fit, and the way back to words."""
+"""Words of texts in rows of the encoder's length, and values of words by text."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.text.rows import RowEncoder, Tokens, head
+from electra_tf.text.rows import RowEncoder, Tokens, first_values
 
 
 class WordRows(NamedTuple):
-    """Rows for the encoder, and the places of the W words of all texts in them."""
+    """R rows for the encoder, and the places of the W words of all texts in them."""
 
-    tokens: Tokens  # R rows.
+    tokens: Tokens  # [R, L].
     first_piece: tf.Tensor  # int32 [W, 2]: row and column of every word's first piece.
-    sizes: tf.Tensor  # int32 [W]: pieces of every word, all in one row.
+    sizes: tf.Tensor  # int32 [W]: number of pieces of every word, all in one row.
 
 
 class Words(NamedTuple):
@@ -23,22 +23,22 @@ class Words(NamedTuple):
 
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Splits texts, string [B], at spaces alone, as files of tags do."""
+    """Returns the words of texts, string [B], split at spaces only, as in files of tags."""
     return given(encoder, tf.strings.split(column))
 
 
 def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
-    """Takes words, string [B, (words)], as they are; one that cleaning empties is an [UNK]."""
+    """Returns words, string [B, (words)], as they are; one that becomes empty is an [UNK]."""
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
-    table = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
+    ids = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
     begin = tf.where(lengths == 0, 0, 1 + tf.cast(pieces.row_starts(), tf.int32))
     kept = tf.clip_by_value(lengths, 1, encoder.max_length - 2)
-    return Words(words, tf.gather(table, tf.ragged.range(begin, begin + kept)))
+    return Words(words, tf.gather(ids, tf.ragged.range(begin, begin + kept)))
 
 
 def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Takes punctuation and Chinese characters for words too; drops words that cleaning empties."""
+    """Returns the tokenizer's words of texts, string [B], without those that become empty."""
     words = encoder.tokenizer.tokenize_words(column)
     lengths = tf.cast(words.pieces.row_lengths(), tf.int32)
     kept = tf.squeeze(tf.where(lengths > 0), axis=1)
@@ -46,11 +46,11 @@ def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
         tf.gather(words.texts.flat_values, kept), tf.gather(words.texts.value_rowids(), kept),
         nrows=words.texts.nrows(), validate=False)
     limits = tf.minimum(tf.gather(lengths, kept), encoder.max_length - 2)
-    return Words(written, head(tf.gather(words.pieces, kept), limits))
+    return Words(written, first_values(tf.gather(words.pieces, kept), limits))
 
 
 def in_rows(encoder: RowEncoder, words: Words) -> WordRows:
-    """Lays words out in rows; the rows of a text do not depend on other texts."""
+    """Returns rows of as many words as fit; the rows of a text do not depend on other texts."""
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
     first_words = row_starts(
         sizes, tf.cast(words.texts.row_splits, tf.int32), encoder.max_length - 2)
@@ -64,22 +64,22 @@ def in_rows(encoder: RowEncoder, words: Words) -> WordRows:
 
 
 def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
-    """Turns values [W] of words into [B, most words of a text], filled up with `fill`."""
+    """Returns values [W] of words as [B, most words of a text], padded with `fill`."""
     return words.texts.with_flat_values(values).to_tensor(fill)
 
 
-def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, room: int) -> tf.Tensor:
-    """Returns the first word of every row of at most `room` pieces, int32 [R].
+def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, most: int) -> tf.Tensor:
+    """Returns the first word of every row of at most `most` pieces, int32 [R].
 
-    `sizes`, int32 [W], are the pieces of all words; `text_splits`, int32 [B + 1], the words before
-    every text. All texts are cut side by side, a row of each at a time.
+    `sizes`, int32 [W], are the numbers of pieces of all words; `text_splits`, int32 [B + 1], the
+    numbers of words before every text. A step of the loop makes a row of every text.
     """
     ends = tf.cumsum(sizes)
     before = tf.concat([[0], ends], axis=0)
     stops = text_splits[1:]
 
     def next_rows(first: tf.Tensor) -> tf.Tensor:
-        fits = tf.searchsorted(ends, tf.gather(before, first) + room, side="right")
+        fits = tf.searchsorted(ends, tf.gather(before, first) + most, side="right")
         return tf.minimum(fits, stops)
 
     def step(number: tf.Tensor, first: tf.Tensor, found: tf.TensorArray):

@@ -137,7 +137,7 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
 
 
 @pytest.mark.parametrize("heads, changes, message", [
-    (3, {}, "matching_heads must be at most model.num_heads, 2. Received: 3"),
+    (3, {}, "matching_heads must be at most model.num_heads=2. Received: 3"),
     (1, {"num_heads": 32}, "matching_heads must be 0 unless"),
     (1, {"embedding_size": 15}, "a head has 8 units or more. Received: 1"),
 ], ids=str)
