@@ -1,6 +1,6 @@
-"""Worker: `ElectraForSequenceClassification` in PyTorch behind the fast tokenizer.
+"""Runs `ElectraForSequenceClassification` in PyTorch after the fast tokenizer.
 
-Runs in the peers' environment.
+Runs in the environment of `make peers`.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""Worker: a SavedModel of this project, called as the local server calls it."""
+"""Calls a SavedModel of this project as the local server does."""
 
 import pathlib
 
@@ -11,7 +11,7 @@ from electra_tf.apps.serving import saved_models
 
 
 def prepare(directory: str, texts: dict[str, list[str]], threads: int, precision: str) -> Ready:
-    """Loads the model; ops run side by side, each on one core."""
+    """Loads the model; ops run concurrently, each on one core."""
     signature = saved_models.load(
         pathlib.Path(directory) / precision / "1", "benchmark",
         tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1,
