@@ -18,7 +18,6 @@ from benchmarks.harness import command, tables
 from benchmarks.harness.turns import Case, Measurement, Role, System
 from benchmarks.serving.answers import BATCHES, MAX_LENGTH
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
 
 SENTENCES = "sst2"
 TOLERANCE = 1e-3
@@ -50,8 +49,7 @@ def main() -> None:
         checks = [{"case": case, "batch": 0} for case in asked]
         measured = bench.measure(Case(
             name="serving", turns=requests, warm_up=[*checks, *requests.values()],
-            rounds=values.rounds, fields={
-                "directory": scratch, "texts": asked, "threads": usable_cores()}))
+            rounds=values.rounds, fields={"directory": scratch, "texts": asked}))
     require_agreement(measured)
     bench.save(
         "serving", f"ELECTRA-{values.model_size.title()}, two classes, strings in and answers out",

@@ -164,7 +164,7 @@ def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Quest
         tokens = detection.tokens(sentence)
         return (len(tokens) + 9 * tokens.count("[UNK]")) / len(sentence.split())
 
-    def liveliness(question: Question) -> float:
+    def variety(question: Question) -> float:
         found = [token["outcome"] for token in detection.answer(question)["tokens"]]
         return (min(found.count("restored"), 2) + min(found.count("detected"), 3)
                 - 0.5 * (found.count("missed") + found.count("false alarm")))
@@ -173,7 +173,7 @@ def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Quest
     sentence = min(fitting or [EXAMPLES[0]], key=cost)
     questions = [Question(sentence=sentence, mask_rate=rate, temperature=1.0, seed=seed)
                  for seed in _SEEDS]
-    return max(questions, key=liveliness) if fitting else questions[0]
+    return max(questions, key=variety) if fitting else questions[0]
 
 
 def positions(words: np.ndarray, question: Question) -> np.ndarray:
