@@ -1,4 +1,4 @@
-"""Writes the index of the experiment log into experiments/log/README.md, below its text.
+"""Writes the index of the experiment log to experiments/log/README.md, below its text.
 
     python -m experiments.log_index
 """

@@ -3,8 +3,8 @@ r"""Writes the page of reference results from the table that sweeps fill.
     python -m experiments.results --results=experiments/results/results.sqlite \
         --output=docs/explanation/results.md --records='Wikipedia and books, 8,156 pieces'
 
-One section per sweep and budget that the table has: what it was run with, scores with their
-standard errors, and a picture beside the page.
+The page has a section per sweep and budget of the table: the settings, scores with standard errors,
+and a picture beside the page.
 """
 
 import collections
@@ -29,7 +29,7 @@ _MEAN = "mean of tasks"
 _TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
                "sst2": "SST-2", "mrpc": "MRPC", "blimp": "BLiMP", "squad": "SQuAD 1.1",
                "squad2": "SQuAD 2.0", _MEAN: _MEAN}
-"""Labels as people write them; others are in capitals."""
+"""Names of tasks on the page; others are written in capitals."""
 _HEAD = """# Results of the paper's comparisons
 
 `python -m experiments.results` writes this page from recorded runs. All variants of a comparison
@@ -62,11 +62,11 @@ def _task_name(task: str) -> str:
 
 
 Scores = Mapping[str, Mapping[str, Spread]]
-"""Task (and `_MEAN`) -> variant -> its scores; tasks that have any."""
+"""Task (or `_MEAN`) -> variant -> its scores; without tasks that have none."""
 
 
 def scores_of(tasks: Sequence[str], rows: Sequence[Row]) -> Scores:
-    """Returns what variants scored, by task; `_MEAN` counts seeds that have all tasks."""
+    """Returns the variants' scores by task; `_MEAN` is over seeds with scores of all tasks."""
     found: dict[str, dict[str, dict[int, float]]] = {
         task: collections.defaultdict(dict) for task in (*tasks, _MEAN)}
     for row in rows:
@@ -116,9 +116,9 @@ def section(sweep: Sweep, budget: Budget, table: Table, picture: Path, link: str
 def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
     """Draws a panel per task: a point with an error bar for every variant, the first on top."""
     columns = min(len(scores), 3)
-    deep = -(-len(scores) // columns)
+    rows = -(-len(scores) // columns)
     figure, cells = plot_style.figure(
-        deep, columns, (0.6 + 4.0 * columns, 0.5 + deep * (0.6 + 0.32 * len(sweep.variants))))
+        rows, columns, (0.6 + 4.0 * columns, 0.5 + rows * (0.6 + 0.32 * len(sweep.variants))))
     for axes, (task, found) in zip(cells, scores.items(), strict=False):
         names = [one.name for one in reversed(sweep.variants) if one.name in found]
         axes.errorbar([found[name].mean for name in names], range(len(names)),
@@ -135,7 +135,7 @@ def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
 
 
 def main() -> None:
-    """Writes page and pictures; `UserError` if the table is missing or empty."""
+    """Writes the page and its pictures; `UserError` if the table is missing or empty."""
     source, page = Path(flags.FLAGS.results), Path(flags.FLAGS.output)
     if not source.is_file():
         raise UserError(f"there is no results table {source}: run `python -m experiments.run` "
@@ -147,8 +147,8 @@ def main() -> None:
     lines = [_HEAD, *(["", f"Records: {flags.FLAGS.records}."] if flags.FLAGS.records else [])]
     for name, budget in found:
         sweep = sweeps.load(name)
-        judged_by = {row.task for row in table.rows(name, budget)}
-        tasks = tuple(task for task in sweep.tasks if task in judged_by)
+        scored_by = {row.task for row in table.rows(name, budget)}
+        tasks = tuple(task for task in sweep.tasks if task in scored_by)
         picture = f"images/results_{name}_{budget}.png"
         lines += ["", f"## {sweep.title}", "", *section(
             dataclasses.replace(sweep, tasks=tasks), sweeps.budget_of(budget), table,
@@ -160,9 +160,9 @@ def main() -> None:
 
 
 def define() -> None:
-    """Registers the flags."""
+    """Defines the flags."""
     flags.DEFINE_string("results", "experiments/results/results.sqlite", "The table of results.")
-    flags.DEFINE_string("records", None, "What the runs read, in words, for the page's head.")
+    flags.DEFINE_string("records", None, "Description of the records, for the page's head.")
     flags.DEFINE_string("output", "docs/explanation/results.md",
                         "The page; pictures go to images/ beside it.")
 

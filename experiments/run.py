@@ -7,9 +7,9 @@ SWEEP is your own YAML file, or one of experiments/:
 {sweeps}
 
 Every variant gets equal compute, counted in matmul FLOPs, and is scored by the same tasks.
---tasks_dir contains those of glue/, conll2000/, conll2003/, squad/, mrqa/ and blimp/ that the sweep
-needs. The same command continues an interrupted sweep. It adds the results to one SQLite table, and
-writes a page and a figure beside the runs.
+--tasks_dir contains the folders glue/, conll2000/, conll2003/, squad/, mrqa/ and blimp/ as far as
+the sweep needs them. The same command continues an interrupted sweep. It adds the results to one
+SQLite table, and writes a page and a figure beside the runs.
 
 On two cores the budget "tiny" takes a quarter of an hour for each variant with its three seeds.
 """
@@ -36,13 +36,13 @@ def main(name: str) -> None:
         budget = dataclasses.replace(budget, seeds=values.seeds)
     sweep.check(chosen, budget)
     tasks_dir = storage.path(values.tasks_dir).absolute()
-    for task in chosen.tasks:  # Before hours of training.
+    for task in chosen.tasks:  # Checked before hours of training.
         if not (tasks_dir / sweep.TASK_FOLDERS[task]).exists():
             raise UserError(f"{task} needs {tasks_dir / sweep.TASK_FOLDERS[task]}, which doesn't "
-                            "exist: put its files there, or leave it out by --tasks.")
+                            "exist: put its files there, or leave the task out of --tasks.")
     records = manifest.load(storage.path(values.data_dir))
 
-    # TensorFlow takes seconds to import: only once the sweep is right.
+    # Imported after the checks: TensorFlow takes seconds.
     from experiments import results, runner, table
 
     home = storage.path(values.output_dir)
@@ -65,8 +65,8 @@ def main(name: str) -> None:
 
 
 def define() -> None:
-    """Registers the flags."""
-    flags.DEFINE_string("budget", "tiny", f"{', '.join(sweep.BUDGETS)}: compute of every run.")
+    """Defines the flags."""
+    flags.DEFINE_string("budget", "tiny", f"Compute of every run: {', '.join(sweep.BUDGETS)}.")
     flags.DEFINE_list("tasks", None, "Score only these tasks. Default: all tasks of the sweep.")
     flags.DEFINE_integer("seeds", None, "Runs of every variant. Default: the budget's.",
                          lower_bound=1, upper_bound=100)

@@ -1,7 +1,7 @@
-"""Plans and runs a sweep: runs side by side while there is room, continued where they stopped.
+"""Plans and runs a sweep: as many runs concurrently as the cores allow.
 
-Every run is a process of run_pretraining.py and one of run_finetuning.py for each task, each of
-which resumes by itself where it was interrupted. What the results table has isn't run again.
+Every run is a process of run_pretraining.py and one of run_finetuning.py for each task. An
+interrupted process resumes where it stopped. Runs with a row in the results table are not repeated.
 """
 
 import concurrent.futures
@@ -36,7 +36,7 @@ from experiments.table import PRETRAINING, Row, Table
 ROOT = Path(__file__).parents[1]
 _MAIN_METRIC = {"stsb": "spearman",  # As in the paper's tables.
                 **dict.fromkeys(("searchqa", "triviaqa", "newsqa", "naturalqs"), "f1")}
-"""Task -> what runs are compared by, instead of the first metric of run_finetuning.py."""
+"""Task -> metric that compares runs, instead of the first metric of run_finetuning.py."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Job:
 
 
 def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path) -> list[Job]:
-    """Returns the runs of a sweep, all variants of a seed before those of the next."""
+    """Returns the runs of a sweep, seed by seed, each with all variants."""
     facts = {"model.vocab_size": manifest.vocabulary.size,
              "data.max_seq_length": manifest.max_seq_length}
     reference = override(Variant(name="", settings={}).config(budget), facts)
@@ -143,7 +143,7 @@ class Runner:
         failures: list[str] = []
 
         def work(job: Job) -> None:
-            cores = free.pop()  # There are as many as threads.
+            cores = free.pop()  # The pool has as many threads as `free` has entries.
             try:
                 if cores:
                     os.sched_setaffinity(0, cores)  # Of this thread and the processes it starts.
@@ -162,7 +162,7 @@ class Runner:
                     future.result()
             finally:
                 if not all(future.done() for future in futures):
-                    self._stop()  # A signal: no job begins any more, and those that run end.
+                    self._stop()  # A signal came: no job begins, and running ones end.
         return failures
 
     def _missing(self, job: Job) -> list[str]:
@@ -193,7 +193,7 @@ class Runner:
             digest = hashlib.sha256(self._task_settings.encode()).hexdigest()[:8]
             target = job.directory / (f"{task}-{digest}" if self._sweep.finetuning else task)
             data = self._tasks_dir / TASK_FOLDERS[task]
-            if task == "blimp":  # It scores encoders without training.
+            if task == "blimp":  # BLiMP scores encoders without training.
                 seconds = self._call([
                     "-m", "electra_tf.apps.tools.score_text", f"--blimp={data}",
                     f"--model_dir={encoder}", f"--output_dir={target}"], job, task)
@@ -219,7 +219,7 @@ class Runner:
             task_settings=task_settings) for metric, score in scores.items()])
 
     def _call(self, command: Sequence[str], job: Job, task: str) -> float:
-        """Runs a program, its output in a file beside its results; returns its seconds."""
+        """Runs a program, logs its output beside its results, and returns its seconds."""
         job.directory.mkdir(parents=True, exist_ok=True)
         begun, log = time.monotonic(), job.directory / f"{task}.log"
         with self._lock:

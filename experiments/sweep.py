@@ -1,9 +1,9 @@
-"""A sweep: which variants of pre-training are compared, at which budget, and by which tasks.
+"""Reads a sweep: the variants of pre-training, their budget, and the tasks that score them.
 
-A YAML file holds one. Section `sweep` says what is asked (title, question, source, note, and tasks
-with commas), `all` has settings of every variant, `grid` settings with lists of values of which
-every combination is tried, `finetuning` settings of the tasks. Every other section is a variant
-with its settings as `section.field: value`; `recipe` and `share` (of the budget) may stand there.
+A sweep is a YAML file. Section `sweep` describes it (title, question, source, note, and tasks with
+commas), `all` has settings of every variant, and `finetuning` those of the tasks. `grid` has lists
+of values, and every combination is a variant. Every other section is a variant with its settings
+as `section.field: value`; it may also have `recipe` and `share` (of the budget).
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ class Budget:
     per token reads fewer tokens."""
     seeds: int = 3
     threads: int
-    """Cores of a run; as many runs as fit proceed at once. 0: all cores."""
+    """Cores of a run; as many runs as fit run concurrently. 0: all cores."""
 
 
 BUDGETS = {budget.name: budget for budget in (
@@ -77,25 +77,25 @@ def budget_of(name: str) -> Budget:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One line of the result."""
+    """A variant: one row of the results."""
 
     name: str
     settings: Mapping[str, str]
-    """Of run_pretraining.py, by `section.field`."""
+    """Settings of run_pretraining.py, by `section.field`."""
     share: float = 1.0
-    """Of the budget."""
+    """Fraction of the budget's FLOPs."""
     recipe: str = ""
-    """"" for the budget's."""
+    """Name of the recipe; "" for the budget's."""
 
     def config(self, budget: Budget) -> PretrainingConfig:
-        """Returns the settings of its runs; `UserError` for one it cannot have."""
+        """Returns the settings of its runs; `UserError` for an invalid one."""
         return build_config(budget.model_size, self.recipe or budget.recipe,
                             budget.settings | dict(self.settings))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A comparison, as one file holds it."""
+    """A comparison of variants, from one YAML file."""
 
     name: str
     title: str
@@ -127,15 +127,15 @@ def load(name: str) -> Sweep:
             raise UserError(f"{path}: section sweep "
                             f"{'needs' if key in _ABOUT else 'has the unknown key'} {shown(key)}; "
                             f"its keys are {', '.join(_ABOUT)}.")
-    judged_by = _listed(about["tasks"])
-    require_known_tasks(judged_by, f"{path}: a task")
+    scored_by = _listed(about["tasks"])
+    require_known_tasks(scored_by, f"{path}: a task")
     grid = {key: _listed(values) for key, values in sections.pop("grid", {}).items()}
     if not all(grid.values()):
         raise UserError(f"{path}: a setting of the grid needs values with commas between them.")
     finetuning = sections.pop("finetuning", {})
     return Sweep(
         name=path.stem, title=about["title"], source=about["source"],
-        question=about.get("question", ""), note=about.get("note", ""), tasks=judged_by,
+        question=about.get("question", ""), note=about.get("note", ""), tasks=scored_by,
         variants=_variants(path, sections, grid), finetuning=finetuning)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from electra_tf.platform.errors import UserError
 
 PRETRAINING = "pretraining"
-"""The task in rows with scores of held-out text."""
+"""The task of rows with measures of held-out text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Row:
     task: str
     metric: str
     main: bool
-    """True if runs are compared by it; SQLite gives 0 or 1."""
+    """True for the metric that compares runs; SQLite returns 0 or 1."""
     score: float | None
     """None if it is not a number."""
     steps: int
@@ -32,9 +32,9 @@ class Row:
     flops: float
     """FLOPs of the whole pre-training, in matrix multiplications."""
     settings: str
-    """Those of the run that aren't defaults, and the records' fingerprint, as JSON."""
+    """Non-default settings of the run, and the records' fingerprint, as JSON."""
     task_settings: str
-    """Those that the sweep fine-tunes with besides the task's own, as JSON; "" for none."""
+    """The sweep's fine-tuning settings besides the task's own, as JSON; "" for none."""
 
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Row))
@@ -42,10 +42,10 @@ _TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}
 
 
 class Table:
-    """An SQLite file whose rows of a finished run are written together."""
+    """An SQLite file; the rows of a finished run are written together."""
 
     def __init__(self, path: Path):
-        """Opens or creates the file; `UserError` if it can't."""
+        """Opens or creates the file; `UserError` if SQLite cannot use it."""
         self._path = path
         columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}"
                             for field in dataclasses.fields(Row))
@@ -54,14 +54,14 @@ class Table:
                                "PRIMARY KEY (sweep, budget, variant, seed, task, metric))")
 
     def add(self, rows: list[Row]) -> None:
-        """Writes rows in place of those of the same run and task."""
+        """Writes rows, which replace those of the same run, task and metric."""
         with self._open() as connection:
             connection.executemany(
                 f"INSERT OR REPLACE INTO scores ({', '.join(_NAMES)}) "
                 f"VALUES ({', '.join('?' * len(_NAMES))})", map(dataclasses.astuple, rows))
 
     def rows(self, sweep: str = "", budget: str = "") -> list[Row]:
-        """Returns the rows of a sweep and a budget, "" for all, in the order of their writing."""
+        """Returns the rows of a sweep and a budget, "" for all, in the order of insertion."""
         with self._open() as connection:
             found = connection.execute(
                 f"SELECT {', '.join(_NAMES)} FROM scores "

@@ -6,7 +6,7 @@ r"""Compares the exported training step on an NVIDIA GPU with Hugging Face in Py
 `python -m benchmarks.accelerator.export` writes the steps in an environment with TensorFlow; this
 command needs none. It prints a table per case and writes results.md and results.json. A case takes
 minutes, because every system starts in a new process in every round. benchmarks/README.md describes
-the method. It was tested on CPUs (--device=cpu) and has not run on a GPU.
+the measurement. It was tested on CPUs (--device=cpu) and has not run on a GPU.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from electra_tf.apps.stablehlo import artefact
 from electra_tf.platform.errors import UserError
 
 WARM_UP = (1, 10)
-"""Steps before every turn: a card's clocks rise, and CUDA graphs are recorded."""
+"""Steps before every turn: a GPU's clocks rise, and CUDA graphs are recorded."""
 
 
 def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
@@ -32,7 +32,7 @@ def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     variables = {"CUDA_VISIBLE_DEVICES": "-1" if device == "cpu" else visible,
                  "JAX_PLATFORMS": device if device == "cpu" else f"{device},cpu",
-                 # Of the card's memory (default 0.75); PyTorch may take all of it.
+                 # Share of the GPU's memory (default 0.75); PyTorch may take all of it.
                  "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92"}
 
     def system(name: str, title: str, module: str, role: Role, compiler: str, **more) -> System:
@@ -45,15 +45,15 @@ def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
         system("ours", "electra_tf", "accelerator.ours", Role.OURS, "on",
                steps_dir=str(steps_dir.absolute())),
         system("matmuls", "matmuls", "pretraining.matmuls", Role.LIMIT, "off", library="PyTorch"),
-        *(system(f"hf-{name}", "Hugging Face", "pretraining.hugging_face", Role.PEER, compiler)
+        *(system(f"hf-{name}", "Hugging Face", "pretraining.hugging_face", Role.BASELINE, compiler)
           for name, compiler in (("eager", "off"), ("compiled", "on"), ("graphs", "graphs")))]
 
 
 def workloads_of(steps_dir: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
-    """Returns the cases asked for, or all whose steps a directory holds, the smallest first.
+    """Returns the cases asked for, or all with steps in a directory, the smallest first.
 
     Raises:
-        UserError: no step is there, or not that of a case.
+        UserError: the directory has no step, or not that of a case.
     """
     there = sorted(path.stem for path in steps_dir.glob(f"*{artefact.SUFFIX}"))
     unknown = [name for name in wanted if name not in there]
@@ -68,7 +68,7 @@ def workloads_of(steps_dir: pathlib.Path, wanted: Sequence[str]) -> list[Workloa
 
 
 def main() -> None:
-    """Runs the cases; `UserError` if no system could be measured."""
+    """Measures the cases; `UserError` if no system could be measured."""
     values = flags.FLAGS
     directory = pathlib.Path(values.steps)
     workloads = workloads_of(directory, values.cases)
@@ -81,9 +81,9 @@ def main() -> None:
 
 if __name__ == "__main__":
     flags.DEFINE_string("steps", "steps", "Directory that benchmarks.accelerator.export wrote.")
-    flags.DEFINE_list("cases", [], "Names of steps in it; all if empty, the quickest first.")
+    flags.DEFINE_list("cases", [], "Names of steps in --steps. Default: all, the quickest first.")
     flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
-                      "cuda: the first card that CUDA_VISIBLE_DEVICES names. cpu: to try it.")
+                      "cuda: the first GPU of CUDA_VISIBLE_DEVICES. cpu: tests the command.")
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
     command.define_flags(systems_of("cuda", pathlib.Path()), rounds=3, peers_python="")
     command.run(main, __doc__, ["steps", "cases", "device", "steps_per_turn"])

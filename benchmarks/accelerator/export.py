@@ -1,12 +1,12 @@
-r"""Writes training steps to carry to a machine with an accelerator, where they are measured.
+r"""Writes training steps that are measured on a machine with an accelerator.
 
     python -m benchmarks.accelerator.export --output_dir=steps
     python -m benchmarks.accelerator.export --cases=base-256x512,large-128x512-recompute \
         --output_dir=steps
 
-Two files per case, 1 to 2 MB: weights aren't carried, but made anew where they are needed.
-Tracing takes half a minute of one core, of large 10 GB of memory. benchmarks/README.md has the
-other half.
+A case has two files of 1 to 2 MB together, without weights: the benchmark makes new ones.
+Tracing takes half a minute of one core, and 10 GB of memory for ELECTRA-Large.
+benchmarks/README.md describes the measurement.
 """
 
 import pathlib
@@ -25,9 +25,9 @@ DEFAULT_CASES = tuple(f"{size}-{batch}x128" for size in ("small", "base", "large
 
 
 def main() -> None:
-    """Writes them, one after the other, each in a process whose memory is free afterwards."""
+    """Writes one step after the other, each in a process whose end frees its memory."""
     for name in flags.FLAGS.cases:
-        cases.case_of(name)  # An unknown one is refused before anything is written.
+        cases.case_of(name)  # Refuses unknown cases before the first is written.
     for name in flags.FLAGS.cases:
         path = pathlib.Path(flags.FLAGS.output_dir) / f"{name}{artefact.SUFFIX}"
         in_a_process(write, name, path)
@@ -47,5 +47,5 @@ def write(name: str, path: pathlib.Path) -> None:
 
 if __name__ == "__main__":
     flags.DEFINE_list("cases", list(DEFAULT_CASES), f"toy, or {cases.OTHER_CASES}.")
-    flags.DEFINE_string("output_dir", "steps", "Directory to carry.")
+    flags.DEFINE_string("output_dir", "steps", "Directory for the steps.")
     command_line.run(main, summary=__doc__, groups={"What": ["cases", "output_dir"]})

@@ -1,4 +1,4 @@
-"""Worker: our exported training step on JAX's runtime; needs no TensorFlow."""
+"""Runs this project's exported training step on JAX's runtime, without TensorFlow."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""Initial values of a carried step, whose file has none."""
+"""Makes the initial values of an exported step, whose files have none."""
 
 import math
 
@@ -11,7 +11,7 @@ _DEVIATION = 0.02
 
 
 def initial_state(layout: Layout, seed: int = 0) -> dict[str, np.ndarray]:
-    """Returns name -> value of a layout's state as a run begins: speed needs no other values.
+    """Returns name -> initial value of a layout's state; speed does not depend on the values.
 
     Kernels and tables are drawn from normal(0, 0.02), layer norms' gamma and the scale of the loss
     are ones; biases, the optimizer's moments and the step are zeros.

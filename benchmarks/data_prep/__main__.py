@@ -2,8 +2,8 @@ r"""Compares data preparation with Model Garden's builder and Hugging Face's tok
 
     python -m benchmarks.data_prep --input='corpus/*.txt' --vocab_file=vocab.txt
 
-Prints MB/s and tokens/s of one core, and writes data_prep.md and data_prep.json. Some minutes; stop
-other programs first. benchmarks/README.md describes the method.
+Prints MB/s and tokens/s of one core, and writes data_prep.md and data_prep.json. It takes some
+minutes; stop other programs first. benchmarks/README.md describes the measurement.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ from data_prep.sources.registry import open_source
 
 def _system(name: str, title: str, module: str, **settings: str) -> System:
     return System(name=name, title=title, module=f"benchmarks.data_prep.{module}",
-                  settings=settings, role=Role.OURS if module == "ours" else Role.PEER,
+                  settings=settings, role=Role.OURS if module == "ours" else Role.BASELINE,
                   in_peers_environment=module == "hugging_face",
                   variables={"TOKENIZERS_PARALLELISM": "false"})
 
@@ -33,7 +33,7 @@ SYSTEMS = (
 
 
 def main() -> None:
-    """Cuts a piece of text, runs all systems over it in turns, prints and writes the table."""
+    """Cuts the text, measures all systems, and prints and writes the table."""
     values = flags.FLAGS
     bench = command.Bench(SYSTEMS)
     with tempfile.TemporaryDirectory() as scratch:
@@ -66,7 +66,7 @@ def table(measured: Sequence[Measurement], text_bytes: int) -> list[str]:
 
 
 def write_beginning(pattern: str, size: int, path: pathlib.Path) -> None:
-    """Writes the first documents of a text, until they have `size` bytes."""
+    """Writes the first documents of a text that have at least `size` bytes together."""
     with path.open("wb") as file:
         for document in open_source(pattern).documents():
             if document.begins and file.tell() >= size:
@@ -75,10 +75,10 @@ def write_beginning(pattern: str, size: int, path: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("input", None, "Patterns of text files, as data_prep has them.",
+    flags.DEFINE_string("input", None, "Patterns of text files, as for data_prep.",
                         required=True)
     flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
-    flags.DEFINE_float("megabytes", 4, "Text of a turn; the first of --input.", lower_bound=0.01)
+    flags.DEFINE_float("megabytes", 4, "MB of text of a turn, from --input.", lower_bound=0.01)
     flags.DEFINE_integer("max_seq_length", 128, "Tokens of an example.", lower_bound=5)
     command.define_flags(SYSTEMS, rounds=5)
     command.run(main, __doc__, ["input", "vocab_file", "megabytes", "max_seq_length"])

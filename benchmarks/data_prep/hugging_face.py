@@ -1,6 +1,6 @@
-"""Worker: Hugging Face's `tokenizers` alone: no examples, no records, ids left where Rust has them.
+"""Runs Hugging Face's `tokenizers` alone; the ids stay in Rust, without examples and records.
 
-Runs in the peers' environment.
+Runs in the environment of `make peers`.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ from benchmarks.harness.worker import Ready, serve
 
 
 def prepare(vocab_file: str, max_seq_length: int) -> Ready:
-    """Loads the vocabulary."""
+    """Loads the vocabulary and returns the turn; `max_seq_length` is not used."""
     tokenizer = BertWordPieceTokenizer(vocab_file, lowercase=True)._tokenizer
 
     def turn(text: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Worker: Model Garden's builder of BERT's examples, `create_pretraining_data`.
+"""Runs Model Garden's builder of BERT's examples, `create_pretraining_data`.
 
 It makes one copy of the text (its default is 10). It also draws which tokens are masked and pairs
 texts for next-sentence prediction: its format holds them, so they are part of its work.
@@ -13,7 +13,7 @@ from electra_tf.platform import native_logging
 
 
 def prepare(vocab_file: str, max_seq_length: int) -> Ready:
-    """Loads the vocabulary and TensorFlow."""
+    """Loads the vocabulary and TensorFlow, and returns the turn."""
     native_logging.quiet()
     from official.nlp.data import create_pretraining_data as builder
     from official.nlp.tools import tokenization

@@ -1,4 +1,4 @@
-"""Worker: `data_prep.build_pretraining_data` with one worker, from file to manifest."""
+"""Runs `data_prep.build_pretraining_data` with one worker, from file to manifest."""
 
 import importlib
 import pathlib
@@ -12,9 +12,9 @@ from electra_tf.text.tokenization import TextSettings
 
 
 def prepare(vocab_file: str, max_seq_length: int, packing: str) -> Ready:
-    """Loads the vocabulary and TensorFlow."""
+    """Loads the vocabulary and TensorFlow, and returns the turn."""
     local_runner.quiet_tensorflow()
-    importlib.import_module("data_prep.pipeline")  # With TensorFlow: it belongs to the start.
+    importlib.import_module("data_prep.pipeline")  # It imports TensorFlow, outside the turns.
     settings_of_text = TextSettings.load(storage.path(vocab_file))
     build = settings.BuildSettings(
         max_seq_length=max_seq_length, packing=packing,

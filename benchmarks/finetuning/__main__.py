@@ -2,9 +2,9 @@ r"""Compares fine-tuning and prediction on SST-2 with Hugging Face.
 
     python -m benchmarks.finetuning --data_dir=glue --vocab_file=vocab.txt
 
-ELECTRA-Small, new weights, real sentences. Prints examples per second in training and in inference
-and writes finetuning.md and finetuning.json. About ten minutes on two cores; stop other programs
-first. benchmarks/README.md describes the measurement.
+Prints examples/s of training and inference with a new ELECTRA-Small, and writes finetuning.md and
+finetuning.json. The command takes about ten minutes on two cores; stop other programs first.
+benchmarks/README.md describes the measurement.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ SYSTEMS = (
 
 
 def main() -> None:
-    """Encodes sentences, runs all systems in turns, prints and writes the table."""
+    """Encodes sentences, measures all systems, and prints and writes the table."""
     values = flags.FLAGS
     bench = command.Bench(SYSTEMS)
     ids, labels = encode(pathlib.Path(values.data_dir), values.vocab_file, values.examples)

@@ -1,6 +1,6 @@
-"""Worker: `ElectraForSequenceClassification` in PyTorch, in batches of rows of similar length.
+"""Runs `ElectraForSequenceClassification` in PyTorch, in batches of rows of similar length.
 
-Runs in the peers' environment.
+Runs in the environment of `make peers`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,20 +14,20 @@ from benchmarks.harness.worker import Ready, serve
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.hugging_face import config_of, training_of
 
-_RATE = 3e-4
+_LEARNING_RATE = 3e-4
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Ids int64 [B, L], bool [B, L] that is False on padding, classes int64 [B]."""
 
 
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
             precision: str) -> Ready:
-    """Builds model and optimizer."""
+    """Returns turns of training and inference with a new model."""
     work = plain.workload_from(workload)
     torch.set_num_threads(work.threads)
     torch.manual_seed(1)
     numbers = np.random.default_rng(1)
     model = ElectraForSequenceClassification(config_of(work, work.discriminator))
-    _, update = training_of(model, _RATE, plain.Setting(precision=precision))
+    _, update = training_of(model, _LEARNING_RATE, plain.Setting(precision=precision))
     lengths = np.array([len(row) for row in ids])
     parts = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
 

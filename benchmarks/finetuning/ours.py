@@ -1,4 +1,4 @@
-"""Worker: this project's fine-tuning, as `run_finetuning.py` runs it."""
+"""Runs this project's fine-tuning as `run_finetuning.py` does."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from electra_tf.training.devices import POLICIES, prepare_cpu
 from electra_tf.training.strategies import create_strategy
 
 _ENDLESS = 10_000
-"""Number of epochs, more than a benchmark runs."""
+"""Number of epochs that no benchmark reaches."""
 
 
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],
             precision: str) -> Ready:
-    """Builds model, optimizer and prediction of ELECTRA-Small, the workload's model."""
+    """Returns turns of training and inference with a new ELECTRA-Small, the workload's model."""
     examples = [Row(np.array(one, np.int32), np.zeros(len(one), np.int32),
                     {"label": np.int32(label)}) for one, label in zip(ids, labels, strict=True)]
     config = recipe("sst2", pretraining_config("small").model)

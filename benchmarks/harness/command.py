@@ -1,4 +1,4 @@
-"""The command line of all comparisons: their shared flags, their processes, their files."""
+"""Runs comparisons from the command line: shared flags, processes and files of results."""
 
 import dataclasses
 import os
@@ -22,17 +22,17 @@ from electra_tf.platform.machine import CPU_INFO, entries, usable_cores
 
 def define_flags(systems: Sequence[System], *, rounds: int | None = None, timeout: float = 1200,
                  peers_python: str = ".venv-peers/bin/python") -> None:
-    """Defines the flags that comparisons share, with their defaults; None for no `--rounds`."""
+    """Defines the shared flags with a comparison's defaults; `rounds` None: no --rounds."""
     names = ", ".join(system.name for system in systems if not system.always)
     flags.DEFINE_list(
-        "systems", [], f"Systems, or beginnings of their names; all if empty: {names}.")
+        "systems", [], f"Systems, or prefixes of their names: {names}. Default: all.")
     if rounds is not None:
         flags.DEFINE_integer("rounds", rounds, "Turns of every system.", lower_bound=1)
     flags.DEFINE_float("timeout", timeout, "Seconds to wait for one answer; the first includes "
                        "compiling.", lower_bound=1)
     flags.DEFINE_string("output_dir", "benchmarks/results", "Directory for the results.")
     flags.DEFINE_string("peers_python", peers_python, "Python of the environment with PyTorch"
-                        f"{'' if peers_python else '; this one if empty'}.")
+                        f"{'' if peers_python else '. Default: this one'}.")
 
 
 def run(main: Callable[[], None], summary: str, what: Sequence[str]) -> None:
@@ -42,26 +42,26 @@ def run(main: Callable[[], None], summary: str, what: Sequence[str]) -> None:
         "What is measured": what, "How": [name for name in shared if name in flags.FLAGS]})
 
 
-def chosen(systems: Sequence[System], beginnings: Sequence[str]) -> list[System]:
-    """Returns the systems whose names begin as asked; all without any beginning.
+def chosen(systems: Sequence[System], prefixes: Sequence[str]) -> list[System]:
+    """Returns the systems whose names begin with one of `prefixes`; all if there are none.
 
     Raises:
-        UserError: a beginning that fits no system.
+        UserError: a prefix of no system's name.
     """
     names = [system.name for system in systems if not system.always]
-    for beginning in beginnings:
-        if not any(name.startswith(beginning) for name in names):
-            raise UserError(f"--systems: no system's name begins with {beginning!r}. "
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name in names):
+            raise UserError(f"--systems: no system's name begins with {prefix!r}. "
                             f"There are: {', '.join(names)}")
-    return [system for system in systems if system.always or not beginnings
-            or system.name.startswith(tuple(beginnings))]
+    return [system for system in systems if system.always or not prefixes
+            or system.name.startswith(tuple(prefixes))]
 
 
 class Bench:
     """One run of a comparison: its systems, their processes and the directory of results."""
 
     def __init__(self, systems: Sequence[System]):
-        """Chooses systems by the flags and creates the directory of results.
+        """Selects systems by the flags and creates the directory of results.
 
         Raises:
             UserError: an unknown system, or a given --peers_python that doesn't exist.
@@ -83,9 +83,9 @@ class Bench:
         """Measures all systems in one case.
 
         Args:
-            case: what they compute.
+            case: the workload.
             alone: True if every turn is a new process that runs alone.
-            threads: CPU cores of a process; 0 for all.
+            threads: number of CPU cores of a process; 0 for all.
         """
         with tempfile.TemporaryDirectory() as caches:
             protocol = Turns(case=case, launch=lambda system: self._start(

@@ -1,4 +1,4 @@
-"""Medians with their ranges, ratios within one run, and tables as padded Markdown."""
+"""Formats medians with ranges, ratios within one run, and tables as padded Markdown."""
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from benchmarks.harness.turns import Measurement, Role
 
 Numbers = Callable[[Measurement], Sequence[float]]
-"""Maps a system to a number per round; none if it failed."""
+"""Maps a system to one number per round; to an empty list if it failed."""
 
 
 def compared(measured: Sequence[Measurement], heading: str, numbers: Numbers, form: str = ",.0f", *,
              less_is_better: bool = False) -> list[list[str]]:
-    """Returns two columns: a number, and its ratio to the fastest peer's; above 1 means faster."""
+    """Returns two columns: a number, and its ratio to the fastest baseline; above 1 is faster."""
     best = (min if less_is_better else max)(
         (median(numbers(one)) for one in measured
-         if one.system.role is Role.PEER and numbers(one)), default=None)
+         if one.system.role is Role.BASELINE and numbers(one)), default=None)
     medians = [median(numbers(one)) for one in measured]
     return [[heading, *(ranged(numbers(one), form) for one in measured)],
-            ["x fastest peer", *(ratio(best, middle) if less_is_better else ratio(middle, best)
+            ["x fastest baseline", *(ratio(best, middle) if less_is_better else ratio(middle, best)
                                  for middle in medians)]]
 
 

@@ -1,4 +1,4 @@
-"""The protocol of all comparisons: systems take turns, so that a slow minute affects all of them.
+"""Measures systems by one protocol: they take turns, so a slow minute affects all of them.
 
 A system is one setting of one implementation, a case is what it computes, a turn is what is timed.
 """
@@ -17,12 +17,12 @@ from electra_tf.platform import machine
 
 
 class Role(enum.StrEnum):
-    """The use of a system's numbers."""
+    """The role of a system in a comparison."""
 
     OURS = "ours"
     LIMIT = "limit"
     """Matrix multiplications alone: the limit that the others are compared with."""
-    PEER = "peer"
+    BASELINE = "baseline"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class System:
     title: str
     module: str
     """Full name of the worker's module."""
-    role: Role = Role.PEER
+    role: Role = Role.BASELINE
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of the worker's first request, besides those of the case."""
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -62,7 +62,7 @@ class Measurement:
     """Reason of a failure, on one line; empty for a system that ran to the end."""
 
     def values(self, turn: str, field: str = "seconds") -> list[Any]:
-        """Returns a field of the replies to a turn; none if the system failed."""
+        """Returns a field of the replies to a turn, [] if the system failed."""
         return [] if self.failure else [reply[field] for reply in self.turns.get(turn, [])]
 
     @property
@@ -83,12 +83,12 @@ class Case:
     turns: Mapping[str, Mapping[str, Any]]
     """Name -> request. Every system gets each of them in every round."""
     warm_up: Sequence[Mapping[str, Any]] = ()
-    """Requests before the rounds: they trace, compile and meet every shape once."""
+    """Requests before the rounds, which trace and compile every shape."""
     rounds: int
 
 
 def has_room(largest_bytes: int) -> bool:
-    """Returns whether memory has room for a process 1.5 times as large as the largest so far."""
+    """Returns True if a process 1.5 times as large as the largest so far fits into memory."""
     left = machine.entries(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
     return left is None or int(left.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
 
@@ -102,12 +102,12 @@ class Turns:
     has_room: Callable[[int], bool] = has_room
 
     def measure(self, systems: Sequence[System]) -> list[Measurement]:
-        """Starts all systems and takes them in turns, in as few groups as memory allows.
+        """Measures all systems in turns, in as few groups as memory allows.
 
-        Ours and the limits are part of every group: peers of different groups are compared with
-        what ran beside them.
+        Ours and the limits are part of every group: baselines of different groups are compared
+        with the measurements of their own group.
         """
-        waiting = sorted(systems, key=lambda system: system.role is Role.PEER)
+        waiting = sorted(systems, key=lambda system: system.role is Role.BASELINE)
         results: list[Measurement] = []
         group: list[tuple[Measurement, Worker]] = []
         with contextlib.ExitStack() as processes:
@@ -124,13 +124,13 @@ class Turns:
                             self._turn(one, worker, turn)
                     self._say(f"round {number + 1} of {self.case.rounds}")
                 for one, worker in group:
-                    if one.system.role is Role.PEER:
+                    if one.system.role is Role.BASELINE:
                         worker.close()
-                group = [pair for pair in group if pair[0].system.role is not Role.PEER]
+                group = [pair for pair in group if pair[0].system.role is not Role.BASELINE]
         return results
 
     def measure_alone(self, systems: Sequence[System]) -> list[Measurement]:
-        """Gives every turn a new process that has the machine, or its accelerator, to itself."""
+        """Measures every turn in a new process that runs alone on the machine."""
         results = [Measurement(system=system, label=system.title) for system in systems]
         for number in range(self.case.rounds):
             for one in rotated(results, number):
@@ -143,7 +143,7 @@ class Turns:
 
     def _start(self, system: System,
                one: Measurement | None = None) -> tuple[Measurement, Worker]:
-        """Imports, builds and warms up; a later process adds to its system's measurement."""
+        """Starts and warms up a system; a later process adds to its system's measurement."""
         one = one or Measurement(system=system, label=system.title)
         begun, worker = time.perf_counter(), self.launch(system)
         with self._failing(one, worker):
@@ -152,7 +152,7 @@ class Turns:
             one.versions, one.accelerator = hello["versions"], hello["accelerator"]
             for request in self.case.warm_up:
                 one.warm_up.append(worker.ask(request))
-                if one.start_seconds is None:  # A later process finds what compilers kept.
+                if one.start_seconds is None:  # Compilers' caches shorten later starts.
                     one.start_seconds = time.perf_counter() - begun
                     self._say(f"{one.label}: started after {one.start_seconds:.0f} s")
         return one, worker

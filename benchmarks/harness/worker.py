@@ -1,12 +1,12 @@
-"""A system's process, from both sides: requests on its stdin, replies on its stdout, in JSON.
+"""Runs a system in a process: requests on its stdin, replies on its stdout, in JSON.
 
     > {"workload": {...}, "setting": {...}}
     < {"label": "bfloat16, XLA off", "versions": {"TensorFlow": "2.20.0"}, ...}
     > {"steps": 1}
     < {"seconds": 21.4, "peak_bytes": 1500000000, "loss": 45.1}
 
-The first request holds the case and the system's settings; every other one asks for a turn. Needs
-the standard library only: every environment has it.
+The first request holds the case and the system's settings; every other one asks for a turn. The
+module imports only the standard library, which every environment has.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ class Ready:
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Library -> version."""
     accelerator: str = ""
-    """Name of the accelerator in its driver; "" for the CPU."""
+    """The driver's name of the accelerator; "" for the CPU."""
     peak_bytes: Callable[[], int] = peak_memory_bytes
     """Returns the largest memory so far; on an accelerator, that of its allocator."""
 
@@ -66,7 +66,7 @@ def _reply(fields: Mapping[str, Any]) -> None:
 
 
 class WorkerFailed(Exception):
-    """A worker that died or didn't answer in time; the message is the reason, on one line."""
+    """The end of a worker or its timeout; the message is the reason, on one line."""
 
 
 class Worker:
@@ -80,7 +80,7 @@ class Worker:
         self._timeout = timeout
         self._errors = tempfile.TemporaryFile()
         # In a group of its own, signals also reach its children, and Ctrl-C reaches the benchmark
-        # alone. If the benchmark is killed, the kernel wakes the orphaned group and hangs it up.
+        # alone. If the benchmark is killed, the kernel sends the group SIGHUP and SIGCONT.
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, text=True, process_group=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
@@ -91,10 +91,10 @@ class Worker:
         """Wakes the worker for one request and returns its reply.
 
         Raises:
-            WorkerFailed: it died or took longer than the timeout.
+            WorkerFailed: it ended or took longer than the timeout.
         """
         self._signal(signal.SIGCONT)
-        with contextlib.suppress(BrokenPipeError):  # It is dead: there will be no reply.
+        with contextlib.suppress(BrokenPipeError):  # It has ended: no reply follows.
             print(json.dumps(request), file=self._process.stdin, flush=True)
         try:
             while (line := self._lines.get(timeout=self._timeout)) is not None:
@@ -108,7 +108,7 @@ class Worker:
         raise WorkerFailed(reason_of_death(status, self._errors.read().decode(errors="replace")))
 
     def close(self) -> None:
-        """Kills the process and its children; a second call does nothing."""
+        """Kills the process and its children; a second call has no effect."""
         if self._errors.closed:
             return
         self._signal(signal.SIGKILL)
@@ -118,7 +118,7 @@ class Worker:
         self._errors.close()
 
     def _pump(self) -> None:
-        """Queues the lines of stdout until it ends; then None."""
+        """Queues the lines of stdout, and None at its end."""
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put(None)
@@ -129,7 +129,7 @@ class Worker:
 
 
 def reason_of_death(status: int, errors: str) -> str:
-    """Returns the signal, the last error of stderr with the line after it, or the last line."""
+    """Returns a signal's name, stderr's last error with the line after it, or its last line."""
     if status < 0:
         name = signal.Signals(-status).name
         return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")

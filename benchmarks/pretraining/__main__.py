@@ -16,8 +16,8 @@ from benchmarks.harness.turns import Role, System
 from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.workload import Setting
 
-_GROUPS = {"ours": (Role.OURS, "electra_tf"), "hf": (Role.PEER, "Hugging Face"),
-           "mg": (Role.PEER, "Model Garden"), "matmuls": (Role.LIMIT, "matmuls")}
+_GROUPS = {"ours": (Role.OURS, "electra_tf"), "hf": (Role.BASELINE, "Hugging Face"),
+           "mg": (Role.BASELINE, "Model Garden"), "matmuls": (Role.LIMIT, "matmuls")}
 
 
 def _system(name: str, module: str, precision: str, compiler: str = "off",
@@ -45,7 +45,7 @@ SYSTEMS = (
 
 
 def main() -> None:
-    """Runs the cases; `UserError` for an unknown one or an unknown system."""
+    """Measures the cases; `UserError` for an unknown case or an unknown system."""
     values = flags.FLAGS
     workloads = [cases.workload_of(name) for name in values.cases]
     report.measure(command.Bench(SYSTEMS), workloads, steps=values.steps, rounds=values.rounds,
@@ -54,7 +54,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     flags.DEFINE_list("cases", list(cases.DEFAULT_CASES),
-                      f"Some of {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
+                      f"Cases: {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
     flags.DEFINE_integer("steps", 1, "Training steps per turn.", lower_bound=1)
     command.define_flags(SYSTEMS, rounds=7)
     command.run(main, __doc__, ["cases", "steps"])

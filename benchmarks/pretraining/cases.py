@@ -1,4 +1,4 @@
-"""The cases by name, from the program's own settings."""
+"""Defines the cases by name, from the program's own settings."""
 
 import dataclasses
 import re
@@ -24,11 +24,11 @@ class Case:
     length: int
     """L."""
     model: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Changes to the size's model."""
+    """Fields of ModelConfig that differ from the size's."""
     recompute: bool = False
 
     def config(self, setting: Setting) -> PretrainingConfig:
-        """Returns the settings of a run of ours."""
+        """Returns the settings of this project's run."""
         size, replace = pretraining_config(self.model_size), dataclasses.replace
         return replace(
             size, model=replace(size.model, **self.model),
@@ -36,7 +36,7 @@ class Case:
                              precision=Precision(setting.precision)),
             runtime=replace(size.runtime, xla=Xla(setting.compiler),
                             gradient_checkpointing=self.recompute),
-            # As the peers: the paper's warm-up would leave the first steps without an update.
+            # As in the baselines: in the paper's warm-up, the first step has a learning rate of 0.
             optimizer=replace(size.optimizer, learning_rate=plain.LEARNING_RATE, warmup_steps=0))
 
 
@@ -44,7 +44,7 @@ CASES = {
     "small-128": Case(model_size="small", batch=32, length=128),
     "small-512": Case(model_size="small", batch=8, length=512),
     "base-128": Case(model_size="base", batch=8, length=128),
-    # Measures nothing: to try the benchmark itself.
+    # Tests the benchmark itself; too small to compare systems.
     "toy": Case(model_size="tiny", batch=2, length=16, model={
         "vocab_size": 1000, "embedding_size": 16, "hidden_size": 32, "intermediate_size": 64,
         "max_position_embeddings": plain.MAX_POSITIONS, "hidden_dropout": plain.DROPOUT,

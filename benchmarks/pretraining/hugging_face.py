@@ -1,6 +1,6 @@
-"""Worker: Hugging Face's ELECTRA in PyTorch, in the joint step that it leaves to its user.
+"""Runs Hugging Face's ELECTRA in PyTorch, with a joint step because the library has none.
 
-Runs in the peers' environment.
+Runs in the environment of `make peers`.
 """
 
 import itertools
@@ -86,7 +86,7 @@ def _build(workload: Workload, setting: Setting) -> Step:
     batches = itertools.cycle(torch.randint(
         plain.FIRST_WORD_ID, workload.vocab_size,
         (plain.BATCHES, workload.batch, workload.length)).to(setting.device))
-    # On a card no mask at all: flash attention takes none, and to look into one waits for the card.
+    # A GPU gets no mask: flash attention accepts none, and reading one waits for the GPU.
     valid = (torch.ones(workload.batch, workload.length, dtype=torch.bool)
              if setting.device == "cpu" else None)
     forward = model if setting.compiler == "off" else torch.compile(
@@ -94,15 +94,15 @@ def _build(workload: Workload, setting: Setting) -> Step:
     return lambda: update(lambda: forward(next(batches), valid))
 
 
-def training_of(model: torch.nn.Module, rate: float, setting: Setting) -> tuple[
+def training_of(model: torch.nn.Module, learning_rate: float, setting: Setting) -> tuple[
         torch.optim.Optimizer, Callable[[Callable[[], torch.Tensor]], torch.Tensor]]:
-    """Returns AdamW, and a function that takes a step on what computes the loss []."""
+    """Returns AdamW, and a function that computes a loss [] and takes one step on it."""
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW([
         {"params": [value for value in parameters if value.ndim > 1],
          "weight_decay": plain.WEIGHT_DECAY},
         {"params": [value for value in parameters if value.ndim <= 1], "weight_decay": 0.0},
-    ], lr=rate, eps=plain.ADAM_EPSILON, fused=True)
+    ], lr=learning_rate, eps=plain.ADAM_EPSILON, fused=True)
 
     def update(compute_loss: Callable[[], torch.Tensor]) -> torch.Tensor:
         optimizer.zero_grad(set_to_none=True)
@@ -121,7 +121,7 @@ def _sample(logits: torch.Tensor) -> torch.Tensor:
     """Draws int64 [B * N, 1] from float32 [B * N, V] by inverse CDF.
 
     `torch.multinomial` and Gumbel noise draw V numbers per position: 410 ms for [608, 30522] on two
-    cores, against 30 ms.
+    cores, compared with 30 ms.
     """
     cumulative = logits.softmax(-1).cumsum(-1)
     uniforms = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]

@@ -1,7 +1,7 @@
-"""Worker: the dense matrix multiplications of one training step alone, the machine's limit.
+"""Runs the dense matrix multiplications of one training step alone, the machine's limit.
 
 Attention's two batched multiplications per head are left out: they run slower than dense ones, and
-the throughput measured without them is a higher limit. Runs in both environments.
+the throughput measured without them is a higher limit. The worker runs in both environments.
 """
 
 import dataclasses
@@ -121,7 +121,7 @@ def _pytorch(workload: Workload, setting: Setting) -> Ready:
                            device=setting.device)
 
     def three_forms(*operands: list[torch.Tensor]) -> Callable[[], object]:
-        # Results are made once: no memory is allocated meanwhile.
+        # Results are allocated once, outside the measured calls.
         to_inputs, to_weights, forward = (torch.empty_like(some[0]) for some in operands)
 
         def call() -> None:
@@ -139,7 +139,7 @@ def _pytorch(workload: Workload, setting: Setting) -> Ready:
 
 
 def device_facts(device: str) -> dict[str, Any]:
-    """Returns the fields of `Ready` for PyTorch's device, "cpu" or "cuda", the first card."""
+    """Returns the fields of `Ready` for PyTorch's device, "cpu" or "cuda", the first GPU."""
     if device == "cpu":
         return {}
     import torch

@@ -1,7 +1,7 @@
-"""Worker: Model Garden's `ElectraPretrainer`, with the loss of its own task.
+"""Runs Model Garden's `ElectraPretrainer` with the loss of its own task.
 
 It ties the word table only (its encoders build their own position and segment tables), and its
-inputs are masked beforehand: drawing masks is left out of its step.
+inputs are masked beforehand: its step does not draw masks.
 """
 
 import itertools
@@ -52,7 +52,7 @@ def _build(workload: Workload, setting: Setting) -> Step:
 
 
 def _loss(outputs: Inputs, masked_ids: tf.Tensor) -> tf.Tensor:
-    """The joint loss [] of outputs [B, N, V] and [B, L]; every slot and position counts."""
+    """Returns the joint loss [] of outputs [B, N, V] and [B, L]; every slot and position counts."""
     generator = tf.nn.sparse_softmax_cross_entropy_with_logits(
         masked_ids, outputs["lm_outputs"])
     discriminator = tf.nn.sigmoid_cross_entropy_with_logits(
@@ -83,13 +83,13 @@ def _encoder(workload: Workload, encoder: Encoder,
 
 
 def _batches(workload: Workload) -> list[Inputs]:
-    """Synthetic text: int32 [B, L] with [MASK], and the masked tokens, int32 [B, N]."""
+    """Returns synthetic text: int32 [B, L] with [MASK], and the masked tokens, int32 [B, N]."""
     draws = np.random.default_rng(1)
     shape = (workload.batch, workload.length)
 
     def batch() -> Inputs:
         ids = draws.integers(plain.FIRST_WORD_ID, workload.vocab_size, shape)
-        # Position 0 is never replaced there.
+        # Model Garden never replaces position 0.
         order = draws.permuted(np.tile(np.arange(1, workload.length), (workload.batch, 1)), axis=1)
         positions = np.sort(order[:, :workload.predictions], axis=1)
         original = np.take_along_axis(ids, positions, axis=1)

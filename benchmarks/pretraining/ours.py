@@ -1,4 +1,4 @@
-"""Worker: this project's training step, as `run_pretraining.py` runs it."""
+"""Runs this project's training step as `run_pretraining.py` does."""
 
 import numpy as np
 import tensorflow as tf
@@ -23,7 +23,7 @@ _SPECIAL = SpecialTokens(
 
 
 def prepare(workload: Workload, setting: Setting) -> Ready:
-    """Returns the case's own settings, with "auto" resolved for this machine."""
+    """Returns the step with the case's settings, "auto" resolved for this machine."""
     config = case_of(workload.case).config(setting)
     parts = prepare_cpu(config.runtime, workload.batch)
     config = override(config, {"runtime.cpu_parts": parts})
@@ -37,7 +37,7 @@ def prepare(workload: Workload, setting: Setting) -> Ready:
 
 def _build(workload: Workload, config: PretrainingConfig,
            strategy: tf.distribute.Strategy) -> Step:
-    """Model, state and loop of a pre-training run."""
+    """Builds model, state and loop of a pre-training run."""
     size = config.model.vocab_size
     kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(

@@ -1,4 +1,4 @@
-"""Speeds, ratios and shares of the machine's limit: the table and its JSON."""
+"""Writes throughputs, ratios and shares of the machine's limit as a table and JSON."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from electra_tf.modeling.flops import peak_flops
 
 
 def flops_per_token(workload: Workload) -> dict[str, float]:
-    """Returns the training FLOPs per token: of matmuls, attention's included; as in the paper."""
+    """Returns the training FLOPs per token: of all matmuls, and by the paper's count."""
     discriminator, generator = (EncoderConfig(
         vocab_size=workload.vocab_size, max_position_embeddings=workload.length, type_vocab_size=2,
         hidden_dropout=0.1, attention_dropout=0.1, initializer_range=0.02,
@@ -37,11 +37,11 @@ class Result:
 
     @property
     def systems(self) -> list[Measurement]:
-        """Ours and the peers, fastest first, failures last, with the limits that failed."""
+        """Ours and the baselines, fastest first; then failures, with those of limits."""
         shown = [one for one in self.measured if one.system.role is not Role.LIMIT or one.failure]
-        return sorted(shown, key=lambda one: -(tables.median(self.speeds(one)) or 0.0))
+        return sorted(shown, key=lambda one: -(tables.median(self.throughputs(one)) or 0.0))
 
-    def speeds(self, one: Measurement) -> list[float]:
+    def throughputs(self, one: Measurement) -> list[float]:
         """Returns the tokens/s of every round."""
         return [self.workload.tokens * self.steps / seconds for seconds in one.values("steps")]
 
@@ -58,8 +58,8 @@ class Result:
 def section(result: Result) -> list[str]:
     """Returns the lines of one case: what was run, the machine's limit, the table."""
     work, systems, counts = result.workload, result.systems, flops_per_token(result.workload)
-    medians = [tables.median(result.speeds(one)) for one in systems]
-    columns = tables.compared(systems, "tokens/s", result.speeds)
+    medians = [tables.median(result.throughputs(one)) for one in systems]
+    columns = tables.compared(systems, "tokens/s", result.throughputs)
     columns.append(["GFLOP/s", *(tables.ratio(speed, 1e9 / counts["matmuls"], ",.0f")
                                  for speed in medians)])
     limits = {"": max(result.limits.values(), default=None)}

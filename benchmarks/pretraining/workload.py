@@ -1,6 +1,6 @@
-"""One training step in plain numbers that every worker understands, and the workers' turns.
+"""Describes one training step in plain numbers for all workers, and runs their turns.
 
-Standard library only: the peers' environment has neither TensorFlow nor pydantic.
+Standard library only: the environment of PyTorch has neither TensorFlow nor pydantic.
 
 Shapes: B batch, L length, N masked positions, V vocabulary, E embedding, H hidden.
 """
@@ -16,7 +16,7 @@ PAD_ID, CLS_ID, SEP_ID, MASK_ID = 0, 101, 102, 103
 FIRST_WORD_ID = 104
 """First id of synthetic text; the last one is V - 1."""
 BATCHES = 16
-"""Distinct synthetic batches, used in turn."""
+"""Number of distinct synthetic batches, which steps use cyclically."""
 MASK_TOKEN_FRACTION = 0.85
 """Fraction of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
 GENERATOR_WEIGHT, DISCRIMINATOR_WEIGHT = 1.0, 50.0
@@ -72,7 +72,7 @@ class Setting:
     compiler: str = "off"
     """"off", "on", "graphs" (compiled, with CUDA graphs) or "auto", the system's own choice."""
     device: str = "cpu"
-    """"cpu" or "cuda", the first card."""
+    """"cpu" or "cuda", the first GPU."""
 
 
 def workload_from(fields: Mapping[str, Any]) -> Workload:

@@ -2,9 +2,9 @@ r"""Compares exported models with Hugging Face: latency of one text, throughput 
 
     python -m benchmarks.serving --data_dir=glue --vocab_file=vocab.txt
 
-ELECTRA-Small with two classes, new weights, as `electra-export` writes it. Prints a
-table per case and writes serving.md and serving.json. About fifteen minutes on two cores; stop
-other programs first. benchmarks/README.md describes the method.
+The model is ELECTRA-Small with two classes and new weights, as `electra-export` writes it. The
+command prints a table per case and writes serving.md and serving.json. It takes about 15 minutes on
+two cores; stop other programs first. benchmarks/README.md describes the measurement.
 """
 
 import pathlib
@@ -18,13 +18,12 @@ from benchmarks.harness import command, tables
 from benchmarks.harness.turns import Case, Measurement, Role, System
 from benchmarks.serving.answers import BATCHES, MAX_LENGTH
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
 
 SENTENCES = "sst2"
 TOLERANCE = 1e-3
 """Largest difference of a probability in float32."""
 SYSTEMS = (
-    # With frozen weights, oneDNN keeps packed copies of them: TensorFlow Serving should run so.
+    # With frozen weights, oneDNN keeps packed copies; docs/how_to/serving.md recommends this.
     *(System(name=f"ours-{precision}", title="electra_tf", module="benchmarks.serving.ours",
              role=Role.OURS, settings={"precision": precision},
              variables={"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": "1"})
@@ -36,7 +35,7 @@ SYSTEMS = (
 
 
 def main() -> None:
-    """Writes the model, runs all systems in turns, prints and writes the tables."""
+    """Writes the model, measures all systems, and prints and writes the tables."""
     values = flags.FLAGS
     for case in values.cases:
         if case != SENTENCES and not (case.isdigit() and 3 <= int(case) <= MAX_LENGTH):
@@ -50,8 +49,7 @@ def main() -> None:
         checks = [{"case": case, "batch": 0} for case in asked]
         measured = bench.measure(Case(
             name="serving", turns=requests, warm_up=[*checks, *requests.values()],
-            rounds=values.rounds, fields={
-                "directory": scratch, "texts": asked, "threads": usable_cores()}))
+            rounds=values.rounds, fields={"directory": scratch, "texts": asked}))
     require_agreement(measured)
     bench.save(
         "serving", f"ELECTRA-{values.model_size.title()}, two classes, strings in and answers out",
@@ -75,7 +73,7 @@ def prepare(directory: pathlib.Path) -> Mapping[str, list[str]]:
 
 
 def require_agreement(measured: Sequence[Measurement]) -> None:
-    """Raises `UserError` if systems in float32 don't answer the same."""
+    """Raises `UserError` if systems in float32 return different probabilities."""
     exact = [one for one in measured
              if one.system.settings["precision"] == "float32" and not one.failure]
     answers = [np.array([reply["probabilities"] for reply in one.warm_up if "case" in reply])
@@ -83,14 +81,14 @@ def require_agreement(measured: Sequence[Measurement]) -> None:
     for one, found in zip(exact[1:], answers[1:], strict=True):
         difference = np.abs(found - answers[0]).max()
         if not difference <= TOLERANCE:
-            raise UserError(f"{one.label} and {exact[0].label} should answer the same, but "
-                            f"probabilities differ by {difference:.2g}.")
+            raise UserError(f"{one.label} and {exact[0].label} should return equal "
+                            f"probabilities, but they differ by {difference:.2g}.")
 
 
 def page(measured: Sequence[Measurement], cases: Sequence[str], texts: int) -> list[str]:
     """Returns a table per case as Markdown."""
     def latency(case: str, percent: float) -> tables.Numbers:
-        # The smallest number of milliseconds that so many per cent of the calls don't exceed.
+        # The milliseconds within which `percent` % of the calls end.
         return lambda one: [1e3 * np.percentile(calls, percent, method="inverted_cdf")
                             for calls in one.values(f"{case}/1", "calls")]
 
@@ -111,7 +109,7 @@ if __name__ == "__main__":
     flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
     flags.DEFINE_string("model_size", "small", "tiny, small, base or large.")
     flags.DEFINE_list("cases", ["16", "64", "128", SENTENCES],
-                      f"Tokens of a text; {SENTENCES} for sentences as they come.")
+                      f"Tokens of a text; {SENTENCES} for whole sentences.")
     flags.DEFINE_integer("texts", 256, "Texts of a turn.", lower_bound=1)
     command.define_flags(SYSTEMS, rounds=5)
     command.run(main, __doc__, ["data_dir", "vocab_file", "model_size", "cases", "texts"])

@@ -1,7 +1,7 @@
-"""Turns of the serving benchmark: strings in, labels and probabilities out.
+"""Measures turns of the serving benchmark, from strings to labels and probabilities.
 
 A turn answers all texts of a case once, in their order, and reports the seconds of every call. Some
-calls before it aren't counted, because the process was stopped. Standard library only.
+calls before it are not counted, because the process was stopped. Standard library only.
 """
 
 import time
@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MAX_LENGTH = 128
-"""Most tokens of a text, special ones included; both sides truncate there."""
+"""Largest number of tokens of a text with [CLS] and [SEP]; all systems truncate to it."""
 BATCHES = (1, 32)
 _UNCOUNTED = {1: 5, 32: 1}
-"""Batch -> calls before a turn."""
+"""Batch -> number of calls before a turn."""
 
 Answer = Callable[[list[str]], tuple[Sequence[str | bytes], Sequence[Sequence[float]]]]
 """Maps texts to their labels, and to the probabilities of all classes."""

@@ -1,6 +1,6 @@
-"""Worker: `ElectraForSequenceClassification` in PyTorch behind the fast tokenizer.
+"""Runs `ElectraForSequenceClassification` in PyTorch after the fast tokenizer.
 
-Runs in the peers' environment.
+Runs in the environment of `make peers`.
 """
 
 import pathlib
@@ -11,11 +11,12 @@ from transformers import AutoTokenizer, ElectraForSequenceClassification
 
 from benchmarks.harness.worker import Ready, serve
 from benchmarks.serving.answers import MAX_LENGTH, turn_of
+from electra_tf.platform.machine import usable_cores
 
 
-def prepare(directory: str, texts: dict[str, list[str]], threads: int, precision: str) -> Ready:
+def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Ready:
     """Loads model and tokenizer, and converts the weights."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(usable_cores())
     path = pathlib.Path(directory) / "hugging_face"
     tokenizer = AutoTokenizer.from_pretrained(path)
     model = ElectraForSequenceClassification.from_pretrained(

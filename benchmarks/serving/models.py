@@ -1,4 +1,4 @@
-"""The texts, and one model of new weights in every form that is served."""
+"""Writes the texts, and one model with new weights in every served format."""
 
 import itertools
 import pathlib
@@ -20,8 +20,8 @@ from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
 _INITIALIZER_RANGE = 0.1
-"""Standard deviation of new weights. With 0.02, every text would get nearly the same probability,
-and no difference between systems would show; with this, probabilities differ by 0.2."""
+"""Standard deviation of new weights. With 0.02, all texts would get nearly equal probabilities,
+which would hide differences between systems; with 0.1, probabilities differ by 0.2."""
 
 
 def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None:
@@ -31,7 +31,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
         recipe(spec.name, pretraining_config(size).model),
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
-    # Hugging Face's head has one more layer before the last, too.
+    # With the hidden layer of Hugging Face's head.
     model = ClassificationObjective(spec, config.task).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)

@@ -1,4 +1,4 @@
-"""Worker: a SavedModel of this project, called as the local server calls it."""
+"""Calls a SavedModel of this project as the local server does."""
 
 import pathlib
 
@@ -10,13 +10,10 @@ from benchmarks.serving.answers import turn_of
 from electra_tf.apps.serving import saved_models
 
 
-def prepare(directory: str, texts: dict[str, list[str]], threads: int, precision: str) -> Ready:
-    """Loads the model; ops run side by side, each on one core."""
-    signature = saved_models.load(
-        pathlib.Path(directory) / precision / "1", "benchmark",
-        tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1,
-                                 inter_op_parallelism_threads=threads),
-    ).signatures[saved_models.DEFAULT_SIGNATURE]
+def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Ready:
+    """Loads the model; ops run concurrently, each on one core."""
+    model = saved_models.load(pathlib.Path(directory) / precision / "1", "benchmark")
+    signature = model.signatures[saved_models.DEFAULT_SIGNATURE]
     (column,) = signature.inputs
 
     def answer(asked: list[str]) -> tuple[list[bytes], list[list[float]]]:

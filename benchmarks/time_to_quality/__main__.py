@@ -30,13 +30,13 @@ from electra_tf.reporting import plot_style
 from electra_tf.text.vocabulary import Vocabulary
 
 GOALS = (0.60, 0.65, 0.70, 0.75)
-"""AUCs to reach."""
-PAPER_RATE = 5e-4
+"""AUCs whose times are compared."""
+PAPER_LEARNING_RATE = 5e-4
 """ELECTRA-Small's learning rate, the highest in the paper; the networks here are narrower."""
 EVALUATIONS, EVAL_BATCHES = 40, 20
 """Evaluations of a run, and the held-out batches of each."""
 _MOST_BYTES = 1 << 30
-"""Size of the examples that are written for the peer; a longer run starts over with the first."""
+"""Size of the examples that are written for the baseline; a longer run repeats them."""
 SYSTEMS = (
     *(System(name=name, title=f"electra_tf, --recipe={name}", role=Role.OURS,
              module="benchmarks.time_to_quality.ours") for name in ("short", "paper")),
@@ -47,14 +47,14 @@ Point = tuple[float, float]
 
 
 def main() -> None:
-    """Runs the systems one after the other, then prints and writes table and picture."""
+    """Runs one system after the other, and prints and writes table and picture."""
     values = flags.FLAGS
     bench = command.Bench(SYSTEMS)
     length = manifests.load(storage.path(values.data_dir)).max_seq_length
     with tempfile.TemporaryDirectory() as scratch:
         bench.systems = [dataclasses.replace(system, settings=(
             ours(system.name, length) if system.role is Role.OURS else
-            peers(pathlib.Path(scratch), length))) for system in bench.systems]
+            baseline(pathlib.Path(scratch), length))) for system in bench.systems]
         measured = bench.measure(Case(
             name="time to quality", turns={"train": {}}, rounds=1, fields={
                 "steps": values.num_train_steps,
@@ -66,11 +66,11 @@ def main() -> None:
 
 
 def changes(recipe: str) -> dict[str, Any]:
-    """Returns the settings of a run of ours; the paper's rate and dropout for every width."""
+    """Returns the settings of our run; "paper" has the paper's learning rate and dropout."""
     shared = overrides.given_settings({}) | {
         "training.train_batch_size": flags.FLAGS.train_batch_size}
     if recipe == "paper":
-        shared |= {"optimizer.learning_rate": PAPER_RATE, "optimizer.warmup_steps": -1,
+        shared |= {"optimizer.learning_rate": PAPER_LEARNING_RATE, "optimizer.warmup_steps": -1,
                    "model.hidden_dropout": plain.DROPOUT, "model.attention_dropout": plain.DROPOUT}
     return shared
 
@@ -84,8 +84,8 @@ def ours(recipe: str, length: int) -> dict[str, Any]:
         *(f"--set={name}={value}" for name, value in changes(recipe).items())]}
 
 
-def peers(directory: pathlib.Path, length: int) -> dict[str, Any]:
-    """Writes the examples of a run of ours; returns the fields of the peer's first request."""
+def baseline(directory: pathlib.Path, length: int) -> dict[str, Any]:
+    """Writes the examples of our run; returns the fields of the baseline's first request."""
     same = build_config(flags.FLAGS.model_size, "paper", changes("paper"))
     records = pathlib.Path(flags.FLAGS.data_dir)
     vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
@@ -99,7 +99,7 @@ def peers(directory: pathlib.Path, length: int) -> dict[str, Any]:
         generator=encoder_sizes(same.model.generator), mask_id=vocabulary.mask_id,
         special_ids=(vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id))
     return {"directory": str(directory), "workload": dataclasses.asdict(work),
-            "learning_rate": PAPER_RATE, "seed": same.training.seed}
+            "learning_rate": PAPER_LEARNING_RATE, "seed": same.training.seed}
 
 
 def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig, *, pad_id: int,
@@ -124,16 +124,16 @@ def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig,
 
 
 def points_of(one: Measurement) -> list[Point]:
-    """Returns a system's evaluations; none if it failed."""
+    """Returns a system's evaluations, [] if it failed."""
     return sum(one.values("train", "points"), [])
 
 
 def reached(points: Sequence[Point], goal: float) -> float | None:
-    """Returns the seconds from which on the AUC stays at `goal`, above 0.5; None if it never does.
+    """Returns the seconds from which the AUC stays at `goal`, above 0.5; None if it does not.
 
-    In its first steps a generator draws from all words alike, and any discriminator finds those: an
-    AUC that falls again hasn't been reached. Between two evaluations it counts as a straight line,
-    before the first as one from 0.50.
+    In its first steps, a generator draws all words with similar probability, which any
+    discriminator detects. The AUC then falls again, so its first crossing does not count. It is
+    interpolated linearly between evaluations, from 0.50 at 0 s.
     """
     values = [(0.0, 0.5), *points]
     last = max(index for index, value in enumerate(values) if not value[1] >= goal)
@@ -170,7 +170,7 @@ if __name__ == "__main__":
     flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.",
                         required=True)
     flags.DEFINE_integer("num_train_steps", 5000, "Steps of every run.", lower_bound=1)
-    flags.DEFINE_string("model_size", "tiny", "As run_pretraining.py's.")
+    flags.DEFINE_string("model_size", "tiny", "tiny, small, base or large.")
     flags.DEFINE_integer("train_batch_size", 16, "Examples per step.", lower_bound=1)
     overrides.define_setting_flags({}, {})
     command.define_flags(SYSTEMS, timeout=86_400)  # An answer is a whole run.

@@ -1,6 +1,6 @@
-"""Worker: Hugging Face's ELECTRA in PyTorch, trained by a plain loop with the paper's settings.
+"""Trains Hugging Face's ELECTRA in PyTorch in a plain loop with the paper's settings.
 
-Runs in the peers' environment.
+Runs in the environment of `make peers`.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ from benchmarks.pretraining.workload import Setting, Workload, workload_from
 
 def prepare(steps: int, every: int, workload: Mapping[str, Any], directory: str,
             learning_rate: float, seed: int) -> Ready:
-    """Loads the examples, train.npy and held_out.npz of a directory."""
+    """Returns a turn that is a whole run on a directory's train.npy and held_out.npz."""
     work, home = workload_from(workload), pathlib.Path(directory)
     torch.set_num_threads(work.threads)
     train = np.load(home / "train.npy", mmap_mode="r")
@@ -37,12 +37,12 @@ def prepare(steps: int, every: int, workload: Mapping[str, Any], directory: str,
     return Ready(turn=turn, versions={"PyTorch": torch.__version__})
 
 
-def _models(workload: Workload, train: np.ndarray, rate: float, seed: int,
+def _models(workload: Workload, train: np.ndarray, learning_rate: float, seed: int,
             steps: int) -> Iterator[JointModel]:
     """Yields the model after each step of a run of `steps`."""
     torch.manual_seed(seed)
     model = JointModel(workload).train()
-    optimizer, update = training_of(model, rate, Setting(precision="float32"))
+    optimizer, update = training_of(model, learning_rate, Setting(precision="float32"))
     warmup = min(10_000, max(1, steps // 10))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / warmup) * max(0.0, 1.0 - step / steps))
@@ -72,7 +72,7 @@ def _evaluate(model: JointModel, ids: torch.Tensor, valid: torch.Tensor) -> floa
 
 
 def auc(replaced: np.ndarray, logits: np.ndarray) -> float:
-    """Returns how often a replaced token's logit exceeds another one's; a tie counts one half."""
+    """Returns the share of pairs with the higher logit on the replaced token; ties count 0.5."""
     others, found = np.sort(logits[~replaced]), logits[replaced]
     below = np.searchsorted(others, found, "left") + np.searchsorted(others, found, "right")
     return float(below.mean() / 2 / len(others))

@@ -1,4 +1,4 @@
-"""Worker: a run of run_pretraining.py."""
+"""Trains by run_pretraining.py, in a process of its own."""
 
 import pathlib
 import subprocess
@@ -33,8 +33,8 @@ def points_of(records: Iterable[Mapping[str, Any]],
               tokens_per_step: int) -> list[tuple[float, float]]:
     """Returns seconds of training and AUC at every evaluation in metrics.jsonl.
 
-    The rate of an interval says how long its steps took: start, evaluations and checkpoints do not
-    count.
+    The throughput of an interval gives the duration of its steps, without start, evaluations and
+    checkpoints.
     """
     points, seconds, step = [], 0.0, 0
     for record in records:

@@ -6,22 +6,22 @@ from typing import Literal
 
 import numpy as np
 
-Outcome = Literal["untouched", "restored", "replaced", "caught", "missed", "false alarm"]
+Outcome = Literal["untouched", "restored", "replaced", "detected", "missed", "false alarm"]
 
 _ORDER: tuple[Outcome, ...] = (
-    "caught", "missed", "replaced", "false alarm", "restored", "untouched")
+    "detected", "missed", "replaced", "false alarm", "restored", "untouched")
 """A word has the first of these outcomes that one of its pieces has."""
-_COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
-_MARKS = {"caught": "✓", "missed": "✗", "false alarm": "!"}
+_COLOURS = {"restored": "36", "detected": "32", "missed": "31", "false alarm": "33"}
+_MARKS = {"detected": "✓", "missed": "✗", "false alarm": "!"}
 _WIDTH = 100
 
 LEGEND = (
     "The generator fills in masked words; the discriminator tells replaced words from original "
     "ones.\n"
-    "  [chef→cook ✓97%]  replaced, and caught: 97 % sure that it is a replacement\n"
-    "  [meal→soup ✗12%]  replaced, and missed\n"
-    "  [again !64%]      original, but called replaced: a false alarm\n"
-    "  {the}             the generator found the original word, so nothing was replaced"
+    "  [chef→cook ✓97%]  replaced and detected, with probability 97 %\n"
+    "  [meal→soup ✗12%]  replaced and missed\n"
+    "  [again !64%]      original, but falsely detected: a false alarm\n"
+    "  {the}             the generator sampled the original word, so it is not replaced"
 )
 GUESSES_LEGEND = (
     "The network fills in masked words with its best guess.\n"
@@ -72,19 +72,19 @@ class Corruption:
         for before, after, chosen, probability in zip(
                 self.original, self.corrupted, self.selected,
                 self.replaced_probability if judged else [0.0] * len(self.original), strict=True):
-            accused = probability > 0.5
+            found = probability > 0.5
             if before != after:
-                outcome = "replaced" if not judged else "caught" if accused else "missed"
+                outcome = "replaced" if not judged else "detected" if found else "missed"
             else:
-                outcome = "false alarm" if accused else "restored" if chosen else "untouched"
+                outcome = "false alarm" if found else "restored" if chosen else "untouched"
             yield before, after, probability, outcome
 
 
 def summary(sample: Corruption) -> str:
     """Returns the counts of one sequence as a line."""
     counts = [outcome for *_, outcome in sample.tokens()]
-    caught, missed = counts.count("caught"), counts.count("missed")
-    replaced = caught + missed + counts.count("replaced")
+    detected, missed = counts.count("detected"), counts.count("missed")
+    replaced = detected + missed + counts.count("replaced")
     # A restored token can also be a false alarm.
     restored = sum(chosen and before == after for before, after, chosen in zip(
         sample.original, sample.corrupted, sample.selected, strict=True))
@@ -92,7 +92,7 @@ def summary(sample: Corruption) -> str:
     if sample.replaced_probability is None:
         return f"{filled}, {replaced} otherwise"
     alarms = counts.count("false alarm")
-    return (f"{filled}, {replaced} replaced ({caught} caught, {missed} missed); "
+    return (f"{filled}, {replaced} replaced ({detected} detected, {missed} missed); "
             f"{alarms} false alarm{'' if alarms == 1 else 's'}")
 
 
@@ -130,7 +130,7 @@ def _wrapped(sample: Corruption, *, colour: bool) -> str:
 def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
     """Yields whole words with their marks, without [CLS] and the last [SEP].
 
-    A word is caught if the discriminator detects one of its replaced pieces.
+    A word is detected if the discriminator detects one of its replaced pieces.
     """
     tokens = list(sample.tokens())
     starts = [index for index, token in enumerate(tokens) if not index or not _continues(token[0])]

@@ -42,8 +42,8 @@ def test_speeds_are_of_the_texts_bytes_and_tokens():
 
     lines = table([
         read("ours", Role.OURS, [1.0, 2.0, 4.0], bytes=10**6, text_tokens=500_000),
-        read("hf", Role.PEER, [8.0], text_tokens=500_001),
-        read("mg", Role.PEER, [30.0], bytes=2 * 10**6)], text_bytes=2_000_000)
+        read("hf", Role.BASELINE, [8.0], text_tokens=500_001),
+        read("mg", Role.BASELINE, [30.0], bytes=2 * 10**6)], text_bytes=2_000_000)
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     assert cells == [
         ["ours", "1.00 (0.50 to 2.00)", "4.00", "0.25", "2.00", "0.80"],
@@ -69,7 +69,7 @@ def test_texts_are_cut_to_exactly_so_many_tokens():
         models.texts(["films films"], VOCABULARY, 5, 1)
 
 
-def served(name, seconds, role=Role.PEER, shares=(0.2, 0.4)):
+def served(name, seconds, role=Role.BASELINE, shares=(0.2, 0.4)):
     """Two rounds over two texts; every call takes as long."""
     return measured(
         name, role, {"sst2/1": [{"calls": [seconds] * 2}] * 2,
@@ -77,7 +77,7 @@ def served(name, seconds, role=Role.PEER, shares=(0.2, 0.4)):
         warm_up=[{"case": "sst2", "probabilities": list(shares)}])
 
 
-def test_ratios_are_to_the_fastest_peer():
+def test_ratios_are_to_the_fastest_baseline():
     page = serving.page([served("ours", 0.1, Role.OURS), served("hf", 0.2), served("best", 0.15)],
                         ["sst2"], 2)
     ours, hf = ([cell.strip() for cell in line.strip("|").split("|")]
@@ -89,7 +89,7 @@ def test_ratios_are_to_the_fastest_peer():
 def test_systems_that_do_not_answer_the_same_are_refused():
     ours = served("ours", 0.1, Role.OURS)
     serving.require_agreement([ours, served("hf", 0.2, shares=(0.2, 0.4005))])
-    with pytest.raises(UserError, match="hf and ours should answer the same, .* 0.1"):
+    with pytest.raises(UserError, match="hf and ours should return equal probabilities, .* 0.1"):
         serving.require_agreement([ours, served("hf", 0.2, shares=(0.2, 0.5))])
 
 
@@ -117,7 +117,7 @@ def test_seconds_are_those_of_the_training_intervals():
     ], tokens_per_step=20) == [(2.0, 0.6), (8.0, 0.7)]
 
 
-def test_the_peer_gets_our_examples_in_our_order(tmp_path):
+def test_the_baseline_gets_our_examples_in_our_order(tmp_path):
     tiny_records.write(tmp_path / "records")
     settings = override(PretrainingConfig(), {
         "training.train_batch_size": 4, "training.seed": 3, "runtime.eval_batch_size": 6})
@@ -135,7 +135,7 @@ def test_the_peer_gets_our_examples_in_our_order(tmp_path):
 
 @peers.needed
 @pytest.mark.slow
-def test_the_peers_auc_is_that_of_scikit_learn():
+def test_the_baselines_auc_is_that_of_scikit_learn():
     program = """if True:
         import numpy as np
         from benchmarks.time_to_quality.hugging_face import auc
@@ -149,7 +149,7 @@ def test_the_peers_auc_is_that_of_scikit_learn():
 
 
 @pytest.mark.slow
-def test_ours_and_the_peer_run_and_write_table_numbers_and_picture(tmp_path):
+def test_ours_and_the_baseline_run_and_write_table_numbers_and_picture(tmp_path):
     tiny_records.write(tmp_path / "records")
     systems = "short,hf" if peers.PYTHON.exists() else "short"
     done = subprocess.run(

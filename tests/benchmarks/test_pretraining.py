@@ -63,7 +63,7 @@ def test_every_matmul_runs_as_often_as_the_step_needs_it():
                                  for one in step_matmuls(BY_HAND) for _ in range(one.count))
 
 
-def timed(name, seconds, role=Role.PEER, **fields):
+def timed(name, seconds, role=Role.BASELINE, **fields):
     """A measurement of one turn per round."""
     return Measurement(
         system=System(name=name, title=name, module="", role=role), label=name, **fields,
@@ -98,7 +98,7 @@ def test_speeds_are_ranked_and_compared_with_the_limit_measured_beside_them(resu
     assert [row[0] for row in rows] == ["ours", "fast", "slow", "dead"]
     assert rows[0] == ["ours", "16 (8 to 20)", "1.60", "0", f"{16 * 6306 / 2e5:.1%}",
                        f"{16 * counts['paper'] / 2e5:.1%}", "13", "1.0", "45.0"]
-    assert [row[heads.index("x fastest peer")] for row in rows] == ["1.60", "1.00", "0.40", "-"]
+    assert [row[heads.index("x fastest baseline")] for row in rows] == ["1.60", "1.00", "0.40", "-"]
     assert "- dead failed: TypeError: no" in report.section(result)
 
 
@@ -107,7 +107,7 @@ def test_a_cards_peak_adds_shares_of_it_and_missing_limits_leave_cells_empty(res
     alone = dataclasses.replace(result, measured=[ours])
     heads, row = cells(alone)
     assert row[heads.index("of peak: matmuls")] == f"{16 * 6306 / 989.4e12:.1%}"
-    assert row[heads.index("matmuls")] == row[heads.index("x fastest peer")] == "-"
+    assert row[heads.index("matmuls")] == row[heads.index("x fastest baseline")] == "-"
     assert "- NVIDIA H100: dense bfloat16 peak 989.4 TFLOP/s" in report.section(alone)
 
 

@@ -30,7 +30,7 @@ class FakeWorker:
         self.closed = True
 
 
-def system(name, role=Role.PEER, **fields):
+def system(name, role=Role.BASELINE, **fields):
     return System(name=name, title=name, role=role, module="fake", **fields)
 
 
@@ -88,8 +88,8 @@ def test_what_does_not_fit_waits_and_meets_ours_and_the_limits_again():
 def test_systems_are_picked_by_the_beginning_of_their_names():
     systems = [system("ours-a"), system("ours-b"), system("hf"), system("limit", always=True)]
 
-    def names(*beginnings):
-        return [one.name for one in command.chosen(systems, beginnings)]
+    def names(*prefixes):
+        return [one.name for one in command.chosen(systems, prefixes)]
 
     assert names() == ["ours-a", "ours-b", "hf", "limit"]
     assert names("ours-b", "h") == ["ours-b", "hf", "limit"]
@@ -97,8 +97,8 @@ def test_systems_are_picked_by_the_beginning_of_their_names():
         names("limit")
 
 
-def test_cells_are_medians_with_their_range_and_ratios_to_the_fastest_peer():
-    def measured(name, seconds, role=Role.PEER, failure=""):
+def test_cells_are_medians_with_their_range_and_ratios_to_the_fastest_baseline():
+    def measured(name, seconds, role=Role.BASELINE, failure=""):
         return Measurement(system=system(name, role), label=name, failure=failure,
                            turns={"steps": [{"seconds": one} for one in seconds]})
 
@@ -107,7 +107,7 @@ def test_cells_are_medians_with_their_range_and_ratios_to_the_fastest_peer():
     assert tables.compared(systems, "s", lambda one: one.values("steps"), ".1f",
                            less_is_better=True) == [
         ["s", "1.0 (1.0 to 1.0)", "4.0 (2.0 to 8.0)", "3.0 (3.0 to 3.0)", "-"],
-        ["x fastest peer", "3.00", "0.75", "1.00", "-"]]
+        ["x fastest baseline", "3.00", "0.75", "1.00", "-"]]
     assert tables.compared(systems, "s", lambda one: one.values("steps"))[1][1:] == [
         "0.25", "1.00", "0.75", "-"]
     assert tables.table(["a"], [["s", "10"]]) == [

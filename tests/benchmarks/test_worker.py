@@ -149,7 +149,7 @@ def test_our_worker_serves_what_the_export_writes(replies, tmp_path):
     models.write(tmp_path, Vocabulary((*SPECIAL_TOKENS, "a", "film", "##s", "good", "dull")),
                  size="tiny")
     _, answers, *turns = replies(
-        "serving.ours", {"directory": str(tmp_path), "texts": asked, "threads": 1,
+        "serving.ours", {"directory": str(tmp_path), "texts": asked,
                          "precision": "float32"}, {"case": "sst2", "batch": 0},
         {"case": "4", "batch": 1}, {"case": "4", "batch": 32})
     assert [len(turn["calls"]) for turn in turns] == [32, 1]

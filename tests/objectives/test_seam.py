@@ -110,7 +110,7 @@ def test_it_trains_evaluates_draws_and_shows_samples(records, trained, capsys):
     assert "  random 0." in printed  # The loss on the line of progress.
     assert drawn == metrics
     results.show_samples(run_on(records, directory))
-    assert "caught" in capsys.readouterr().out
+    assert "detected" in capsys.readouterr().out
 
 
 def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):

@@ -20,10 +20,10 @@ def outcomes(sample):
 
 
 def test_every_token_has_one_outcome_and_pieces_join_into_words():
-    assert outcomes(SAMPLE) == ["untouched", "restored", "caught", "caught", "untouched", "missed",
-                                "false alarm", "untouched"]
+    assert outcomes(SAMPLE) == ["untouched", "restored", "detected", "detected", "untouched",
+                                "missed", "false alarm", "untouched"]
     page = terminal_page([SAMPLE, SAMPLE])
-    counts = ("4 of 8 tokens filled in: 1 as they were, 3 replaced (2 caught, 1 missed); "
+    counts = ("4 of 8 tokens filled in: 1 as they were, 3 replaced (2 detected, 1 missed); "
               "1 false alarm")
     marked = "  {the} [chefs→dogly ✓97%] cook [soup→meal ✗12%] [again !64%]"
     assert page.count(LEGEND) == 1 and page.count(f"{counts}\n{marked}\n") == 2

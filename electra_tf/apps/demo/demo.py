@@ -2,8 +2,8 @@ r"""Shows in a browser what a pre-trained generator and discriminator do to a se
 
     python -m electra_tf.apps.demo.demo --model_dir=runs/small
 
-A page on which a sentence is masked, filled in by the generator and judged by the discriminator,
-with the masking rate and the temperature as sliders. --model_dir is a pre-training run, or a
+The page masks a sentence, fills it in with the generator and shows the discriminator's verdicts.
+Sliders set the masking rate and the temperature. --model_dir is a pre-training run, or a
 checkpoint of Google's or Hugging Face's with both networks. Stop it with Ctrl-C or SIGTERM.
 """
 

@@ -1,7 +1,7 @@
-"""One sentence through both networks: masked, filled in, judged (ELECTRA, section 3.1).
+"""Masks a sentence, fills it in and detects replaced tokens (ELECTRA, section 3.1).
 
-These are the steps of training on one sentence, with one difference: every selected token is hidden
-behind [MASK], while training lets the generator read some of them.
+These are the steps of training on one sentence, with one difference. Here every selected token
+becomes [MASK]; in training, the generator reads some of them unchanged.
 """
 
 import dataclasses
@@ -25,9 +25,9 @@ from electra_tf.reporting import samples
 from electra_tf.text.rows import RowEncoder, encode_texts
 
 _MOST_CANDIDATES = 8
-"""Candidates that are returned for a masked position."""
+"""Largest number of candidates for a masked position."""
 _LIKELIEST = 64
-"""Likeliest tokens from which the candidates are chosen."""
+"""Number of likeliest tokens from which the candidates are selected."""
 _LEAST = 0.05, 3
 """Candidates are words only if at least 3 have 0.05 of the likeliest token's probability."""
 EXAMPLES = (
@@ -63,7 +63,7 @@ class ReplacedTokenDetection:
     """The generator and the discriminator of a pre-training run, and the steps between them."""
 
     def __init__(self, networks: Pretrained):
-        """Takes the weights; a missing network or output layer is refused with a `UserError`."""
+        """Builds both networks; `UserError` if one of them or its output layer is missing."""
         self.source = networks.source
         self._vocabulary = networks.text.vocabulary
         self.longest = networks.model.max_position_embeddings - 2
@@ -75,7 +75,7 @@ class ReplacedTokenDetection:
         self._steps = tf.function(self._compute, autograph=False)
 
     def answer(self, question: Question) -> dict[str, Any]:
-        """Masks a sentence, fills it in and judges it; equal questions have equal answers.
+        """Masks a sentence, fills it in and scores it; equal questions have equal answers.
 
         Another temperature keeps the masked positions; a higher rate adds positions. A sentence
         without tokens or with too many is refused with a `UserError`.
@@ -130,7 +130,7 @@ class ReplacedTokenDetection:
 
     def _compute(self, ids: tf.Tensor, selected: tf.Tensor, uniforms: tf.Tensor,
                  temperature: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Does all steps at every position, so that one graph serves all rates.
+        """Computes all steps at every position, so that one graph serves all masking rates.
 
         Takes int32 [1, L], bool [1, L], float32 [L] in [0, 1) and float32 []; returns [1, L] or
         [1, L, 64] by name.
@@ -158,26 +158,26 @@ def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Quest
     """Returns the example that fits a run's vocabulary best, with a draw that shows its networks.
 
     The sentence has the fewest tokens for its words and the fewest [UNK]. The draw has restored
-    and caught tokens, and few missed ones and false alarms.
+    and detected tokens, and few missed ones and false alarms.
     """
     def cost(sentence: str) -> float:
         tokens = detection.tokens(sentence)
         return (len(tokens) + 9 * tokens.count("[UNK]")) / len(sentence.split())
 
-    def liveliness(question: Question) -> float:
+    def variety(question: Question) -> float:
         found = [token["outcome"] for token in detection.answer(question)["tokens"]]
-        return (min(found.count("restored"), 2) + min(found.count("caught"), 3)
+        return (min(found.count("restored"), 2) + min(found.count("detected"), 3)
                 - 0.5 * (found.count("missed") + found.count("false alarm")))
 
     fitting = [each for each in EXAMPLES if len(detection.tokens(each)) <= detection.longest]
     sentence = min(fitting or [EXAMPLES[0]], key=cost)
     questions = [Question(sentence=sentence, mask_rate=rate, temperature=1.0, seed=seed)
                  for seed in _SEEDS]
-    return max(questions, key=liveliness) if fitting else questions[0]
+    return max(questions, key=variety) if fitting else questions[0]
 
 
 def positions(words: np.ndarray, question: Question) -> np.ndarray:
-    """Returns bool [n], which of n tokens are masked: round(rate n) of them, one at least.
+    """Returns bool [n], which of n tokens are masked: round(rate n), at least one.
 
     Words, bool [n], are masked before punctuation, numbers and pieces of words. A higher rate masks
     more tokens beside those of a lower one.
@@ -194,7 +194,7 @@ def _is_word(token: str) -> bool:
 
 
 def _candidates(tokens: list[str], shares: np.ndarray) -> dict[str, Any]:
-    """Returns "candidates", words alone where some are likely enough, and "left_out"."""
+    """Returns "candidates", only words if enough of them are likely, and "left_out"."""
     least, count = _LEAST
     pairs = list(zip(tokens, shares, strict=True))
     words = [pair for pair in pairs if _is_word(pair[0]) and pair[1] >= least * shares[0]]
@@ -209,7 +209,7 @@ def _candidate(token: str, probability: np.floating) -> dict[str, Any]:
 
 
 def _uniforms(seed: int, length: int) -> tf.Tensor:
-    """Returns float32 [L]; that of a position doesn't depend on L."""
+    """Returns float32 [L] in [0, 1); the value of a position does not depend on L."""
     zero = tf.constant(0, tf.int64)
     return Randomness(seed=seed, step=zero, first_example=zero).uniform("sampling", 1, length)[0]
 

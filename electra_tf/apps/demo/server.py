@@ -1,4 +1,4 @@
-"""The demo's server: the page, and the answers to its sentences."""
+"""Serves the demo's page and answers its requests."""
 
 import asyncio
 import pathlib
@@ -23,7 +23,7 @@ _MOST_BYTES = 128 * 1024
 """Largest size of a request's body."""
 _MOST_CONNECTIONS = 64
 _BODY_SECONDS = 20
-"""Longest time until a body has arrived."""
+"""Largest duration in seconds until a body has arrived."""
 
 
 def server(detection: ReplacedTokenDetection, *, example: Question, level: str = "",
@@ -31,7 +31,7 @@ def server(detection: ReplacedTokenDetection, *, example: Question, level: str =
     """Returns the server of the page; `run(sockets=[...])` answers until a signal.
 
     Args:
-        detection: the networks, which compute one sentence after the other.
+        detection: the networks, which compute one sentence at a time.
         example: the question that the page shows first.
         level: comparison of the run with others; "" if unknown.
         address: the address to listen at, for `http_server.config`.

@@ -1,4 +1,4 @@
-"""Some examples as they are stored, and what masking does to them (ELECTRA, section 3.1)."""
+"""Reads single examples and draws their masks as training does (ELECTRA, section 3.1)."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ SPLIT_NAMES = {"train": "training", "eval": "held out"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Piece:
-    """One token of an example."""
+    """One token of an example, with what the generator reads at its position."""
 
     token: str
     segment: int
@@ -60,8 +60,8 @@ def masked_examples(records: Records, count: int, masking: MaskingConfig, *, see
                     draws: int) -> list[MaskedExample]:
     """Returns `count` examples with the masks that training would draw for them.
 
-    They are training examples, or held-out ones if there are no others, in their order. The seed
-    decides which examples and which masks; there is a set of masks for each of `draws` epochs.
+    They are training examples in their order, or held-out ones if there are no others. The seed
+    selects the examples and the masks; each of `draws` epochs has its own masks.
     """
     split = "train" if records.examples("train") else "eval"
     number = records.examples(split)

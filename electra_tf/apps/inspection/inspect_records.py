@@ -5,8 +5,8 @@ r"""Shows what a directory of records contains.
         --set masking.rate=0.25
 
 Prints the manifest, copies of examples, their lengths, words and [UNK] by script, frequent and rare
-pieces, and some examples with the masks that training would draw for them. --html writes the same
-as a page, with colors. All examples are read: docs/how_to/data.md.
+pieces, and some examples with the masks that training would draw for them. --html also writes a
+page with colors. The command reads all examples. docs/how_to/data.md describes the output.
 """
 
 import pathlib
@@ -20,13 +20,13 @@ from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
 _DRAWS = 3
-"""Number of draws of masks on the page."""
+"""Number of epochs whose masks the page shows."""
 GROUPS = {"What is shown": ("examples", "seed", "html"),
           "Masking, section.field=value": ANY_SETTING}
 
 
 def main(directory: str) -> None:
-    """Reads, counts and prints the records of a directory; writes the page if one is asked for."""
+    """Prints a survey of the records of a directory; writes the page for --html."""
     values = flags.FLAGS
     masking = pretraining_flags.build_config(
         None, pretraining.PAPER, overrides.given_settings({})).masking

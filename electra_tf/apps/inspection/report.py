@@ -1,4 +1,4 @@
-"""A survey and its examples as text for a terminal of 100 columns, and as a page."""
+"""Formats a survey and its examples as text of 100 columns and as a page."""
 
 import dataclasses
 import pathlib
@@ -19,19 +19,19 @@ from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
 NOT_RECORDED = "not recorded"
 _BINS = 8
 _TOP, _RARE = 40, 30
-"""Pieces that are shown."""
+"""Numbers of frequent and of rare pieces that are shown."""
 _FREQUENCIES = (("never", 0, 1), ("1 to 9 times", 1, 10), ("10 to 99 times", 10, 100),
                 ("100 to 999 times", 100, 1000), ("1,000 times and more", 1000, np.inf))
 _LONGEST_NAME = 60
-"""Characters of a source."""
+"""Largest number of characters of a source's name."""
 _MUCH = {"padding": 0.1, "copies": 0.05, "leaked": 0.01, "unused": 0.1}
 """Shares above which a remark is made."""
 _TEMPLATE = pathlib.Path(__file__).with_name("page.html")
 _LEGEND = """\
 Examples, and what masking does to them
-  «word»  hidden: the generator reads [MASK] and has to find the word
-  {word}  to be found as well, but it reads the word itself
-  (a→b)   to be found as well, but it reads b, drawn at random"""
+  «word»  selected: the generator reads [MASK] and predicts the word
+  {word}  selected, but the generator reads the word itself
+  (a→b)   selected, but the generator reads b, drawn at random"""
 
 
 def text(found: Survey, examples: Sequence[MaskedExample]) -> str:
@@ -45,7 +45,7 @@ def text(found: Survey, examples: Sequence[MaskedExample]) -> str:
 
 
 def page(found: Survey, examples: Sequence[MaskedExample], title: str) -> str:
-    """Returns the same as a page that loads nothing and needs no script, with all draws."""
+    """Returns the same as a page with all draws; it needs no other file and no script."""
     draws = len(examples[0].pieces[0].read) if examples else 0
     return pages.render(
         _TEMPLATE, title=safe(title), remarks=remarks(found), examples=examples,
@@ -59,14 +59,14 @@ def tables(found: Survey) -> list[Table]:
 
 
 def remarks(found: Survey) -> list[str]:
-    """Returns what is unusual, each with its fix; empty if all is usual."""
+    """Returns unusual findings, each with its fix."""
     counts, manifest = found.records.manifest.counts, found.records.manifest
     lines = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
     if not found.records.examples("train"):
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not found.records.examples("eval"):
-        lines.append("No examples are held out, so --mode=eval of run_pretraining.py has nothing "
-                     "to read (--held_out_fraction of build_pretraining_data).")
+        lines.append("No examples are held out, so --mode=eval of run_pretraining.py "
+                     "cannot run: set --held_out_fraction of build_pretraining_data.")
     positions = counts.examples * manifest.max_seq_length
     if counts.padding_positions > _MUCH["padding"] * positions:
         lines.append(f"{percent(counts.padding_positions, positions)} of the positions are padding "
@@ -146,7 +146,7 @@ def _lengths(found: Survey) -> Table:
 
 
 def _words(found: Survey) -> Table:
-    """Words and pieces by script, and what became [UNK]."""
+    """Returns words, pieces and [UNK] by script."""
     vocabulary, counts = found.records.vocabulary, found.records.manifest.counts
     special = [vocabulary.ids[token] for token in SPECIAL_TOKENS]
     text = found.pieces.copy()
@@ -168,7 +168,7 @@ def _words(found: Survey) -> Table:
             if words or lost or name == "all"]
     return Table(
         title="Words, and those that became [UNK], by script",
-        heading=("script", "words", "share", "pieces a word", "[UNK]", "rate"),
+        heading=("script", "words", "share", "pieces a word", "[UNK]", "[UNK] share"),
         rows=tuple(rows), notes=(
             "A word's script is that of its first letter; signs are punctuation and symbols, a "
             "word each. [UNK]: counted when the records were built.",))
@@ -180,7 +180,6 @@ def _pieces(found: Survey) -> Table:
     order = [index for index in np.argsort(-counts, kind="stable") if index not in special]
     ordinary = counts[order]
     used = order[:np.count_nonzero(ordinary)]
-
     total = ordinary.sum()
     frequent = "  ".join(
         f"{safe(vocabulary.tokens[index])} {percent(counts[index], total)}".replace(" ", FIXED)
@@ -189,13 +188,13 @@ def _pieces(found: Survey) -> Table:
                      for index in used[::-1][:_RARE])
     absent = "  ".join(safe(vocabulary.tokens[index])
                        for index in order[::-1][:_RARE] if not counts[index])
-    rows = [(f"there {name}", _plural(
+    rows = [(f"occurs {name}", _plural(
         int(np.count_nonzero((ordinary >= low) & (ordinary < high))), "piece"))
         for name, low, high in _FREQUENCIES]
     rows += [
         (f"the {min(_TOP, len(used))} most frequent", frequent),
-        (f"the {min(_RARE, len(used))} rarest that are there", rare),
-        ("never there, for example", absent or "none")]
+        (f"the {min(_RARE, len(used))} rarest that occur", rare),
+        ("never occurs, for example", absent or "none")]
     return Table(title=f"Pieces: {len(order):,} besides the special tokens", rows=tuple(rows))
 
 
@@ -205,7 +204,7 @@ def _plural(count: int, noun: str) -> str:
 
 def _example(example: MaskedExample, number: int) -> str:
     selected = sum(piece.read[0] is not None for piece in example.pieces)
-    lines = [f"{number}. {example.title}, {selected} to be found"]
+    lines = [f"{number}. {example.title}, {selected} selected"]
     for segment, name in enumerate("AB"):
         words = ["".join(map(_marked, word)) for word in example.words
                  if word[0].segment == segment]

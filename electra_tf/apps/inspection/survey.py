@@ -1,4 +1,4 @@
-"""A directory of records: single examples as NumPy arrays, and counts over all of them."""
+"""Reads single examples of a directory of records, and counts over all of them."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ class SplitCounts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Survey:
-    """Everything that was counted in a directory of records."""
+    """The counts over a directory of records."""
 
     records: Records
     splits: dict[str, SplitCounts]
@@ -106,7 +106,7 @@ class Survey:
 
 
 def survey(records: Records) -> Survey:
-    """Reads all examples of a directory; eight bytes of each stay in memory."""
+    """Counts over all examples of a directory; memory holds a hash of 8 bytes for each."""
     splits = {split: _counted(records, split) for split in SPLITS}
     train, held_out = (splits[split].hashes for split in ("train", "eval"))
     return Survey(records=records, splits=splits, copies=train.size - np.unique(train).size,

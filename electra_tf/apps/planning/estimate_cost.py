@@ -3,7 +3,7 @@
     python -m electra_tf.apps.planning.estimate_cost --model_size=small
     python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8
 
-It trains nothing. docs/how_to/cost.md explains the two counts of FLOPs. The default of
+The command does not train. docs/how_to/cost.md explains the two counts of FLOPs. The default of
 --max_seq_length is that of the published run: 128 tokens, 512 for base and large.
 """
 
@@ -78,7 +78,7 @@ class Workload:
         """Returns the computation of a run whose examples have `length` tokens.
 
         Raises:
-            UserError: examples longer than the positions, or no generator that the objective needs.
+            UserError: examples longer than the positions, or a missing generator.
         """
         model, training = config.model, config.training
         if length > model.max_position_embeddings:
@@ -231,7 +231,7 @@ def _devices(work: Workload) -> Table:
 
 
 def device_hours(matmul_flops: float, peak: float, utilization: float) -> float:
-    """Returns the hours of one device for matmuls with so many FLOPs.
+    """Returns the hours of one device for `matmul_flops`, with `peak` in FLOP/s.
 
     >>> device_hours(7.2e16, peak=2e12, utilization=0.5)
     20.0
@@ -240,7 +240,7 @@ def device_hours(matmul_flops: float, peak: float, utilization: float) -> float:
 
 
 def _published(work: Workload) -> Table:
-    """Returns the models of the literature that have a cost and an average on GLUE."""
+    """Returns the table of published models with training FLOPs and an average on GLUE."""
     with LITERATURE.open(encoding="utf-8", newline="") as file:
         rows = [(row["model"], float(row["train_flops"]), row["glue_dev"])
                 for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]

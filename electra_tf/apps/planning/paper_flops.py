@@ -1,7 +1,7 @@
 """FLOPs as the ELECTRA paper counts them (appendix "Compute"), to compare with its tables.
 
-Every operation is one, a matrix product 2*m*n*k, look-ups are products with one-hot vectors, and
-the backward pass costs one forward pass.
+Every operation is one, a matmul is 2*m*n*k, look-ups are matmuls with one-hot vectors, and the
+backward pass costs one forward pass.
 """
 
 from collections.abc import Iterable
@@ -41,11 +41,11 @@ def forward(network: Network, length: int) -> float:
 def block(config: EncoderConfig, length: int) -> int:
     """Returns the FLOPs per token of a Transformer block.
 
-    The layer norm after attention counts 5 per token and not 5 H: the published numbers do so.
+    The layer norm after attention counts 5 per token and not 5 H, as in the published numbers.
     """
     hidden, inner = config.hidden_size, config.intermediate_size
     query_key_value = 3 * (2 * hidden + 1) * hidden
-    # Scores and weighted sum are products; the rest is scale, softmax and dropout of the scores.
+    # Scores and weighted sum are matmuls; the rest is scale, softmax and dropout of the scores.
     attention = 4 * hidden * length + (1 + _SOFTMAX + _DROPOUT) * length * config.num_heads
     attention_output = (2 * hidden + 1) * hidden + (_DROPOUT + 1) * hidden + _LAYER_NORM
     intermediate = (2 * hidden + 1 + _GELU) * inner
@@ -54,7 +54,7 @@ def block(config: EncoderConfig, length: int) -> int:
 
 
 def embedding(config: EncoderConfig, length: int) -> int:
-    """Returns the FLOPs per token of the embeddings, look-ups counted as one-hot products."""
+    """Returns the FLOPs per token of the embeddings, with look-ups as one-hot matmuls."""
     size, hidden = config.embedding_size, config.hidden_size
     look_up = 2 * size * config.vocab_size
     position_and_type = 2 * size * (length + 2) + 2 * size

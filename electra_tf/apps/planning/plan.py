@@ -4,11 +4,11 @@ r"""Proposes what to pre-train within a time: measures this machine, then choose
     python -m electra_tf.apps.planning.plan --budget=1h30m --data_dir=records \
         --model_dir=runs/planned --run
 
-The measurement takes a minute: every network trains for some seconds. With --run, the program
-compares the run's own throughput with the measured one after a tenth of the budget, at most two
-minutes. If the run would miss the budget, it starts again with other steps in the remaining time.
-If --model_dir already holds a run, the program measures nothing: it continues the run, or extends a
-finished one by --budget. docs/how_to/size_and_recipe.md has the runs behind the expected AUC.
+The measurement takes about 90 s, 30 s for each network; the budget starts after it. With --run, the
+program compares the run's own throughput with the measured one after a tenth of the budget, at most
+two minutes. A run that would miss the budget starts again with other steps in the remaining time.
+If --model_dir already holds a run, the program continues it, or extends a finished one by --budget,
+without a measurement. docs/how_to/size_and_recipe.md explains the expected AUC.
 """
 
 import dataclasses
@@ -139,16 +139,16 @@ def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
         seconds: the budget, from the start of the process to its end.
         length: tokens of an example.
     """
-    room = max(0.0, (1 - SPARE) * (seconds - timing.start_seconds - END_SECONDS))
-    evaluations, batches = _evaluations(EVALUATED * room / timing.eval_seconds)
-    training = room - evaluations * batches * timing.eval_seconds
+    available = max(0.0, (1 - SPARE) * (seconds - timing.start_seconds - END_SECONDS))
+    evaluations, batches = _evaluations(EVALUATED * available / timing.eval_seconds)
+    training = available - evaluations * batches * timing.eval_seconds
     steps = max(1, int(training * timing.tokens_per_second / (BATCH * length)))
     return Plan(network=network, timing=timing, seconds=seconds, length=length, steps=steps,
                 evaluations=min(evaluations, steps), eval_batches=batches)
 
 
 def _evaluations(most: float) -> tuple[int, int]:
-    """Returns the evaluations of a run and the batches of each, at most so many batches in all."""
+    """Returns the evaluations of a run and the batches of each, at most `most` in total."""
     most = max(1, int(most))
     evaluations = min(_MOST_EVALUATIONS, most)
     return evaluations, min(_MOST_EVAL_BATCHES, most // evaluations)
@@ -161,7 +161,7 @@ def replanned(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
 
 
 def meets_budget(planned: Plan, tokens_per_second: float) -> bool:
-    """Returns True for a run that ends near the end of its budget at its own throughput."""
+    """Returns True for a run that ends within TOLERANCE of its budget at its throughput."""
     fitting = replanned(planned, tokens_per_second, planned.seconds)
     missed = (planned.steps - fitting.steps) * BATCH * planned.length / tokens_per_second
     return abs(missed) <= TOLERANCE * planned.seconds
@@ -265,7 +265,8 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     records = manifest.load_records(values.data_dir)
     length = records.max_seq_length
-    print("measuring this machine: each network trains for half a minute ...", flush=True)
+    print(f"measuring for about {0.5 * len(NETWORKS):g} minutes; the budget starts afterwards ...",
+          flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
          f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"], BATCH * length),
@@ -280,7 +281,7 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("budget", None, "Duration of the run, such as 45m, 1h30m or 2d.")
+    flags.DEFINE_string("budget", None, "Duration of the run itself, such as 45m, 1h30m or 2d.")
     flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
     flags.DEFINE_string("model_dir", None, "Directory of the run; required with --run.")
     flags.DEFINE_bool("run", False, "Start the proposed run.")

@@ -15,8 +15,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
 WARM_UP_SECONDS = 4.0
-"""Seconds after the first step that do not count: the first hundred steps of a small network reach
-two thirds of its later throughput."""
+"""Uncounted seconds: a small network's first 100 steps have two thirds of its later throughput."""
 MEASURED_SECONDS = 8.0
 _LOG_STEPS, _EVAL_STEPS = 10, 30
 _EVAL_BATCHES = 2
@@ -43,10 +42,10 @@ def pretrain() -> list[str]:
 
 
 def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
-    """Returns the timing of a run in its own mode: its flags, precision and steps per loop.
+    """Trains a run with its own flags for some seconds and returns its timing.
 
-    The flags are those of run_pretraining.py, without --model_dir and --num_train_steps. If the
-    command fails, its message is that of a `UserError`.
+    The flags are those of run_pretraining.py, without --model_dir and --num_train_steps. A
+    command that fails is a `UserError` with its message.
     """
     with tempfile.TemporaryDirectory() as directory:
         run, clock = storage.path(directory) / "run", time.monotonic

@@ -1,6 +1,6 @@
 """Joins requests that wait at the same time into one call of the model.
 
-An idle model answers at once; requests gather while an earlier call runs. Requests of one signature
+An idle model is called at once; during a call, requests wait for others. Requests of one signature
 share a call if all inputs and outputs begin with a batch dimension and the other dimensions agree.
 
 A model may pad its output [B, W] to the widest row of a call, and the parts of a joined call keep
@@ -36,7 +36,7 @@ class _Batch:
 
 
 class Batcher:
-    """Calls models in threads, which start with the first request."""
+    """A queue of requests, with threads that call the models and start with the first request."""
 
     def __init__(self, config: ServerConfig):
         self._config = config
@@ -71,7 +71,7 @@ class Batcher:
         if self._running:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(batch.full.wait(), self._config.batch_timeout_ms / 1000)
-        async with self._free_calls:  # Until a call is free, other requests still join.
+        async with self._free_calls:  # While the batch waits here, other requests join it.
             if self._open.get(key) is batch:
                 del self._open[key]
             _CALL_ROWS.observe(batch.rows)
@@ -93,7 +93,7 @@ def _sharing_key(signature: Signature, inputs: Arrays) -> Hashable | None:
 def _answer_together(
     signature: Signature, requests: Sequence[Arrays]
 ) -> list[Arrays | tf.errors.OpError]:
-    """Returns the outputs or the error of every request; requests that fail together run alone."""
+    """Returns the outputs or the error of every request; requests of a failed call run alone."""
     inputs, rows = requests[0], list(map(num_rows, requests))
     if len(requests) > 1:
         inputs = {name: np.concatenate([each[name] for each in requests]) for name in inputs}

@@ -1,4 +1,4 @@
-"""The versions of a model that are served, and how a new version takes over.
+"""Loads the versions of a model that are served, and replaces old versions by new ones.
 
 A new version is loaded while the old one answers, then takes over. If it cannot be loaded, the
 server prints one line and keeps serving the old one.
@@ -46,34 +46,34 @@ class ModelVersions:
 
     def start(self) -> None:
         """Loads the newest versions; raises a UserError if the newest one cannot be loaded."""
-        self._look()
+        self._scan()
         for version in self._newest(self.known.values()):
-            self._bring(version)
+            self._try_to_load(version)
         if error := self.known[max(self.known)].error:
             raise UserError(error)
 
     def refresh(self) -> None:
         """Checks the directory once: loads new versions and unloads replaced ones."""
         try:
-            usable = self._look()
+            usable = self._scan()
         except (UserError, OSError):
             return  # There is no replacement for the served versions.
         for version in self._newest(usable):
             if not version.model:
-                self._bring(version)
-                self._say(f"version {version.number} is "
-                          f"{f'not served: {version.error}' if version.error else 'loaded'}")
+                self._try_to_load(version)
+                self._print(f"version {version.number} is "
+                            f"{f'not served: {version.error}' if version.error else 'loaded'}")
         kept = self._newest(version for version in usable if version.model)
         for version in list(self.known.values()):
             if kept and version.model and version not in kept:
                 version.state, version.model = "END", None
                 gc.collect()  # A graph has reference cycles.
-                self._say(f"version {version.number} is unloaded")
+                self._print(f"version {version.number} is unloaded")
             if not version.files and not version.model:
                 del self.known[version.number]
 
     def find(self, number: str | None) -> ServedModel:
-        """Returns a version, the newest one for None; an HTTPException (404) if there is none."""
+        """Returns a version, the newest one for None; HTTPException (404) if it isn't served."""
         served = {str(each): version.model for each, version in sorted(list(self.known.items()))
                   if version.model}
         if number is None and served:
@@ -83,7 +83,7 @@ class ModelVersions:
         raise HTTPException(404, f"Servable not found for request: version {number or 'latest'} of "
                                  f"{self.name}; available: {', '.join(served) or 'none'}")
 
-    def _look(self) -> list[Version]:
+    def _scan(self) -> list[Version]:
         """Returns the versions that are loaded, or that can be loaded: their files are complete."""
         usable = []
         for number in _numbers(self.directory) | self.known.keys():
@@ -99,7 +99,7 @@ class ModelVersions:
     def _newest(self, versions: Iterable[Version]) -> list[Version]:
         return sorted(versions, key=lambda version: version.number)[-self.num_versions:]
 
-    def _bring(self, version: Version) -> None:
+    def _try_to_load(self, version: Version) -> None:
         version.state = "LOADING"
         try:
             version.model = self.load(self.directory / str(version.number), self.name)
@@ -107,7 +107,7 @@ class ModelVersions:
         except UserError as error:
             version.state, version.error = "END", str(error)
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         print(f"{self.name}: {line}", file=sys.stderr, flush=True)
 
 
@@ -122,7 +122,7 @@ def _numbers(model_dir: pathlib.Path) -> set[int]:
 
 
 def of_config(config: ServerConfig) -> dict[str, ModelVersions]:
-    """Returns the models that `--model_dir` gives, by name, or refuses it with a `UserError`."""
+    """Returns the models of `--model_dir` by name; `UserError` if it is malformed or remote."""
     models = {}
     for part in config.model_dir.split(","):
         name, _, directory = part.rpartition("=")
@@ -133,6 +133,5 @@ def of_config(config: ServerConfig) -> dict[str, ModelVersions]:
             raise UserError(
                 "--model_dir must be a directory, or name=directory,name=directory with different "
                 f"names that contain none of '/:='. Received: {config.model_dir!r}")
-        models[name] = ModelVersions(
-            name=name, directory=path, num_versions=config.num_versions)
+        models[name] = ModelVersions(name=name, directory=path, num_versions=config.num_versions)
     return models

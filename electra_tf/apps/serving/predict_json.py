@@ -1,9 +1,9 @@
-"""The JSON of predict requests and answers, in TensorFlow Serving's two formats.
+"""Reads and writes the JSON of predict requests in TensorFlow Serving's two formats.
 
     {"instances": [{"text": "a", "pair": "b"}]}    {"predictions": [{"label": ..., ...}]}   rows
     {"inputs": {"text": ["a"], "pair": ["b"]}}     {"outputs": {"label": [...], ...}}       columns
 
-Bytes are {"b64": "..."}. Numbers may be NaN, Infinity and -Infinity.
+Bytes are {"b64": "..."}. Numbers may be NaN, Infinity or -Infinity.
 """
 
 import base64
@@ -21,22 +21,21 @@ from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
 
 MOST_VALUES = 2_000_000
-"""Largest number of values of a request: 1,024 rows of 512 tokens in three inputs. A value takes
-up to 64 bytes."""
+"""Most values of a request, up to 64 bytes each: 1,024 rows of 512 tokens in three inputs."""
 
 
 def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signature, Arrays, bool]:
-    """Returns a request's signature and inputs, and whether it has the row format.
+    """Returns a request's signature, its inputs, and True for the row format.
 
-    Invalid JSON, inputs of another signature and values beyond a limit are HTTPExceptions.
+    Invalid JSON, inputs of another signature and values beyond a limit are HTTPExceptions (400).
     """
-    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Before they take memory.
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Counted before they take memory.
         raise HTTPException(400, f"the body may have at most {MOST_VALUES:,} values, counted by "
                                  "its commas and brackets; send several requests")
-    gc.disable()  # Collections visit TensorFlow's objects too: 1.1 s, not 0.06, for 1 M lists.
+    gc.disable()  # Collections visit TensorFlow's objects: 1.1 s instead of 0.06 for 1 M lists.
     try:
         content = json.loads(body)
-    except (ValueError, RecursionError) as error:  # Also not UTF-8, or an integer too long to read.
+    except (ValueError, RecursionError) as error:  # Also: invalid UTF-8, too long an integer.
         raise HTTPException(400, f"the body isn't JSON: {error}") from error
     finally:
         gc.enable()
@@ -64,7 +63,10 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
 
 
 def render(outputs: Arrays, in_rows: bool) -> bytes:
-    """Returns the answer's JSON in the request's format; rows need a common first dimension."""
+    """Returns the answer's JSON in the request's format.
+
+    Rows without a common first dimension (400) and types that JSON lacks (501) are HTTPExceptions.
+    """
     columns = {name: _to_json(array, name) for name, array in sorted(outputs.items())}
     if not in_rows:
         answer = {"outputs": _without_name(columns)}
@@ -78,7 +80,7 @@ def render(outputs: Arrays, in_rows: bool) -> bytes:
 
 
 def _columns(values: Any, in_rows: bool, names: list[str]) -> dict[str, Any]:
-    """Returns the value of every input; a single input may come without its name."""
+    """Returns input -> value; a single input may lack its name."""
     if in_rows and not (isinstance(values, list) and values):
         raise HTTPException(400, "'instances' must be a list of at least one row")
     objects = values if in_rows else [values]
@@ -98,12 +100,12 @@ def _is_bytes(value: Any) -> bool:
 
 
 def _without_name(values: dict[str, Any]) -> Any:
-    """Returns a single tensor without its name."""
+    """Returns the only value if there is one, otherwise all values by name."""
     return next(iter(values.values())) if len(values) == 1 else values
 
 
 def _to_array(value: Any, spec: tf.TensorSpec) -> np.ndarray:
-    """Returns the tensor that nested lists contain."""
+    """Returns nested lists as an array of an input's type and shape; HTTPException if unfit."""
     leaves = np.array(value, object)  # Lists of different lengths stay lists.
     if leaves.ndim > 32 or any(  # NumPy iterates over at most 32 dimensions.
             isinstance(leaf, list) for leaf in leaves.flat):

@@ -1,4 +1,4 @@
-"""The server: TensorFlow Serving's REST API for several models and versions.
+"""Serves several models and versions with TensorFlow Serving's REST API.
 
     GET  /v1/models/NAME[/versions/N]             state of the versions
     GET  /v1/models/NAME[/versions/N]/metadata    signatures
@@ -45,10 +45,10 @@ from electra_tf.platform.errors import one_line
 
 _LARGE_BODY = 64 * 1024
 _PAGE = pathlib.Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-_REQUESTS = Counter("serving_requests", "Requests, including errors; 499: the client left.",
+_REQUESTS = Counter("serving_requests", "Requests, including errors; 499: the client disconnected.",
                    ("model", "version", "status"))
 _SECONDS = Histogram(
-    "serving_request_seconds", "From a request's headers to the end of its answer.",
+    "serving_request_seconds", "Seconds from a request's headers to the end of its answer.",
     ("model", "version"), buckets=(.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60))
 _WAITING_ROWS = Gauge("serving_waiting_rows", "Rows of unanswered requests.")
 _BUFFERED_BYTES = Gauge("serving_buffered_bytes", "Size of the bodies of unanswered requests.")
@@ -68,13 +68,13 @@ def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> AS
 
 
 class Server(uvicorn.Server):
-    """Serves loaded models; prints their address when it starts to answer.
+    """The uvicorn server of loaded models, which prints their address when it starts to listen.
 
-    A reverse proxy limits slow clients and the rate of requests: docs/deploy/nginx.conf.
+    A reverse proxy limits slow clients and requests per second: docs/deploy/nginx.conf.
     """
 
     def __init__(self, models: dict[str, ModelVersions], config: ServerConfig):
-        """Takes started models by name; `run()` serves them until a signal."""
+        """Takes started models by name; `run()` serves them until a signal to stop."""
         self._models, self._poll_seconds = models, config.poll_seconds
         super().__init__(http_server.config(
             application(models, config), config.host, host=config.host, port=config.port,
@@ -100,7 +100,7 @@ class Server(uvicorn.Server):
 
 
 class _Api:
-    """The routes."""
+    """The handlers of all routes."""
 
     def __init__(self, models: Mapping[str, ModelVersions], config: ServerConfig):
         self._models = models
@@ -156,14 +156,14 @@ class _Api:
         size = request.headers.get("content-length")
         if size is None:
             raise HTTPException(411, "a body with Content-Length is needed")
-        if int(size) > self._max_bytes:  # The HTTP parser has checked that it is a number.
+        if int(size) > self._max_bytes:  # The HTTP parser accepts only numbers.
             async for _ in request.stream():
                 pass  # A client that is still sending would miss the answer.
             raise HTTPException(413, f"the body is longer than {self._max_bytes} bytes "
                                      "(--max_body_mib)")
         with self._bytes.taken(int(size)):
             body = await request.body()
-            # One large body at a time: they take little memory, and small ones do not wait.
+            # Parsing one large body at a time saves memory, and small ones do not wait.
             async with self._parsing if len(body) > _LARGE_BODY else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
                     predict_json.parse, body, served, self._config)
@@ -185,11 +185,11 @@ class _Api:
 async def _respond(request: Request, error: Exception) -> Response:
     """Returns the response to a request that raised an exception: `{"error": "one line"}`."""
     if isinstance(error, ClientDisconnect):
-        return Response(status_code=499)  # nginx's code; only the metrics receive it.
+        return Response(status_code=499)  # nginx's code, for the metrics only.
     message, status = f"the server failed: {type(error).__name__}; see its log", 500
     if isinstance(error, HTTPException):
         message, status = error.detail, error.status_code
-        if message == http.HTTPStatus(status).phrase:  # Of the router.
+        if message == http.HTTPStatus(status).phrase:  # The router gives no detail.
             message += f": {request.method} {request.url.path}"
     elif isinstance(error, tf.errors.OpError):
         status = 400 if isinstance(error, (  # As TensorFlow Serving does.

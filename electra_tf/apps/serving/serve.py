@@ -4,7 +4,7 @@ r"""Serves SavedModels for development: TensorFlow Serving's REST API and a page
     curl http://127.0.0.1:8501/v1/models/cola:predict -d '{"instances": ["A sentence."]}'
 
 --model_dir contains versions: served/cola/1/saved_model.pb, served/cola/2/...; the newest is
-served, and a newer one takes over when it is loaded. For several models write
+served, and a newer one replaces it once it is loaded. For several models write
 --model_dir=cola=served/cola,mrpc=served/mrpc.
 Ctrl-C or SIGTERM stops the server; it answers running requests first.
 """

@@ -18,8 +18,7 @@ class ServerConfig(Section, prefix="--"):
     """Directory with the versions 1, 2, ... of a SavedModel; its name is the model's name in URLs.
     For other names or several models: name=directory,name=directory."""
     num_versions: Annotated[int, Interval(ge=0, le=LARGEST_COUNT)] = 1
-    """Number of versions to serve, newest first, each at /v1/models/NAME/versions/N; 0 serves
-    all."""
+    """Number of versions to serve, newest first, each at /v1/models/NAME/versions/N; 0: all."""
     poll_seconds: Amount = 2.0
     """Seconds between two checks for new and removed versions; 0 disables the checks."""
     host: str = "127.0.0.1"

@@ -4,8 +4,8 @@ r"""Compiles a lifted step for TPUs without a TPU; runs in the compile environme
         --topology=v5e:2x4,v4:2x2x1
 
 Prints the needs of one core for each topology: HBM in total, for state and batch, for activations
-and gradients, and the FLOPs of a step. Without --step it only checks that the cores can share
---batch_size. `compile_step` calls it.
+and gradients, and the FLOPs of a step. Without --step the command only checks that the cores can
+share --batch_size. `compile_step` calls it.
 """
 
 import re
@@ -53,12 +53,12 @@ def main() -> None:
             print(_ROW.format(name, len(cores), *numbers, f"{time.monotonic() - began:.0f} s"),
                   flush=True)
     if problems:
-        print(f"error: {problems} of {len(devices)} don't compile.", file=sys.stderr)
+        print(f"error: {problems} of {len(devices)} compilations failed.", file=sys.stderr)
         raise SystemExit(1)
 
 
 def _devices(name: str) -> list[Any]:
-    """Returns the cores of a topology by its generation and layout of chips, "v5e:2x4"."""
+    """Returns the cores of a topology, "GENERATION:CHIPS" such as "v5e:2x4"."""
     from jax.experimental import topologies
 
     chips = name.partition(":")[2]
@@ -75,7 +75,7 @@ def _devices(name: str) -> list[Any]:
 
 
 def _numbers(compiled: Any) -> list[str]:
-    """Returns MB and GFLOPs of one core; at most two rounds of accumulation count as FLOPs."""
+    """Returns MB and GFLOPs of one core; FLOPs include at most two rounds of accumulation."""
     memory, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
     state = memory.argument_size_in_bytes
     total = (state + memory.output_size_in_bytes - memory.alias_size_in_bytes
@@ -94,7 +94,7 @@ def problem(error: str) -> str:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_list("topology", [], f"TPUs to compile for: {EXAMPLES}; or several, with commas.")
-    flags.DEFINE_string("step", "", "File of a step, by compile_step --export.")
+    flags.DEFINE_string("step", "", "File of a step that compile_step --export wrote.")
     flags.DEFINE_integer("batch_size", 0, "Global batch size in examples, without --step.")
 
 

@@ -1,4 +1,4 @@
-"""A lifted step as files: step.stablehlo, step.json (its layout) and step.npz (a state).
+"""Stores a lifted step as step.stablehlo, step.json (its layout) and step.npz (a state).
 
 Another machine needs only these files and the records to train, and no TensorFlow.
 """
@@ -21,7 +21,7 @@ STEP = "step"
 """Name of the state's counter of steps, int64 []."""
 SUFFIX = ".stablehlo"
 _MOST_BYTES = 16 * MIB
-"""ELECTRA-Large has 1,400 tensors of state, 150 bytes each."""
+"""Largest layout: ELECTRA-Large's has 1,400 tensors of state, 150 bytes each."""
 _FIX = "export the step again with `python -m electra_tf.apps.stablehlo.compile_step --export`."
 
 State = Mapping[str, np.ndarray]
@@ -50,7 +50,7 @@ class StateValue(Value):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the run reads its records, as `electra_tf.data.pipeline` does."""
+    """The settings with which a run reads its records, as in `electra_tf.data.pipeline`."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -65,7 +65,7 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The step is a pure function: (batch, state) -> (results, new state).
+    """The description of a step as a pure function: (batch, state) -> (results, new state).
 
     Its arguments are `batch`, then `state`. Its first results are `results`, scalars; `state` names
     the results that are new values of the state.
@@ -89,7 +89,7 @@ class Layout:
     """None for a step that was made without records."""
 
     def means(self, results: Mapping[str, float]) -> dict[str, float]:
-        """Returns every loss and statistic from `results`, which are summed over any steps."""
+        """Returns losses and statistics from `results`, which are sums over any steps."""
         names = [name.removesuffix("/sum") for name in self.results if name.endswith("/sum")]
         return {name: results[f"{name}/sum"] / max(results[f"{name}/weight"], 1.0)
                 for name in names}

@@ -7,8 +7,8 @@ r"""Compiles a training step for TPUs without a TPU, or writes it for other runt
         --export=step.stablehlo --model_size=small --data_dir=records --model_dir=runs/small
 
 The first needs what `make compile-env` installs, no records and no TPU; a step of ELECTRA-Base
-takes minutes. The second writes what `electra_tf.apps.stablehlo.run_step` trains with, the third
-makes a checkpoint of the result, and run_pretraining.py with the same flags goes on from there.
+takes minutes. The second writes what `electra_tf.apps.stablehlo.run_step` trains with. The third
+makes a checkpoint of the result; run_pretraining.py with the same flags continues from it.
 docs/how_to/accelerators.md lists what compiles where.
 """
 
@@ -44,7 +44,7 @@ GROUPS = {
 
 
 def main() -> None:
-    """Compiles, exports or takes back, according to the flags."""
+    """Compiles or exports a step, or imports a trained state, according to the flags."""
     values = flags.FLAGS
     with overrides.naming_flags(pretraining_flags.SETTINGS):
         if not values.topology and not values.export:
@@ -85,8 +85,8 @@ def _ahead_of_time(*given: str) -> None:
         [str(python.absolute()), "-m", "electra_tf.apps.stablehlo.ahead_of_time", *given],
         cwd=ROOT, check=False)
     if ended.returncode == -signal.SIGKILL:
-        raise UserError("the compiler was killed, most likely for want of memory: ELECTRA-Large "
-                        "takes 5 GB and more.")
+        raise UserError("the compiler was killed, most likely because memory ran out: "
+                        "ELECTRA-Large takes 5 GB and more.")
     if ended.returncode:
         raise SystemExit(ended.returncode)  # Its reason is on stderr already.
 
@@ -98,8 +98,8 @@ def in_a_process(function: Callable[..., Result], *args: Any) -> Result:
                 1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
             return elsewhere.submit(function, *args).result()
     except concurrent.futures.process.BrokenProcessPool as error:
-        raise UserError("the process that traces the step was killed, most likely for want of "
-                        "memory: ELECTRA-Large takes 10 GB.") from error
+        raise UserError("the process that traces the step was killed, most likely because "
+                        "memory ran out: ELECTRA-Large takes 10 GB.") from error
 
 
 def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> None:
@@ -141,7 +141,7 @@ def define() -> None:
                         "v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4; or several, with commas.")
     flags.DEFINE_string("export", "", "File to write the step to, ending in .stablehlo; layout and "
                         "state go beside it. With --take_back: the step that was exported.")
-    flags.DEFINE_string("take_back", "", "State that run_step wrote, to become a checkpoint of "
+    flags.DEFINE_string("take_back", "", "State that run_step wrote; it becomes a checkpoint of "
                         "--model_dir.")
 
 

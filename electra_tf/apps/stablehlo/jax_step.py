@@ -1,4 +1,4 @@
-"""A lifted step on JAX's runtime; needs no TensorFlow.
+"""Runs a lifted step on JAX's runtime, without TensorFlow.
 
 XLA's partitioner splits the program for the whole batch over devices, with sums over devices where
 gradients need them.
@@ -8,8 +8,8 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-# libtpu asks a TPU VM's network for these, for minutes on other machines, where several processes
-# may load it.
+# Without these, libtpu asks the network of a TPU VM, on other machines for minutes. Several
+# processes may load it there.
 if not os.path.exists("/dev/accel0") and not os.path.exists("/dev/vfio"):
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
@@ -36,7 +36,7 @@ Arrays = Mapping[str, jax.Array]
 
 
 class JaxStep:
-    """Calls a lifted step, or compiles it for devices that this machine lacks."""
+    """A lifted step on devices, or compiled for devices that this machine lacks."""
 
     def __init__(self, step: LiftedStep, devices: Sequence[jax.Device], platform: str):
         """Takes devices of one kind, which share the batch, and the platform of `platform_of`.

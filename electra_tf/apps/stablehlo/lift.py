@@ -1,6 +1,6 @@
-"""The training step as a pure function in StableHLO: (batch, state) -> (results, new state).
+"""Lifts the training step to a pure function in StableHLO: (batch, state) -> (results, state).
 
-The same step that `run_pretraining.py` runs, for one replica with the whole batch. A compiler
+It is the step of `run_pretraining.py` for one replica with the whole batch. A compiler
 splits the batch over devices, which changes no draw: every draw is a function of the example's
 index in the global batch. `export` writes a run's step and state for another machine, `take_back`
 makes a checkpoint of the state that was trained there.
@@ -38,12 +38,12 @@ _LONGEST = 512
 _MODULE = re.compile(r"(?m)^module @\S+(?: attributes (?P<attributes>\{.*\}))? \{$")
 _ALIAS = re.compile(r"parameter_number = (\d+) : i64\}, output_index = array<i64: (\d+)>")
 _PORTABLE = tuple((re.compile(pattern), replacement) for pattern, replacement in (
-    # Where in Python every op comes from: half of the text, another on every machine.
+    # Source locations in Python: half of the text, different on every machine.
     (r"(?m)^#loc.*\n", ""),
     (r' loc\((?:[^()"]|"(?:[^"\\]|\\.)*"|\((?:[^()"]|"(?:[^"\\]|\\.)*")*\))*\)', ""),
     (_MODULE.pattern, "module @step {"),
     (r" \{mhlo\.frontend_attributes = \{[^{}]*\}\}", ""),  # Hints.
-    # A copy is only a matter of memory. The error function is called as JAX's exports call it.
+    # A copy only affects memory. The error function is called as JAX's exports call it.
     (r"= mhlo\.copy (%\S+) : (\S+)", r"= stablehlo.reshape \1 : (\2) -> \2"),
     (r"= mhlo\.erf (%\S+) : (\S+)",
      r"= stablehlo.custom_call @mhlo.erf(\1) {mhlo.attributes = {}, mhlo.version = 1 : i64} : "
@@ -149,7 +149,7 @@ def state_name(variable: tf.Variable) -> str:
 
 
 def updates(module: str) -> Mapping[int, int]:
-    """Returns number of a parameter -> number of the result that is its new value.
+    """Returns the number of a parameter -> the number of the result that is its new value.
 
     In TensorFlow's module the value of a resource variable is a parameter.
     """

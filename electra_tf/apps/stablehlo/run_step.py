@@ -5,7 +5,7 @@ r"""Trains with an exported step on JAX's devices (CPU, GPUs, TPUs) without Tens
 
 `make compile-env` installs what it needs. `compile_step --export` writes step.stablehlo with
 step.json and step.npz beside it. The state is saved to --state regularly, at the end and at SIGTERM
-or Ctrl-C; the same command continues from it. trained.jsonl gets a record per report.
+or Ctrl-C; the same command continues from it. trained.jsonl receives a record per report.
 `compile_step --take_back` makes a checkpoint of the state.
 """
 
@@ -33,7 +33,7 @@ from electra_tf.reporting.progress import Pace, progress_line
 GROUPS = {"What": ("step", "data_dir", "state"),
           "How long": ("last_step", "log_every_steps", "save_every_steps")}
 _WATCHED = "loss/sum", "gradient_norm/sum"
-"""Results that end a run when they are not finite: the step left the weights as they were."""
+"""Results that end a run if they are not finite; such a step keeps the weights unchanged."""
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     state_path = storage.require_local(storage.path(values.state), "--state",
-                                       "it is replaced as a whole")
+                                       "it is replaced in one step")
     if state_path.suffix != ".npz":
         raise UserError(f"--state must end in .npz. Received: {str(state_path)!r}")
     step_path = storage.require_local(storage.path(values.step), "--step", "it is read as a whole")

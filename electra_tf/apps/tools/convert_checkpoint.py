@@ -5,9 +5,8 @@ r"""Converts networks between this program, Google's code, Hugging Face and Mode
     python -m electra_tf.apps.tools.convert_checkpoint --from=electra_small --to=small \
         --to_format=run
 
-The format of --from is detected. Every weight must have a place on the other side; otherwise
-nothing is written. run_pretraining.py and run_finetuning.py accept all formats as
---init_checkpoint.
+The command detects the format of --from. A weight that the other format lacks is an error, and --to
+is not created. run_pretraining.py and run_finetuning.py accept all formats as --init_checkpoint.
 """
 
 from absl import flags
@@ -18,7 +17,7 @@ from electra_tf.text.tokenization import Normalization
 
 
 def main() -> None:
-    """Reads, checks, writes."""
+    """Reads the networks, and writes them with a model card in the other format."""
     values = flags.FLAGS
     from electra_tf.checkpoints.hugging_face import DISCRIMINATOR
     from electra_tf.export import card, conversion
@@ -36,9 +35,9 @@ def main() -> None:
         num_heads=values.num_heads)
     with appearing_whole(target) as unfinished:
         conversion.write(networks, unfinished, Format(values.to_format))
-        theirs = target if networks.task is not None else target / DISCRIMINATOR
+        loadable = target if networks.task is not None else target / DISCRIMINATOR
         card.write(unfinished, networks, source, title=str(target), transformers=(
-            str(theirs) if values.to_format == Format.HUGGING_FACE else ""))
+            str(loadable) if values.to_format == Format.HUGGING_FACE else ""))
     count = sum(value.size for value in networks.weights.values())
     print(f"{len(networks.weights)} weights, {count:,} parameters: {networks.source} -> {target}")
 
@@ -51,11 +50,11 @@ def define() -> None:
     flags.DEFINE_enum("to_format", None, ["run", "google", "hugging_face", "model_garden"],
                       "Format to write.", required=True)
     flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
-    flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: what "
-                      "vocab.txt.manifest.json beside it says, or true.")
+    flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: the value "
+                      "in vocab.txt.manifest.json beside it, or true.")
     flags.DEFINE_integer(
-        "num_heads", None, "Number of attention heads. Default: that in bert_config.json beside "
-        "the checkpoint, or that of the published model of this size.", lower_bound=1)
+        "num_heads", None, "Number of attention heads. Default: the number in bert_config.json "
+        "beside the checkpoint, or that of the published model of this size.", lower_bound=1)
 
 
 def run() -> None:

@@ -32,13 +32,13 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "Directory of a run, or another checkpoint that holds a "
                         "discriminator or a fine-tuned model.", required=True)
-    flags.DEFINE_string("export_dir", None, "Directory for TensorFlow Serving, with one per "
-                        "version.", required=True)
+    flags.DEFINE_string("export_dir", None, "Directory for TensorFlow Serving, with one "
+                        "subdirectory per version.", required=True)
     flags.DEFINE_string("export_version", "1", "Version of the exported model, a positive integer; "
                         "servers take the highest.")
-    flags.DEFINE_enum("serving_precision", "float32", ["float32", "bfloat16"], "Type of weights "
-                      "and matmuls; bfloat16 has half the size, and is faster on CPUs that "
-                      "multiply it.")
+    flags.DEFINE_enum("serving_precision", "float32", ["float32", "bfloat16"], "Number type of "
+                      "weights and matmuls; bfloat16 halves the size, and is faster on CPUs "
+                      "with bfloat16 instructions.")
 
 
 def run() -> None:

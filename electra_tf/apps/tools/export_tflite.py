@@ -5,8 +5,8 @@ r"""Exports a fine-tuned model or a pre-trained discriminator for TensorFlow Lit
         --quantization=dynamic_int8
 
 The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L]. It returns the
-outputs of the signature token_ids that export_model writes. It is run and compared with the trained
-network before it is renamed.
+outputs of the signature token_ids that export_model writes. The command compares them with those of
+the trained network before it gives the file its name.
 """
 
 from absl import flags
@@ -17,10 +17,10 @@ from electra_tf.platform.errors import UserError
 
 
 def main() -> None:
-    """Reads, converts, compares."""
+    """Reads the networks and writes the file."""
     values = flags.FLAGS
     path = storage.require_local(storage.path(values.output), "--output",
-                                 "TensorFlow Lite reads files of this machine alone")
+                                 "TensorFlow Lite reads only files of this machine")
     if path.exists():
         raise UserError(f"{path} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
@@ -40,7 +40,7 @@ def define() -> None:
     flags.DEFINE_string("model_dir", None, "Directory of the run.", required=True)
     flags.DEFINE_string("output", None, "File to write, which must not exist.", required=True)
     flags.DEFINE_enum("quantization", "none", ["none", "float16", "dynamic_int8"],
-                      "Storage of weights.")
+                      "Number type of the stored weights; none: float32.")
     flags.DEFINE_integer("sequence_length", None, "Accept one row of this many tokens, which "
                          "some accelerators need; pad shorter texts with 0 in attention_mask. "
                          "Default: any number of rows of any length.", lower_bound=1)

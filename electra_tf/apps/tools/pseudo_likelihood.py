@@ -1,11 +1,11 @@
-"""Likelihood of sentences under a pre-trained model that was never fine-tuned.
+"""Computes the likelihood of sentences under a pre-trained model without fine-tuning.
 
 The generator's pseudo-log-likelihood of a sentence is the sum over its tokens of
-ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Masked language model
-scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
-sentence as it stands, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section
-3.3) gives energies: there it is the sum of -E, which differs from the pseudo-log-likelihood by what
-normalizes every token.
+ln p(token | all others), with one token hidden at a time (Salazar et al., 2020, "Masked language
+model scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
+complete sentence, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section 3.3)
+returns energies. Its score is the sum of -E, which differs from the pseudo-log-likelihood by the
+normalizer of every token.
 """
 
 import dataclasses
@@ -25,21 +25,21 @@ from electra_tf.text.rows import RowEncoder, encode_texts
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 _ROWS = 64
-"""Rows of a batch."""
+"""Number of rows of a batch."""
 _LENGTH_STEP = 8
-"""Rows are padded to a multiple of it: one graph for each."""
+"""Rows are padded to a multiple of it, and one graph is built for each length."""
 
 
 class PseudoLikelihood:
     """The networks of a pre-training run, ready to score sentences."""
 
     def __init__(self, networks: Pretrained):
-        """Takes the weights; `UserError` if neither network has its output layer."""
+        """Builds the networks; `UserError` if neither of them has its output layer."""
         self.source, self._text = networks.source, networks.text
         self._longest = networks.model.max_position_embeddings
         config = networks.model
         if not any(name.startswith("generator/") for name in networks.weights):
-            # One encoder plays both parts, or there is no generator.
+            # The networks share one encoder, or there is no generator.
             config = dataclasses.replace(config, tying=Tying.EVERYTHING)
         self._energies = OBJECTIVES[networks.objective].settings.energies
         self._model = ElectraModel(config, seed=0)
@@ -54,19 +54,19 @@ class PseudoLikelihood:
 
     @property
     def best(self) -> str:
-        """The network whose scores are pseudo-likelihoods, or nearer to them."""
+        """The network that ranks by default: Electric's discriminator, otherwise the first one."""
         return DISCRIMINATOR if self._energies else self.networks[0]
 
     def lengths(self, sentences: Sequence[str]) -> np.ndarray:
-        """Returns how many tokens a score is a sum over, int64 [S], at least 1."""
+        """Returns the number of tokens in the sum of each score, int64 [S], at least 1."""
         return np.array([max(1, len(row) - 2) for row in self._rows_of(sentences)])
 
     def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
-        """Returns network -> float64 [S], in nats; `UserError` if a sentence is too long."""
+        """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence."""
         rows = self._rows_of(sentences)
         longest = max(map(len, rows))
         if longest > self._longest:
-            raise UserError(f"a sentence of {longest} tokens; the model reads "
+            raise UserError(f"a sentence has {longest} tokens; the model reads "
                             f"{self._longest} at most.")
         scores = {GENERATOR: self._generator_scores, DISCRIMINATOR: self._discriminator_scores}
         return {network: scores[network](rows) for network in self.networks}
@@ -76,23 +76,23 @@ class PseudoLikelihood:
         return [row.ids for row in encode_texts([(text,) for text in sentences], encoder)]
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        """Every token but [CLS] and [SEP] hidden in turn."""
-        places = [(sentence, place) for sentence, row in enumerate(rows)
-                  for place in range(1, len(row) - 1)]
+        """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""
+        hidden_tokens = [(sentence, position) for sentence, row in enumerate(rows)
+                         for position in range(1, len(row) - 1)]
 
         def hidden(index: int) -> np.ndarray:
-            sentence, place = places[index]
+            sentence, position = hidden_tokens[index]
             row = rows[sentence].copy()
-            row[place] = self._text.vocabulary.mask_id
+            row[position] = self._text.vocabulary.mask_id
             return row
 
         sums = np.zeros(len(rows))
-        for chosen, ids in self._batches([len(rows[one]) for one, _ in places], hidden):
-            sentence, place = np.array([places[index] for index in chosen]).T
-            wanted = [rows[one][at] for one, at in zip(sentence, place, strict=True)]
+        for chosen, ids in self._batches([len(rows[one]) for one, _ in hidden_tokens], hidden):
+            sentence, position = np.array([hidden_tokens[index] for index in chosen]).T
+            wanted = [rows[one][at] for one, at in zip(sentence, position, strict=True)]
             fill = [0, _ROWS - len(chosen)]
             found = self._log_probabilities(ids.shape[1], tuple(
-                tf.constant(part, tf.int32) for part in (ids, np.pad(place, fill),
+                tf.constant(part, tf.int32) for part in (ids, np.pad(position, fill),
                                                          np.pad(wanted, fill))))
             np.add.at(sums, sentence, found.numpy()[:len(chosen)])
         return sums
@@ -106,7 +106,7 @@ class PseudoLikelihood:
 
     def _batches(self, lengths: Sequence[int], row: Callable[[int], np.ndarray]
                  ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields indices of rows, and int32 [64, L] of them, short ones first, padded."""
+        """Yields indices of rows and their padded ids, int32 [64, L]; short rows come first."""
         order = np.argsort(lengths, kind="stable")
         for first in range(0, len(order), _ROWS):
             chosen = order[first:first + _ROWS]
@@ -118,10 +118,10 @@ class PseudoLikelihood:
             yield chosen, ids
 
     def _hidden_tokens(self, inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        """Returns ln p, float32 [64], of one token in each row: ids, its place, what it was."""
-        ids, places, wanted = inputs
+        """Returns ln p of one token per row, float32 [64]; takes ids, positions, original ids."""
+        ids, positions, wanted = inputs
         logits = self._model.generator(
-            ids, tf.zeros_like(ids), self._valid(ids), places[:, tf.newaxis])
+            ids, tf.zeros_like(ids), self._valid(ids), positions[:, tf.newaxis])
         return tf.gather(tf.nn.log_softmax(logits), wanted, batch_dims=1)
 
     def _whole_sentences(self, ids: tf.Tensor) -> tf.Tensor:

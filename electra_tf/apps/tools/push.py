@@ -3,10 +3,10 @@ r"""Uploads a model to the Hugging Face Hub, with a model card.
     python -m electra_tf.apps.tools.push runs/mine user/name
     python -m electra_tf.apps.tools.push runs/mine user/name --data_dir=records --license=mit
 
-RUN is a run's directory or another checkpoint. NAME is the repository, which is created if there is
-none. It then holds safetensors, config.json, the tokenizer's files and README.md; a generator has
-its files in generator/. Log in first: hf auth login, or set HF_TOKEN. --init_checkpoint=user/name
-and electra_tf.load("user/name") load the model again, as transformers does.
+RUN is a run's directory or another checkpoint. NAME is the repository, which is created if it does
+not exist. It receives safetensors, config.json, the tokenizer's files and README.md; the files of a
+generator are in generator/. Log in first with `hf auth login`, or set HF_TOKEN.
+--init_checkpoint=user/name, electra_tf.load("user/name") and transformers load the model.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ from electra_tf.platform.errors import UserError
 
 
 def main(model: str, name: str) -> None:
-    """Reads, writes Hugging Face's files and the card, uploads."""
+    """Uploads a model with its card; `UserError` if --data_dir is not that of the run."""
     from electra_tf.checkpoints.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.checkpoints.run_directory import read_identity
     from electra_tf.data import manifest
@@ -29,13 +29,13 @@ def main(model: str, name: str) -> None:
     values, source = flags.FLAGS, storage.path(model)
     records = manifest.load(values.data_dir) if values.data_dir else None
     if records and records.fingerprint != read_identity(source).get("dataset"):
-        raise UserError(f"--data_dir={values.data_dir} holds other records than those that "
-                        f"{source} was trained on; name the right directory, or leave it out.")
+        raise UserError(f"--data_dir={values.data_dir} does not hold the records that "
+                        f"{source} was trained on; name their directory, or leave the flag out.")
     networks = conversion.read(source)
     with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
         folder = pathlib.Path(scratch, "model")
         conversion.write(networks, folder, Format.HUGGING_FACE)
-        if networks.task is None:  # The Hub has one model in the root of a repository.
+        if networks.task is None:  # A repository of the Hub has one model in its root.
             if (folder / GENERATOR).exists():
                 (folder / GENERATOR).rename(folder / DISCRIMINATOR / GENERATOR)
             folder /= DISCRIMINATOR
@@ -65,7 +65,7 @@ def _upload(folder: pathlib.Path, name: str, *, private: bool) -> str:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_bool("private", False, "Create a private repository.")
-    flags.DEFINE_string("license", "apache-2.0", "The Hub's identifier of the model's licence.")
+    flags.DEFINE_string("license", "apache-2.0", "Licence of the model, by the Hub's identifier.")
     flags.DEFINE_string("data_dir", "", "Directory of the records that a pre-training run was "
                         "trained on; the card describes them. Default: none.")
 

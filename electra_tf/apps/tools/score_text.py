@@ -6,10 +6,10 @@ r"""Scores sentences by their likelihood under a pre-trained model, without fine
     python -m electra_tf.apps.tools.score_text --model_dir=runs/small --blimp=tfds
 
 --input prints one line per sentence, the likeliest first: its scores in nats (higher is likelier)
-and the sentence, separated by tabs. The generator hides one token after the other, in as many
-passes as there are tokens. The discriminator reads the sentence once; Electric's gives energies,
-which are made for this (Clark et al., EMNLP 2020). Scores of different models are not comparable.
-Longer sentences score lower: --per_token divides by the number of tokens.
+and the sentence, separated by tabs. The generator scores one hidden token at a time and needs one
+pass for each. The discriminator reads the sentence once; Electric's returns energies, which it is
+trained for (Clark et al., EMNLP 2020). Scores of different models are not comparable. Longer
+sentences have lower scores; --per_token divides by the number of tokens.
 
 --blimp counts how often the grammatical sentence of a pair is likelier (Warstadt et al., 2020), for
 every paradigm and network; chance is 50 %.
@@ -33,7 +33,7 @@ Pairs = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def main() -> None:
-    """Reads the text, then the networks, and scores the one by the others."""
+    """Reads the sentences and the networks, and prints the scores."""
     values = flags.FLAGS
     if values.blimp:
         _score_pairs(_pairs(values.blimp), values.model_dir, values.output_dir)
@@ -43,13 +43,13 @@ def main() -> None:
 
 def _rank(sentences: Sequence[str], model_dir: str, network: str | None, per_token: bool) -> None:
     """Prints sentences with the scores of every network, in the order of one network's."""
-    judge = _judge(model_dir)
-    network = network or judge.best
-    if network not in judge.networks:
-        raise UserError(f"--network={network}: this model has {' and '.join(judge.networks)}.")
-    scores = judge.score(sentences)
+    model = _read_model(model_dir)
+    network = network or model.best
+    if network not in model.networks:
+        raise UserError(f"--network={network}: this model has {' and '.join(model.networks)}.")
+    scores = model.score(sentences)
     if per_token:
-        lengths = judge.lengths(sentences)
+        lengths = model.lengths(sentences)
         scores = {name: found / lengths for name, found in scores.items()}
     print("\t".join([*scores, "sentence"]))
     for line in sorted(range(len(sentences)), key=lambda line: -scores[network][line]):
@@ -57,25 +57,25 @@ def _rank(sentences: Sequence[str], model_dir: str, network: str | None, per_tok
 
 
 def _score_pairs(paradigms: Pairs, model_dir: str, output_dir: str | None) -> None:
-    """Prints the share of pairs whose grammatical sentence is likelier, and saves it if asked."""
+    """Prints, and saves in a given directory, how often the grammatical sentence is likelier."""
     directory = storage.path(output_dir) if output_dir else None
     if directory is not None:
-        make_directory(directory)  # Found now, not after the last paradigm.
-    judge = _judge(model_dir)
-    print(f"BLiMP, zero-shot: {judge.source}\n\n  {'':<44}{'pairs':>6}"
-          + "".join(f"{network:>15}" for network in judge.networks), flush=True)
+        make_directory(directory)  # A directory that cannot be made fails before the scoring.
+    model = _read_model(model_dir)
+    print(f"BLiMP, zero-shot: {model.source}\n\n  {'':<44}{'pairs':>6}"
+          + "".join(f"{network:>15}" for network in model.networks), flush=True)
     shares = {}
     for name, pairs in paradigms.items():
-        scores = judge.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
+        scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
         shares[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
                         for network, values in scores.items()}
         _print_shares(name, len(pairs), shares[name])
     mean = {network: float(np.mean([one[network] for one in shares.values()]))
-            for network in judge.networks}
+            for network in model.networks}
     _print_shares(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
     if directory is not None:
         write_json(directory / BLIMP_RESULTS, {
-            "source": judge.source, "mean": mean, "paradigms": shares})
+            "source": model.source, "mean": mean, "paradigms": shares})
         print(f"\nresults  {directory / BLIMP_RESULTS}")
 
 
@@ -84,7 +84,7 @@ def _print_shares(name: str, pairs: int, shares: Mapping[str, float]) -> None:
     print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)
 
 
-def _judge(model_dir: str):
+def _read_model(model_dir: str):
     from electra_tf.apps.tools.pseudo_likelihood import (
         PseudoLikelihood,  # TensorFlow takes seconds.
     )
@@ -94,11 +94,11 @@ def _judge(model_dir: str):
 
 
 def _sentences(source: str) -> list[str]:
-    """Returns the lines that are not empty."""
+    """Returns the lines of a file, or of standard input for "-", that are not empty."""
     path = storage.path("/dev/stdin" if source == "-" else source)
     lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
     if not any(lines):
-        raise UserError(f"{source} holds no sentences: a line each.")
+        raise UserError(f"{source} holds no sentences; write one per line.")
     return [line for line in lines if line]
 
 
@@ -112,7 +112,7 @@ def _pairs(source: str) -> Pairs:
 
 
 def read_pairs(directory: Path) -> Pairs:
-    """Returns the pairs of a directory's `.jsonl` files by name; `UserError` if one is bad."""
+    """Returns the pairs of `.jsonl` files by name; `UserError` if missing or malformed."""
     paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
                    ) if directory.is_dir() else []
     if not paths:

@@ -75,6 +75,6 @@ def test_pieces_of_a_word_stand_together_and_marks_say_what_is_read(found):
     pieces[3] = dataclasses.replace(pieces[3], read=("to",))
     pieces[6] = dataclasses.replace(pieces[6], read=("##word",))
     text = report.text(found, [dataclasses.replace(example, pieces=tuple(pieces))])
-    assert ("1. training, a, example 0: 9 tokens (5 + 4), 3 to be found\n"
+    assert ("1. training, a, example 0: 9 tokens (5 + 4), 3 selected\n"
             "  A  [CLS] un«able» {to} [SEP]\n"
             "  B  s (go→word) ## [SEP]\n") in text

@@ -85,7 +85,7 @@ def test_refusals_are_one_line(server, tmp_path, monkeypatch):
     manifest = tmp_path / "other" / "records" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"sha256": "', '"sha256": "0', 1))
     for name, options, words in (
-            ("user/name", [f"--data_dir={manifest.parent}"], "holds other records|is damaged"),
+            ("user/name", [f"--data_dir={manifest.parent}"], "not hold the records|is damaged"),
             ("no name", [], "is no name of a model")):
         with pytest.raises(UserError, match=words) as error:
             call(run, name, *options)
