@@ -30,7 +30,7 @@ class TrialSettings:
     pad_id: int
 
     def lengths_for(self, rows: Sequence[Row]) -> tuple[int, ...]:
-        """Returns the lengths, in tokens, that batches are padded to; each is compiled for."""
+        """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
         return bucket_lengths([len(row.ids) for row in rows], self.config.task.max_seq_length)
 
     def distributed(self, batch: RowBatch) -> Any:
@@ -132,7 +132,7 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
                  skip_first: bool = False) -> list[float]:
     """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
 
-    The head, outside the encoder, has depth 0, the last of `num_layers` layers 1, the first
+    Weights outside the encoder have depth 0, the last of `num_layers` layers 1, the first
     `num_layers`, and the embeddings one more. `skip_first` adds 1 to all depths but the head's, as
     in Google's code, which measured the published scores (its issues 51 and 64).
     `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".

@@ -82,7 +82,7 @@ def _trained_run() -> FinetuningRun:
 
 
 def _data(name: str) -> dict[str, Any]:
-    """Returns arguments of `registry.load`, which by default reads TensorFlow Datasets."""
+    """Returns arguments of `registry.load`; TensorFlow Datasets is the default of benchmarks."""
     values = flags.FLAGS
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")

@@ -145,7 +145,7 @@ def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:
 
 
 def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
-    """Makes the first tag of every span a "B-"; IOB1 has it only between spans of one type.
+    """Makes the first tag of every span a "B-"; IOB1 has it only between two spans of a type.
 
     >>> to_iob2(["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-PER"])
     ('B-PER', 'I-PER', 'O', 'B-LOC', 'B-LOC', 'B-PER')

@@ -14,7 +14,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
-"""Limits of a file, which is kept in memory, and of a line. GLUE and SQuAD have 80 MB at most."""
+"""Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""
 _Cells = Iterator[tuple[int, list[str]]]
 """Line number and cells of each row."""
 
