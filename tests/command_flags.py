@@ -1,7 +1,8 @@
 """Command-line flags of one program at a time: several programs share names."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 
 from absl import flags
 from absl.testing import flagsaver
@@ -24,3 +25,9 @@ def call(main: Callable[[], None], *arguments: str) -> None:
     with flagsaver.flagsaver():
         flags.FLAGS(["program", *arguments])
         main()
+
+
+def run(program: ModuleType, *arguments: object, names: Sequence[object] = ()) -> None:
+    """Calls a program with flags, and with names that are no flags, as its command line does."""
+    with defined(program.define):
+        call(lambda: program.main(*map(str, names)), *map(str, arguments))

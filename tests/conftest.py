@@ -56,3 +56,19 @@ def records(tmp_path_factory):
     directory = tmp_path_factory.mktemp("tiny") / "records"
     tiny_records.write(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def networks():
+    from tests import tiny_networks
+
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture
+def pair(networks, tmp_path):
+    """A directory of Hugging Face's with the two networks."""
+    from electra_tf.export import conversion
+
+    conversion.write(networks, tmp_path / "pair", conversion.Format.HUGGING_FACE)
+    return tmp_path / "pair"

@@ -17,9 +17,8 @@ WORDS = 35
 
 def write(directory: Path, train: Sequence[int], held_out: int = 0) -> manifest.Manifest:
     """Writes full examples of 32 tokens: `train` per shard, numbered from 0, then `held_out`."""
-    vocabulary = tiny_records.VOCABULARY
     directory.mkdir(parents=True)
-    vocabulary.save(directory / manifest.VOCABULARY_NAME)
+    tiny_records.VOCABULARY.save(directory / manifest.VOCABULARY_NAME)
     shards, first = [], 0
     for index, (split, count) in enumerate(
             [*(("train", count) for count in train), *([("eval", held_out)] if held_out else [])]):
@@ -28,13 +27,9 @@ def write(directory: Path, train: Sequence[int], held_out: int = 0) -> manifest.
             [(serialize_example(_ids(number), LENGTH, 2), LENGTH)
              for number in range(first, first + count)]))
         first += count
-    made = manifest.Manifest(
-        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="full",
-        token_bytes=2, settings={}, shards=tuple(shards), counts=manifest.Counts(
-            text_tokens=(LENGTH - 2) * first, content_tokens=(LENGTH - 2) * first,
-            special_tokens=2 * first, examples=first, single_segment_examples=first),
-        vocabulary=manifest.Tokenization(size=vocabulary.size, sha256=vocabulary.sha256,
-                                         lower_case=True, strip_accents=True))
+    made = tiny_records.manifest_of(shards, counts=manifest.Counts(
+        text_tokens=(LENGTH - 2) * first, content_tokens=(LENGTH - 2) * first,
+        special_tokens=2 * first, examples=first, single_segment_examples=first))
     made.save(directory)
     return made
 

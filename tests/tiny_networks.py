@@ -13,10 +13,10 @@ from electra_tf.tasks.kinds.kind import TaskObjective
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenization import UNCASED, Normalization
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import seeded, tiny_run
+from electra_tf.text.vocabulary import Vocabulary
+from tests import seeded, tiny_records, tiny_run
 
-VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(35))))
+VOCABULARY = tiny_records.VOCABULARY
 NO_ANSWERABILITY = {"task.ends_given_starts": False, "task.answerability": False}
 
 
@@ -51,6 +51,12 @@ def task_objective(kind: Kind, outputs: int = 0, *, scale: float = 1.0, offset: 
     spec = TaskSpec(name=str(kind), kind=kind, labels=tuple(map(str, range(outputs))),
                     metrics=("accuracy",), scale=scale, offset=offset)
     return KINDS[kind].objective(spec, TaskConfig(**config))
+
+
+def without(networks: Pretrained, *parts: str, **changes) -> Pretrained:
+    """Networks that lack the weights whose names begin with one of these."""
+    return dataclasses.replace(networks, **changes, weights={
+        name: value for name, value in networks.weights.items() if not name.startswith(parts)})
 
 
 def require_equal_weights(first: Pretrained, second: Pretrained) -> None:

@@ -28,13 +28,21 @@ def write(directory: Path, vocabulary: Vocabulary = VOCABULARY, *, seed: int = 1
               for index, count in enumerate(TRAIN_SHARDS)]
     shards.append(_shard(directory / "eval-00000.tfrecord", "eval", HELD_OUT, numbers,
                          packing))
-    result = manifest.Manifest(
-        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing=packing,
-        token_bytes=2, settings={}, counts=counts_of(shards), shards=tuple(shards),
-        vocabulary=manifest.Tokenization(
-            size=vocabulary.size, sha256=vocabulary.sha256, lower_case=True, strip_accents=True))
+    result = manifest_of(shards, vocabulary, packing=packing)
     result.save(directory)
     return result
+
+
+def manifest_of(shards: Sequence[manifest.Shard], vocabulary: Vocabulary = VOCABULARY,
+                **changes) -> manifest.Manifest:
+    """The manifest of shards of examples of `LENGTH` tokens at most, each of two segments."""
+    length = changes.get("max_seq_length", LENGTH)
+    return manifest.Manifest(**{
+        "format_version": manifest.FORMAT_VERSION, "max_seq_length": length, "packing": "full",
+        "token_bytes": 2, "settings": {}, "counts": counts_of(shards, length),
+        "shards": tuple(shards), "vocabulary": manifest.Tokenization(
+            size=vocabulary.size, sha256=vocabulary.sha256, lower_case=True, strip_accents=True),
+    } | changes)
 
 
 def counts_of(shards: Sequence[manifest.Shard], length: int = LENGTH) -> manifest.Counts:

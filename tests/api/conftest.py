@@ -47,9 +47,8 @@ def task_directories(networks, tmp_path_factory):
 
 
 @pytest.fixture
-def hub(networks, tmp_path, monkeypatch):
+def hub(pair, tmp_path, monkeypatch):
     """Serves the networks as google/electra-small-discriminator and -generator."""
-    conversion.write(networks, pair := tmp_path / "pair", Format.HUGGING_FACE)
     with hub_server.running(monkeypatch, tmp_path) as server:
         server.models = {f"google/electra-small-{name}": pair / name
                          for name in ("discriminator", "generator")}

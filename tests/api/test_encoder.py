@@ -10,6 +10,7 @@ import tf_keras
 
 import electra_tf
 from electra_tf.platform.errors import UserError
+from tests.refusals import refused
 
 TEXTS = tf.constant(["the chef cooked the meal .", "text"])
 IDS = [[2, 5, 6, 8, 9, 5, 10, 12, 3], [2, 13, 3, 0, 0, 0, 0, 0, 0]]
@@ -102,9 +103,8 @@ def test_the_gradient_equals_the_training_graphs(encoder):
     ({"ids": [[5]], "mask": [[1]]}, "mask"),
 ])
 def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, named):
-    with pytest.raises(UserError, match=named) as raised:
+    with refused(named):
         encoder(inputs)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_layer_is_made_from_its_configuration_or_refused(encoder):

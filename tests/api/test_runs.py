@@ -5,6 +5,7 @@ import pytest
 import electra_tf
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
+from tests.refusals import refused
 
 
 def test_texts_get_classes(task_directories):
@@ -41,9 +42,8 @@ def test_questions_get_answers_from_their_contexts(task_directories):
     (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context"),
 ])
 def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):
-    with pytest.raises(UserError, match=named) as raised:
+    with refused(named):
         electra_tf.load_task(task_directories[kind]).predict(examples)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_fine_tuned_run_is_an_encoder_and_a_pre_trained_one_no_task(task_directories, directory):

@@ -132,9 +132,9 @@ def test_what_is_no_name_is_refused(server, name):
 
 
 def test_local_paths_come_before_names(server, pair):
-    for path in ("out/discriminator", "out/discrim", "out", "a/b/c", "/a/b", "a/b@c", "gs://a/b"):
+    for path in ("pair/discriminator", "pair/discrim", "pair", "a/b/c", "/a/b", "a/b@c", "gs://a/b"):
         assert not hub.is_name(storage.path(path)), path
-    assert hub.is_name(storage.path("out/other"))
+    assert hub.is_name(storage.path("pair/other"))
 
 
 def test_without_huggingface_hub_the_extra_to_install_is_named(server, monkeypatch):

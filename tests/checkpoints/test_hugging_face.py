@@ -18,6 +18,7 @@ from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import CONTINUATION
 from tests import tiny_networks
+from tests.refusals import refused
 from tests.tiny_networks import NO_ANSWERABILITY, finetuned
 
 NAMES = json.loads(
@@ -79,11 +80,9 @@ def test_heads_that_it_has_not_are_refused(networks, tmp_path):
     with pytest.raises(UserError, match="17 labels don't fit .* task.hidden_layer=true"):
         conversion.write(many, tmp_path / "out", Format.HUGGING_FACE)
     joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
-    with pytest.raises(UserError, match="ElectraForQuestionAnswering has other layers .* "
-                       "train with --set task.ends_given_starts=false --set "
-                       "task.answerability=false") as error:
+    with refused("ElectraForQuestionAnswering has other layers .* train with --set "
+                 "task.ends_given_starts=false --set task.answerability=false"):
         conversion.write(joint, tmp_path / "out", Format.HUGGING_FACE)
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
 
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.platform.errors import UserError
+from tests.refusals import refused
 
 DATA = "data-00000-of-00001"
 
@@ -65,9 +66,8 @@ def test_another_shape_and_a_missing_value_are_refused(trained):
     _, other = manager_of(trained, size=2)
     more = tf.train.Checkpoint(value=tf.Variable([0.0]), extra=tf.Variable(1.0))
     for manager in (other, CheckpointManager(more, trained, keep=3)):
-        with pytest.raises(UserError, match="ckpt-60 doesn't fit this run") as error:
+        with refused("ckpt-60 doesn't fit this run"):
             manager.restore_or_initialize()
-        assert "\n" not in str(error.value)
 
 
 def test_what_a_killed_process_left_goes_when_something_newer_is_whole(tmp_path):

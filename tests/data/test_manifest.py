@@ -12,6 +12,7 @@ import pytest
 from electra_tf.data import manifest, pipeline, shards
 from electra_tf.data.manifest import Counts
 from electra_tf.platform.errors import UserError
+from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import failures
 from tests import tiny_records
 from tests.tiny_records import serialize_example
@@ -107,12 +108,9 @@ def written(tmp_path, lengths, *, claimed, packing="full", size=40):
     shard = shards.write_shard(tmp_path / "records" / "train-00000.tfrecord", "train", [
         (serialize_example([2, *range(5, length + 3), 3], length, 2), length)
         for length in lengths])
-    return manifest.Manifest(
-        format_version=1, max_seq_length=claimed, packing=packing, token_bytes=2, settings={},
-        vocabulary=manifest.Tokenization(
-            size=size, sha256="0" * 64, lower_case=True, strip_accents=True),
-        counts=tiny_records.counts_of([shard], claimed), shards=(shard,),
-    ).records(tmp_path / "records")
+    return tiny_records.manifest_of(
+        [shard], max_seq_length=claimed, packing=packing, vocabulary=Vocabulary(
+            tiny_records.VOCABULARY.tokens[:size])).records(tmp_path / "records")
 
 
 @pytest.mark.parametrize(("given", "words"), [

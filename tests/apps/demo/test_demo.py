@@ -1,6 +1,5 @@
 """The command and its server over real HTTP: answers, limits, mistakes, and the page."""
 
-import dataclasses
 import gzip
 import json
 import re
@@ -20,13 +19,12 @@ from electra_tf.apps.demo.replaced_tokens import Question
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import SIZES
 from electra_tf.export import conversion
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
 from electra_tf.reporting import pages
 from electra_tf.text.tokenization import Normalization
 from tests import command_flags, tiny_networks
 from tests.apps.serving import browser
 from tests.apps.serving.running import until
+from tests.refusals import refused
 
 QUESTION = {"sentence": "word1 word2 word3s word4", "mask_rate": 0.5, "temperature": 1.0,
             "seed": 7}
@@ -112,32 +110,23 @@ def test_a_run_is_compared_with_measured_ones(tmp_path):
         "of 2 x 128 on" in demo.level(tmp_path, model)
 
 
-def saved(networks, directory, form):
-    conversion.write(networks, storage.path(directory), form)
-    return str(directory)
-
-
-def test_mistakes_are_one_line(tmp_path, monkeypatch):
+def test_mistakes_are_one_line(networks, tmp_path, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    networks = tiny_networks.pretrained()
-    alone = saved(dataclasses.replace(networks, weights={
-        name: value for name, value in networks.weights.items()
-        if not name.startswith("generator")}), tmp_path / "run", conversion.Format.RUN)
+    conversion.write(tiny_networks.without(networks, "generator"), alone := tmp_path / "run",
+                     conversion.Format.RUN)
     for arguments, words in (([], "--model_dir is needed"),
                              ([f"--model_dir={tmp_path}"], "holds no checkpoint"),
                              ([f"--model_dir={alone}"], "generator and a discriminator"),
                              ([f"--model_dir={alone}", "--host=203.0.113.1"],
                               "--host=203.0.113.1 --port=0.*an address of this machine")):
-        with command_flags.defined(demo.define), pytest.raises(UserError, match=words) as error:
-            command_flags.call(demo.main, "--port=0", *arguments)
-        assert "\n" not in str(error.value)
+        with refused(words):
+            command_flags.run(demo, "--port=0", *arguments)
 
 
 @pytest.mark.slow
-def test_networks_are_shown_until_a_signal(tmp_path):
-    path = saved(tiny_networks.pretrained(), tmp_path / "model", conversion.Format.HUGGING_FACE)
+def test_networks_are_shown_until_a_signal(pair):
     process = subprocess.Popen(
-        [sys.executable, "-m", "electra_tf.apps.demo.demo", "--port=0", f"--model_dir={path}"],
+        [sys.executable, "-m", "electra_tf.apps.demo.demo", "--port=0", f"--model_dir={pair}"],
         cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         address = re.search(r"http://\S+", process.stdout.readline())[0]

@@ -132,8 +132,8 @@ def test_sentences_of_every_length_up_to_the_models(detection):
 
 
 def test_two_networks_that_give_probabilities_are_needed(networks):
-    kept = [{name: value for name, value in networks.weights.items() if not name.startswith(lacks)}
-            for lacks in ("generator/", "generator_predictions/", "discriminator_predictions/")]
-    for change in (*({"weights": weights} for weights in kept), {"objective": "electric"}):
+    for given in (*(tiny_networks.without(networks, part) for part in (
+            "generator/", "generator_predictions/", "discriminator_predictions/")),
+                  dataclasses.replace(networks, objective="electric")):
         with pytest.raises(UserError, match="generator and a discriminator"):
-            ReplacedTokenDetection(dataclasses.replace(networks, **change))
+            ReplacedTokenDetection(given)

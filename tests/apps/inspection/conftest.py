@@ -13,8 +13,6 @@ def data_dir(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def found(tmp_path_factory):
+def found(records):
     """What is found in such records."""
-    directory = tmp_path_factory.mktemp("tiny") / "records"
-    tiny_records.write(directory)
-    return survey.survey(survey.open_records(storage.path(directory)))
+    return survey.survey(survey.open_records(storage.path(records)))

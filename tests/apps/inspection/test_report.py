@@ -8,12 +8,12 @@ import pytest
 
 from electra_tf.apps.inspection import examples, inspect_records, report, survey
 from electra_tf.config.model import MaskingConfig
-from electra_tf.platform.errors import UserError
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import command_flags, tiny_records
 from tests.apps.inspection.test_examples import example_of
 from tests.apps.serving import browser
+from tests.refusals import refused
 
 
 def with_counts(found, **changes):
@@ -147,14 +147,10 @@ def test_a_choice_shows_the_masks_of_an_epoch(tmp_path, found, shown):
         assert page.script("return document.querySelector('input:checked').id") == "draw-2"
 
 
-def call(directory, *arguments):
-    with command_flags.defined(inspect_records.define):
-        command_flags.call(lambda: inspect_records.main(str(directory)), *arguments)
-
-
 def test_everything_is_printed_and_the_page_holds_the_same(found, tmp_path, capsys):
     page = tmp_path / "records.html"
-    call(found.records.data_dir, f"--html={page}", "--examples=2", "--set=masking.rate=0.5")
+    command_flags.run(inspect_records, f"--html={page}", "--examples=2", "--set=masking.rate=0.5",
+                      names=[found.records.data_dir])
     printed = capsys.readouterr().out
     titles = re.findall(r"^(?=[A-Z])\S.*$", printed, re.MULTILINE)
     assert titles == ["Records", "Lengths", "Words, and those that became [UNK], by script",
@@ -175,6 +171,5 @@ def test_mistakes_are_one_line(found, tmp_path):
             (records, "--html=", "--html must name a file"),
             (records, f"--html={tmp_path}/nowhere/page.html", "in a directory that exists"),
             (records, "--set=masking.rate=2", r"masking.rate must be in \(0, 1\)")):
-        with pytest.raises(UserError, match=words) as error:
-            call(directory, *filter(None, [argument]))
-        assert "\n" not in str(error.value)
+        with refused(words):
+            command_flags.run(inspect_records, *filter(None, [argument]), names=[directory])

@@ -44,14 +44,13 @@ def test_everything_is_counted(data_dir, monkeypatch):
 
 
 def test_copies_and_leaks_are_counted(data_dir):
-    made, words = manifest.load(data_dir), np.arange(5, 40)
+    words = np.arange(5, 40)
     texts = {"train": [words[:9], words[:8], words[1:9], words[:9], words[:9], words[1:10]],
              "eval": [words[1:9], words[2:9], words[:9]]}
     shards = [write_shard(data_dir / f"{split}.tfrecord", split, [
         (serialize_example([2, *ids, 3], len(ids) + 2, 2), len(ids) + 2) for ids in texts[split]])
         for split in texts]
-    manifest.Manifest(**{**vars(made), "shards": tuple(shards),
-                         "counts": tiny_records.counts_of(shards)}).save(data_dir)
+    tiny_records.manifest_of(shards).save(data_dir)
     found = survey.survey(survey.open_records(data_dir))
     assert (found.copies, found.leaked) == (2, 2)
 

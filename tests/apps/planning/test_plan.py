@@ -15,7 +15,7 @@ from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.learning_curves import Network
 from electra_tf.text.tokenization import Normalization
-from tests import command_flags, tiny_records
+from tests import command_flags
 
 FAKE_RUN = """
 import json, pathlib, sys, time
@@ -37,18 +37,6 @@ RATES = {"--model_size=tiny": 10_000.0, "--model_size=small": 1_000.0}
 def timing(rate, start=20.0):
     """An evaluation's batch of 32 examples of 128 tokens takes as long as in training."""
     return Timing(tokens_per_second=rate, start_seconds=start, eval_seconds=32 * 128 / rate)
-
-
-@pytest.fixture(autouse=True)
-def program_flags():
-    with command_flags.defined(plan.define):
-        yield
-
-
-@pytest.fixture
-def records(tmp_path):
-    tiny_records.write(tmp_path / "records")
-    return tmp_path / "records"
 
 
 @pytest.fixture
@@ -108,7 +96,7 @@ def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
         (place / "checkpoints" / f"ckpt-{step}.json").write_text("{}")
 
     checkpoint(6)
-    command_flags.call(plan.main, "--data_dir=records", f"--model_dir={place}")
+    command_flags.run(plan, "--data_dir=records", f"--model_dir={place}")
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
     assert words[:4] == [*throughput.pretrain(), "--data_dir=records", f"--model_dir={place}"]
     # Evaluations read a tenth of the 3,000 x 16 training examples, in 20 times 7 batches of 32.
@@ -129,7 +117,7 @@ def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
 def test_little_time_is_for_the_quick_network_and_much_for_the_other(machine, records, capsys):
     proposed, marked = [], []
     for budget in ("10m", "10h"):
-        command_flags.call(plan.main, f"--budget={budget}", f"--data_dir={records}")
+        command_flags.run(plan, f"--budget={budget}", f"--data_dir={records}")
         lines = capsys.readouterr().out.splitlines()
         proposed += [line.split()[0] for line in lines if line.endswith("<- proposed")]
         marked.append([line.split()[0] for line in lines
@@ -147,8 +135,8 @@ def test_run_trains_what_was_printed_and_corrects_it(machine, records, capsys, m
     monkeypatch.setattr(throughput, "pretrain", lambda: [sys.executable, str(program)])
     monkeypatch.setattr(throughput, "measure", lambda given, _tokens: timing(
         next(RATES[flag] for flag in given if flag in RATES), start=0.1))
-    command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}",
-                       f"--model_dir={tmp_path / 'a run'}", "--run")
+    command_flags.run(plan, "--budget=10m", f"--data_dir={records}",
+                      f"--model_dir={tmp_path / 'a run'}", "--run")
     commands = [line for line in capsys.readouterr().out.splitlines() if str(program) in line]
     assert len(commands) == 2 and f"'--model_dir={tmp_path / 'a run'}'" in commands[0]
     trained = [line.split("\0") for line in (tmp_path / "a run" / "argv").read_text().splitlines()]
@@ -164,7 +152,7 @@ def test_run_trains_what_was_printed_and_corrects_it(machine, records, capsys, m
     (["--budget=2h", "--data_dir=nowhere"], "nowhere")])
 def test_mistakes_are_one_line(machine, arguments, words):
     with pytest.raises(UserError, match=words):
-        command_flags.call(plan.main, *arguments)
+        command_flags.run(plan, *arguments)
 
 
 @pytest.mark.slow

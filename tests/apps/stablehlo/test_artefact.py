@@ -17,6 +17,7 @@ from electra_tf.apps.stablehlo.artefact import (
     Value,
 )
 from electra_tf.platform.errors import UserError
+from tests.refusals import refused
 
 MODULE = b"a module"
 STATE = {"weight": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.asarray(7, np.int64)}
@@ -93,9 +94,8 @@ def test_a_hostile_header_is_one_line_and_reads_nothing(tmp_path, weight):
     with zipfile.ZipFile(tmp_path / "state.npz", "w") as archive:
         archive.writestr("weight.npy", weight)
         archive.writestr("step.npy", npy((), "<i8", bytes(8)))
-    with pytest.raises(UserError, match=r"is damaged|isn't a state of this step") as error:
+    with refused(r"is damaged|isn't a state of this step"):
         artefact.read_state(tmp_path / "state.npz", layout())
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.fuzz

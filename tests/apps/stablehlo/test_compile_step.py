@@ -16,11 +16,6 @@ ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahea
 """Commands of the compile environment, in which there is no TensorFlow."""
 
 
-def call(module, *given):
-    with command_flags.defined(module.define):
-        command_flags.call(module.main, *given)
-
-
 @pytest.mark.parametrize(("module", "given", "said"), [
     (compile_step, (), "--topology or --export is needed"),
     (compile_step, ("--topology=v5e:2x4", "--export=a.stablehlo"), "give one of them"),
@@ -38,7 +33,7 @@ def call(module, *given):
 def test_what_cant_be_done_is_refused(monkeypatch, module, given, said):
     monkeypatch.setenv("COMPILE_PYTHON", "/nowhere/python")
     with pytest.raises(UserError, match=said):
-        call(module, *given)
+        command_flags.run(module, *given)
 
 
 def test_processes_without_memory_are_one_line(monkeypatch, tmp_path):
@@ -47,7 +42,7 @@ def test_processes_without_memory_are_one_line(monkeypatch, tmp_path):
     python.chmod(0o755)
     monkeypatch.setenv("COMPILE_PYTHON", str(python))
     with pytest.raises(UserError, match="the compiler was killed, most likely because"):
-        call(compile_step, "--topology=v5e:2x4")
+        command_flags.run(compile_step, "--topology=v5e:2x4")
     with pytest.raises(UserError, match="was killed, most likely because memory ran out"):
         compile_step.in_a_process(killed)
 

@@ -1,12 +1,6 @@
 import pytest
 
 from electra_tf.export import conversion
-from tests import tiny_networks
-
-
-@pytest.fixture(scope="session")
-def networks():
-    return tiny_networks.pretrained()
 
 
 @pytest.fixture(scope="session")

@@ -1,27 +1,20 @@
 """The command finds out what a run holds, and converts it."""
 
-
 import pytest
 
 from electra_tf.apps.tools import export_tflite
 from electra_tf.export import conversion
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import command_flags, tiny_networks
-
-
-@pytest.fixture(autouse=True)
-def program_flags():
-    with command_flags.defined(export_tflite.define):
-        yield
+from tests.refusals import refused
 
 
 @pytest.mark.slow
 def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path, capsys):
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     conversion.write(tagger, tmp_path / "tagger", conversion.Format.RUN)
-    command_flags.call(export_tflite.main, f"--model_dir={tmp_path / 'tagger'}",
-                       f"--output={tmp_path / 'tags.tflite'}")
+    command_flags.run(export_tflite, f"--model_dir={tmp_path / 'tagger'}",
+                      f"--output={tmp_path / 'tags.tflite'}")
     assert capsys.readouterr().out.startswith(f"exported {tmp_path / 'tags.tflite'}: ")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
 
@@ -30,7 +23,6 @@ def test_mistakes_are_one_line_and_write_nothing(run, tmp_path):
     for arguments, words in (
             ([f"--output={run}"], "exists already"),
             ([f"--output={tmp_path / 'x'}", f"--model_dir={tmp_path}"], "holds no checkpoint")):
-        with pytest.raises(UserError, match=words) as error:
-            command_flags.call(export_tflite.main, f"--model_dir={run}", *arguments)
-        assert "\n" not in str(error.value)
+        with refused(words):
+            command_flags.run(export_tflite, f"--model_dir={run}", *arguments)
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,5 @@
 """What is pushed comes back by name, bit for bit, with a card that says what it is."""
 
-import numpy as np
 import pytest
 import yaml
 
@@ -8,16 +7,10 @@ from electra_tf.apps.tools import push
 from electra_tf.checkpoints import formats
 from electra_tf.export import conversion
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import command_flags, tiny_encoder, tiny_networks
 from tests.checkpoints import hub_server
-
-
-@pytest.fixture(autouse=True)
-def program_flags():
-    with command_flags.defined(push.define):
-        yield
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -28,7 +21,7 @@ def server(monkeypatch, tmp_path):
 
 
 def call(model, name, *options):
-    command_flags.call(lambda: push.main(str(model), name), *options)
+    command_flags.run(push, *options, names=[model, name])
 
 
 def card_of(server, name):
@@ -44,10 +37,8 @@ def test_a_run_comes_back_by_name_with_its_generator(server, tmp_path, capsys):
     call(run, "user/name", f"--data_dir={run / 'records'}")
     assert f"uploaded {run}, step 7: {server.endpoint}/user/name" in capsys.readouterr().out
     theirs, ours = formats.read(storage.path("user/name")), formats.read(run)
-    assert theirs.weights.keys() == ours.weights.keys()
+    tiny_networks.require_equal_weights(theirs, ours)
     assert (theirs.text, theirs.model.tying) == (ours.text, ours.model.tying)
-    for name, value in ours.weights.items():
-        np.testing.assert_array_equal(theirs.weights[name], value)
     alone = formats.read(storage.path("hf://user/name"), generator=False)
     assert not any(name.startswith("generator") for name in alone.weights)
     metadata, text = card_of(server, "user/name")
@@ -69,8 +60,7 @@ def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_pa
     conversion.write(model, tmp_path / "run", conversion.Format.RUN)
     call(tmp_path / "run", "user/classifier", "--license=mit")
     theirs = conversion.read(storage.path("user/classifier"))
-    for name, value in model.weights.items():
-        np.testing.assert_array_equal(theirs.weights[name], value)
+    tiny_networks.require_equal_weights(theirs, model)
     metadata, text = card_of(server, "user/classifier")
     assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")
     assert "labels: no, yes" in text and "| base model | the tiny networks |" in text
@@ -87,10 +77,9 @@ def test_refusals_are_one_line(server, tmp_path, monkeypatch):
     for name, options, words in (
             ("user/name", [f"--data_dir={manifest.parent}"], "not hold the records|is damaged"),
             ("no name", [], "is no name of a model")):
-        with pytest.raises(UserError, match=words) as error:
+        with refused(words):
             call(run, name, *options)
-        assert "\n" not in str(error.value)
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    with pytest.raises(UserError, match="user/name is gated or needs another token"):
+    with refused("user/name is gated or needs another token"):
         call(run, "user/name")
     assert "user/name" not in server.models

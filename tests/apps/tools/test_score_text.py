@@ -16,14 +16,8 @@ from tests import command_flags
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1"]
 
 
-@pytest.fixture(autouse=True)
-def program_flags():
-    with command_flags.defined(score_text.define):
-        yield
-
-
 def lines_of(capsys, **given):
-    command_flags.call(score_text.main, *(
+    command_flags.run(score_text, *(
         f"--{name}={value}" for name, value in given.items() if value is not None))
     head, *lines = capsys.readouterr().out.splitlines()
     return head.split("\t"), [line.split("\t") for line in lines]
@@ -99,4 +93,4 @@ def test_pairs_are_read_by_name_and_bad_files_refused(run, tmp_path):
         with pytest.raises(UserError, match="holds no .jsonl files"):
             score_text.read_pairs(empty)
     with pytest.raises(flags.Error, match="input, blimp"):
-        command_flags.call(score_text.main, f"--model_dir={run}")
+        command_flags.run(score_text, f"--model_dir={run}")

@@ -1,0 +1,16 @@
+"""What a user sees of a mistake: one line."""
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from electra_tf.platform.errors import UserError
+
+
+@contextlib.contextmanager
+def refused(words: str) -> Iterator[None]:
+    """Expects a `UserError` of one line in which a regular expression is found."""
+    with pytest.raises(UserError, match=words) as error:
+        yield
+    assert "\n" not in str(error.value)
