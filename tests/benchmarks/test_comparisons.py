@@ -117,13 +117,12 @@ def test_seconds_are_those_of_the_training_intervals():
     ], tokens_per_step=20) == [(2.0, 0.6), (8.0, 0.7)]
 
 
-def test_the_baseline_gets_our_examples_in_our_order(tmp_path):
-    tiny_records.write(tmp_path / "records")
+def test_the_baseline_gets_our_examples_in_our_order(records, tmp_path):
     settings = override(PretrainingConfig(), {
         "training.train_batch_size": 4, "training.seed": 3, "runtime.eval_batch_size": 6})
-    export(tmp_path / "records", tmp_path, settings, pad_id=0, steps=5)
+    export(records, tmp_path, settings, pad_id=0, steps=5)
     ours = training_batches(
-        load_records(tmp_path / "records"), pad_id=0, seed=3,
+        load_records(records), pad_id=0, seed=3,
         window_examples=settings.data.shuffle_window,
         global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
     np.testing.assert_array_equal(
@@ -149,11 +148,10 @@ def test_the_baselines_auc_is_that_of_scikit_learn():
 
 
 @pytest.mark.slow
-def test_ours_and_the_baseline_run_and_write_table_numbers_and_picture(tmp_path):
-    tiny_records.write(tmp_path / "records")
+def test_ours_and_the_baseline_run_and_write_table_numbers_and_picture(records, tmp_path):
     systems = "short,hf" if peers.PYTHON.exists() else "short"
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.time_to_quality", f"--data_dir={tmp_path / 'records'}",
+        [sys.executable, "-m", "benchmarks.time_to_quality", f"--data_dir={records}",
          f"--systems={systems}", "--num_train_steps=80", "--train_batch_size=4",
          f"--peers_python={peers.PYTHON}", f"--output_dir={tmp_path / 'out'}",
          *(f"--set=model.{name}" for name in (

@@ -1,5 +1,6 @@
 """Real processes: answers, deaths, delays, what peers' workers import, and what ours answer."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -19,16 +20,15 @@ from tests.layering import sources
 
 @pytest.fixture
 def start():
-    workers = []
+    """Starts Python with arguments as a worker that is closed at the end of the test."""
+    with contextlib.ExitStack() as at_the_end:
+        def started(*arguments, timeout=30, **environment):
+            worker = Worker([sys.executable, *arguments], timeout=timeout,
+                            environment=os.environ | environment)
+            at_the_end.callback(worker.close)
+            return worker
 
-    def started(program, timeout=30):
-        workers.append(Worker([sys.executable, "-c", program], timeout=timeout,
-                              environment=dict(os.environ)))
-        return workers[-1]
-
-    yield started
-    for worker in workers:
-        worker.close()
+        yield started
 
 
 ECHO = """
@@ -45,7 +45,7 @@ def state_of(pid):
 
 
 def test_a_worker_answers_and_is_stopped_between_its_turns(start):
-    worker = start(ECHO)
+    worker = start("-c", ECHO)
     pid = worker.ask({"steps": 1})["pid"]
     deadline = time.monotonic() + 10
     while state_of(pid) != "T" and time.monotonic() < deadline:
@@ -63,11 +63,11 @@ def test_a_worker_answers_and_is_stopped_between_its_turns(start):
 ])
 def test_a_death_tells_its_reason(start, program, timeout, reason):
     with pytest.raises(WorkerFailed, match=reason):
-        start(program, timeout).ask({})
+        start("-c", program, timeout=timeout).ask({})
 
 
 def test_a_worker_that_died_between_turns_is_found(start):
-    worker = start(ECHO)
+    worker = start("-c", ECHO)
     os.kill(worker.ask({})["pid"], signal.SIGKILL)
     with pytest.raises(WorkerFailed, match="killed by SIGKILL"):
         worker.ask({})
@@ -97,18 +97,13 @@ def test_workers_of_the_peers_environment_import_nothing_that_it_lacks():
 
 
 @pytest.fixture
-def replies():
+def replies(start):
     """Starts a worker's module and returns its replies to requests."""
-    workers = []
-
     def asked(module, *requests):
-        workers.append(Worker([sys.executable, "-m", f"benchmarks.{module}"], timeout=300,
-                              environment=dict(os.environ) | {"OMP_NUM_THREADS": "1"}))
-        return [workers[-1].ask(request) for request in requests]
+        worker = start("-m", f"benchmarks.{module}", timeout=300, OMP_NUM_THREADS="1")
+        return [worker.ask(request) for request in requests]
 
-    yield asked
-    for worker in workers:
-        worker.close()
+    return asked
 
 
 @pytest.mark.slow

@@ -76,11 +76,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def do_HEAD(self):
-        self._answer()
-
     def do_GET(self):
         self._answer()
+
+    do_HEAD = do_GET
 
     def do_POST(self):
         """Creates repositories and takes commits, whose files all come within the request."""
@@ -141,26 +140,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self._refuse(404, "EntryNotFound")
         if match[3] in self.server.cut and self.headers["Range"]:
             return self._refuse(500, "")
-        content = path.read_bytes()
-        sent = content[:len(content) // 2] if match[3] in self.server.cut else content
-        return self._send(200, sent, {
-            "X-Repo-Commit": commit(match[1]), "Content-Length": str(len(content)),
-            "ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
+        return self._content(path.read_bytes(), commit(match[1]), match[3] in self.server.cut)
+
+    def _content(self, content, revision, cut=False):
+        self._send(200, content, {"X-Repo-Commit": revision,
+                                  "ETag": f'"{hashlib.sha1(content).hexdigest()}"'}, cut)
 
     def _json(self, value):
-        content = json.dumps(value).encode()
-        self._send(200, content, {"Content-Length": str(len(content)),
-                                  "Content-Type": "application/json"})
+        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def _refuse(self, status, code):
-        self._send(status, b"", {"Content-Length": "0"} | ({"X-Error-Code": code} if code else {}))
+        self._send(status, b"", {"X-Error-Code": code} if code else {})
 
-    def _send(self, status, content, headers):
+    def _send(self, status, content, headers, cut=False):
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in (headers | {"Content-Length": str(len(content))}).items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
-            if len(content) < int(headers["Content-Length"]):
-                self.close_connection = True
+            self.wfile.write(content[:len(content) // 2] if cut else content)
+            self.close_connection |= cut

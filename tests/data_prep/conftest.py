@@ -2,6 +2,7 @@
 
 import pathlib
 import random
+from unittest import mock
 
 import pytest
 
@@ -65,5 +66,21 @@ def build(corpus, vocabulary, tmp_path):
             vocabulary=vocabulary, normalization=read), chosen, tmp_path / name,
                                             runner or LocalRunner(num_workers),
                                             overwrite=overwrite)
+
+    return call
+
+
+@pytest.fixture
+def stopped_build(build, monkeypatch):
+    """Begins a build that fails after so many finished shards."""
+    class Stopped(Exception):
+        pass
+
+    def call(shards, **options):
+        finish = mock.Mock(side_effect=[mock.DEFAULT] * shards + [Stopped],
+                           wraps=record_builder._finish_unit)
+        with monkeypatch.context() as patched, pytest.raises(Stopped):
+            patched.setattr(record_builder, "_finish_unit", finish)
+            build(**options)
 
     return call

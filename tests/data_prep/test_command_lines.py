@@ -52,8 +52,9 @@ for given in json.load(sys.stdin):
 """
 
 
-def call(name, *arguments):
-    return subprocess.run([sys.executable, "-m", f"data_prep.{name}", *map(str, arguments)],
+def call(name, given, *more):
+    flags = [f"--{flag}={value}" for flag, value in given.items()]
+    return subprocess.run([sys.executable, "-m", f"data_prep.{name}", *flags, *more],
                           cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -79,19 +80,19 @@ def test_a_mistake_is_one_line_that_names_it_and_writes_nothing(arguments, name,
 
 
 def test_records_are_built(arguments):
-    flags = [f"--{name}={value}" for name, value in arguments["build_pretraining_data"].items()]
-    built = call("build_pretraining_data", *flags, "--num_workers=1", "--held_out_fraction=0")
+    name = "build_pretraining_data"
+    built = call(name, arguments[name], "--num_workers=1", "--held_out_fraction=0")
     assert built.returncode == 0, built.stderr
     assert "of which in the examples    100.00 %" in built.stdout
     assert "note: no document was held out" in built.stderr
 
 
 def test_a_vocabulary_is_learned_and_a_second_one_refused(arguments, tmp_path):
-    flags = [f"--{name}={value}" for name, value in arguments["build_vocab"].items()]
-    built = call("build_vocab", *flags, "--vocab_size=200", "--num_workers=1")
+    given = arguments["build_vocab"] | {"vocab_size": 200}
+    built = call("build_vocab", given, "--num_workers=1")
     assert built.returncode == 0, built.stderr
     assert "200 tokens learned in" in built.stdout
     assert len((tmp_path / "out").read_text().splitlines()) == 200
-    again = call("build_vocab", *flags, "--vocab_size=200")
+    again = call("build_vocab", given)
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert again.stderr.startswith("error: ") and "--overwrite" in again.stderr

@@ -6,7 +6,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from data_prep import pipeline, record_builder
+from data_prep import pipeline
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.platform import atomic_file
@@ -97,24 +97,10 @@ def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, voca
         shard.name for shard in after.shards}
 
 
-def test_a_restart_makes_only_the_shards_that_are_missing_or_changed(build, tmp_path, monkeypatch):
+def test_a_restart_makes_only_the_shards_that_are_missing_or_changed(
+        build, stopped_build, tmp_path):
     build("whole")
-
-    class Stopped(Exception):
-        pass
-
-    original, made = record_builder._finish_unit, []
-
-    def stop_at_third(*arguments):
-        made.append(arguments[-1].name)
-        if len(made) == 3:
-            raise Stopped
-        return original(*arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(record_builder, "_finish_unit", stop_at_third)
-        with pytest.raises(Stopped):
-            build()
+    stopped_build(2)
     directory = tmp_path / "records"
     with pytest.raises(UserError, match="did not finish"):
         manifest.load(directory)

@@ -150,12 +150,6 @@ def test_the_page_is_sent_with_headers_that_forbid_loading(address):
     assert "the tiny networks" in content.decode()
 
 
-@pytest.fixture(scope="module")
-def page():
-    with browser.browser() as opened:
-        yield opened
-
-
 @browser.in_a_browser
 class TestPage:
     def ask(self, page, address):

@@ -16,19 +16,13 @@ def models(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
-def echo(models):
-    with running.client(models / "echo") as client:
-        yield client
+def _client_of(name):
+    @pytest.fixture(scope="module", name=name)
+    def opened(models):
+        with running.client(models / name) as client:
+            yield client
+
+    return opened
 
 
-@pytest.fixture(scope="module")
-def texts(models):
-    with running.client(models / "texts") as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def numbers(models):
-    with running.client(models / "numbers") as client:
-        yield client
+echo, texts, numbers = map(_client_of, ("echo", "texts", "numbers"))

@@ -1,14 +1,7 @@
 """The page in a real browser."""
 
-import pytest
 
 from tests.apps.serving import browser
-
-
-@pytest.fixture(scope="module")
-def page():
-    with browser.browser() as opened:
-        yield opened
 
 
 @browser.in_a_browser

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from data_prep import record_builder, vocabulary_learner
+from data_prep import vocabulary_learner
 from data_prep.cleaning import plan, survey
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
@@ -57,22 +57,13 @@ def test_every_filter_is_counted(build, dirty, tmp_path):
     assert len(made.shards) > 3
 
 
-def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path, monkeypatch):
+def test_an_interrupted_build_goes_on_with_its_decisions(
+        build, stopped_build, dirty, tmp_path, monkeypatch):
     cleaning = CleaningSettings(drop_duplicate_lines=True)
     whole = build("whole", text=dirty, cleaning=cleaning)
-
-    class Stopped(Exception):
-        pass
-
-    def stop(*_):
-        raise Stopped
-
-    with monkeypatch.context() as patched:
-        patched.setattr(record_builder, "_finish_unit", stop)
-        with pytest.raises(Stopped):
-            build(text=dirty, cleaning=cleaning)
+    stopped_build(0, text=dirty, cleaning=cleaning)
     assert (tmp_path / "records" / ".cleaning-decisions").exists()
-    monkeypatch.setattr(survey, "survey_unit", stop)
+    monkeypatch.setattr(survey, "survey_unit", None)  # A second survey would fail.
     assert build(text=dirty, cleaning=cleaning) == whole
     assert not list((tmp_path / "records").glob(plan.FILES))
 

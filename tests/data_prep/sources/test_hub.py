@@ -45,10 +45,7 @@ class Handler(hub_server.Handler):
             return self._json({"id": name, "sha": sha, "tags": [], "siblings": [
                 {"rfilename": one, "size": len(content), "blobId": "0"}
                 for one, content in found.items()]})
-        content = found[file[0]]
-        return self._send(200, content, {
-            "X-Repo-Commit": sha, "Content-Length": str(len(content)),
-            "ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
+        return self._content(found[file[0]], sha)
 
 
 def commit(name, revision):
