@@ -1,4 +1,4 @@
-"""The glossary and the length of sentences, in pages and help texts; numbers with their source.
+"""The glossary and the length of sentences, in pages and code; numbers with their source.
 
 Speeds and scores that a page states are listed in docs/numbers.yaml with their measurement.
 """
@@ -15,7 +15,7 @@ RULES = yaml.safe_load((Path(__file__).parent / "rules.yaml").read_text(encoding
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
          *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("benchmarks/*.md"),
          *sorted(ROOT.glob("experiments/log/*.md"))]
-SOURCES = [path for package in ("electra_tf", "data_prep")
+SOURCES = [path for package in ("electra_tf", "data_prep", "benchmarks", "experiments")
            for path in sorted((ROOT / package).rglob("*.py"))]
 STATING = [page for page in PAGES if "log" not in page.parts and page.stem not in (
     "CONTRIBUTING", "SECURITY")]
@@ -56,6 +56,14 @@ def help_texts(path):
                         if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
+def docstrings(path):
+    """Returns the docstrings of a module and of all in it, without code."""
+    return [re.sub(r"`[^`]*`", " X ", " ".join(node.value.value.split()))
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)]
+
+
 def findings(text, rules):
     """Returns the forbidden terms of a text with what to write instead."""
     return [(found[0], better) for pattern, better in rules.items()
@@ -78,6 +86,13 @@ def test_help_texts_use_the_glossary():
     found = {(path.name, *finding) for path in SOURCES for text in help_texts(path)
              for finding in findings(text, RULES["pages"] | RULES["help"])}
     assert sum(1 for path in SOURCES for _ in help_texts(path)) > 150
+    assert found == set()
+
+
+def test_docstrings_use_the_glossary():
+    found = {(path.name, *finding) for path in SOURCES for text in docstrings(path)
+             for finding in findings(text, RULES["pages"])}
+    assert sum(len(docstrings(path)) for path in SOURCES) > 1500
     assert found == set()
 
 

@@ -170,14 +170,14 @@ def test_tagged_sentences_of_json_lines(tmp_path):
 
 
 def test_missing_keys_of_sentences_are_named_with_their_flags(tmp_path):
-    path = write(tmp_path, "a.jsonl", '{"words": ["EU"], "tags": ["B-org"]}')
+    path = write(tmp_path / "a.jsonl", '{"words": ["EU"], "tags": ["B-org"]}')
     with pytest.raises(UserError, match=(
             r"a\.jsonl:1: a sentence needs a list of words in 'text' and a list of tags in "
             r"'label'.* --text_columns and --label_column .*Received the keys: words, tags\.")):
         registry.load("tagging", None, Files(train=[path]))
     with pytest.raises(UserError, match="needs a list of words in 'text'; "):
         read_tagged(path, spec("tagging"), labelled=False)
-    plain = write(tmp_path, "a.txt", "EU rejects German call\n")
+    plain = write(tmp_path / "a.txt", "EU rejects German call\n")
     with pytest.raises(UserError, match=r'\.jsonl: {"text": \["He", "runs", "\."\]}\.'):
         read_tagged(plain, spec("tagging"), labelled=False)
 
