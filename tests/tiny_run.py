@@ -38,7 +38,7 @@ def run_on(records: Path, model_dir: Path = Path("unused"), **changes) -> Run:
 def batches(run: Run, steps: int, context: tf.distribute.InputContext | None = None):
     """The first global batches of a run, or a worker's part of them."""
     return training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8, first_step=0,
+        run.records, pad_id=0, seed=1, buffer_examples=1000, global_batch_size=8, first_step=0,
         last_step=steps, context=context or tf.distribute.InputContext())
 
 

@@ -112,7 +112,7 @@ def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig,
 
     whole, context = manifests.load_records(records), tf.distribute.InputContext()
     train = training_batches(
-        whole, pad_id=pad_id, seed=same.training.seed, window_examples=same.data.shuffle_window,
+        whole, pad_id=pad_id, seed=same.training.seed, buffer_examples=same.data.shuffle_buffer,
         global_batch_size=same.training.train_batch_size, first_step=0, last_step=steps,
         context=context)
     held_out = list(evaluation_batches(

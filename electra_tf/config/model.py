@@ -107,7 +107,7 @@ class ModelConfig(EncoderConfig):
             embedding_size=hidden_size if self.tying is Tying.NONE else self.embedding_size)
 
     @property
-    def matching_heads_fit(self) -> bool:
+    def duplicate_token_heads_fit(self) -> bool:
         """True if the discriminator is wide enough for duplicate-token heads."""
         return (8 * self.type_vocab_size <= self.embedding_size <= self.hidden_size
                 and self.hidden_size >= 8 * self.num_heads)
@@ -115,9 +115,9 @@ class ModelConfig(EncoderConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InitializationConfig(Section, prefix="initialization."):
-    """Initial values beyond `model.initializer_range`; all but `scheme` belong to `neighbours`."""
+    """Initial values beyond `model.initializer_range`; all but `scheme` belong to `adjacent`."""
 
-    scheme: Literal["normal", "neighbours"] = "normal"
+    scheme: Literal["normal", "adjacent"] = "normal"
     """Initialization of attention: the paper's, or first-layer heads that attend to adjacent
     tokens, as trained networks do (after Trockman and Kolter, 2023)."""
     layers: Few = 1
@@ -131,7 +131,7 @@ class InitializationConfig(Section, prefix="initialization."):
     the square root of the head size (16 for 64 dimensions)."""
     longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
     """Longest wave of the position embeddings, in tokens; the shortest is 2.1."""
-    matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
+    duplicate_token_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
     occurrences of the same word, and to [CLS] if there are none."""
 
@@ -145,9 +145,9 @@ class InitializationConfig(Section, prefix="initialization."):
                     encoder.embedding_size)
             require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
                     f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
-        heads, name = self.matching_heads, "initialization.matching_heads"
+        heads, name = self.duplicate_token_heads, "initialization.duplicate_token_heads"
         require(heads <= model.num_heads, name, f"at most model.num_heads={model.num_heads}", heads)
-        require(heads == 0 or model.matching_heads_fit, name,
+        require(heads == 0 or model.duplicate_token_heads_fit, name,
                 "0 unless 8 * model.type_vocab_size <= model.embedding_size <= model.hidden_size "
                 "and a head has 8 units or more", heads)
 

@@ -183,7 +183,7 @@ class Entry:
 
 _SCORES = "discriminator scores (fraction)"
 _ACCURACY = "generator accuracy (fraction)"
-_FIXED = "AUC on fixed corruptions"
+_FIXED = "AUC, fixed-noise evaluation"
 _UNIGRAM = "on tokens drawn by frequency"
 _BIGRAM = "on tokens that often follow the previous one"
 _SHARED = {

@@ -20,7 +20,7 @@ class DataConfig(Section, prefix="data."):
 
     max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
     """Tokens per example; 0 takes the length that the records were built with."""
-    shuffle_window: PositiveCount = 131072
+    shuffle_buffer: PositiveCount = 131072
     """Examples in the shuffle buffer; they come from 64 shards or more, the same part of each."""
 
 
@@ -104,9 +104,10 @@ def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         return {}
     hidden_size, heads = config.model.hidden_size, config.model.num_heads
     return {
-        "initialization.scheme": "neighbours",
+        "initialization.scheme": "adjacent",
         # At least two previous-token and next-token heads remain.
-        "initialization.matching_heads": 2 if heads >= 4 and config.model.matching_heads_fit else 0,
+        "initialization.duplicate_token_heads": (
+            2 if heads >= 4 and config.model.duplicate_token_heads_fit else 0),
         # H x range^2, the gain of two matrices, is 0.81.
         "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,

@@ -1,6 +1,6 @@
 """Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `records`.
 
-Memory holds a few shuffle windows of serialized examples and some bytes per shard. The pipeline is
+Memory holds a few shuffle buffers of serialized examples and some bytes per shard. The pipeline is
 one graph without Python functions, which the hosts of a TPU pod can run.
 """
 
@@ -14,16 +14,16 @@ from electra_tf.data.example import Batch
 from electra_tf.data.records import (
     ID_DTYPES,
     Records,
-    ShuffleWindow,
+    ShuffleBuffer,
     checked_ids,
     misfit,
     part_of,
-    windows,
+    shuffle_buffers,
 )
 
 _BATCHES_AHEAD = 4
 _SHARDS_READ_TOGETHER = 4
-"""Shards of a window that are read at once; an object store gives one reader about 50 MB/s."""
+"""Shards of a buffer that are read at once; an object store gives one reader about 50 MB/s."""
 _MOST_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 _LOOKED_AT = 16
@@ -32,18 +32,19 @@ _BUFFER_BYTES = 1 << 20
 """Bytes of one read, which is a request to an object store."""
 
 
-def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
+def training_batches(records: Records, *, pad_id: int, seed: int, buffer_examples: int,
                      global_batch_size: int, first_step: int, last_step: int,
                      context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
     Replica r of R reads rows [r * B / R, (r + 1) * B / R) of a global batch of B rows: successive
     elements of the dataset, `Batch`es of B / R rows, go to the worker's replicas. At most
-    `window_examples` are shuffled together.
+    `buffer_examples` are shuffled together.
     """
     sizes = [shard.examples for shard in records.shards["train"]]
-    needed = windows(sizes, seed=seed, window_examples=window_examples,
-                     start=first_step * global_batch_size, stop=last_step * global_batch_size)
+    needed = shuffle_buffers(
+        sizes, seed=seed, buffer_examples=buffer_examples,
+        start=first_step * global_batch_size, stop=last_step * global_batch_size)
     return (
         _examples(records.paths("train"), sizes, needed)
         .batch(global_batch_size, drop_remainder=True)
@@ -136,13 +137,13 @@ def _own_share(batch: tf.Tensor | Batch, batch_size: int,
 
 
 def _examples(paths: Sequence[str], sizes: Sequence[int],
-              needed: Iterable[ShuffleWindow]) -> tf.data.Dataset:
-    """Returns the serialized examples of windows; the next window is loaded meanwhile."""
+              needed: Iterable[ShuffleBuffer]) -> tf.data.Dataset:
+    """Returns the serialized examples of buffers; the next buffer is loaded meanwhile."""
     members, numbers = _as_arrays(needed)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
-    def load(window: tf.Tensor) -> tf.Tensor:
-        begin, end, part, parts, size, seed, start, stop = tf.unstack(window)
+    def load(buffer: tf.Tensor) -> tf.Tensor:
+        begin, end, part, parts, size, seed, start, stop = tf.unstack(buffer)
         own = members[begin:end]
         examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
         with tf.control_dependencies([tf.debugging.assert_equal(
@@ -160,19 +161,19 @@ def _examples(paths: Sequence[str], sizes: Sequence[int],
     )
 
 
-def _as_arrays(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the windows' shards end to end, int32 [M], and the windows' numbers, int64 [W, 8].
+def _as_arrays(needed: Iterable[ShuffleBuffer]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the buffers' shards end to end, int32 [M], and the buffers' numbers, int64 [W, 8].
 
-    The numbers are the window's first shard, one past its last, and those of `ShuffleWindow`.
-    Successive windows of the same shards share them.
+    The numbers are the buffer's first shard, one past its last, and those of `ShuffleBuffer`.
+    Successive buffers of the same shards share them.
     """
     members, numbers, shards = [], [], ()
-    for window in needed:
-        if window.shards is not shards:
-            shards = window.shards
+    for buffer in needed:
+        if buffer.shards is not shards:
+            shards = buffer.shards
             members.extend(shards)
-        numbers.append((len(members) - len(shards), len(members), window.part, window.parts,
-                        window.size, window.seed, window.start, window.stop))
+        numbers.append((len(members) - len(shards), len(members), buffer.part, buffer.parts,
+                        buffer.size, buffer.seed, buffer.start, buffer.stop))
     return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 

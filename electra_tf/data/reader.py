@@ -1,6 +1,6 @@
 """Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
 
-The reader compares the checksum of every record, and holds one shuffle window in memory. It raises
+The reader compares the checksum of every record, and holds one shuffle buffer in memory. It raises
 `UserError` for a shard that is damaged or contradicts its manifest.
 """
 
@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from electra_tf.data.example import Batch
-from electra_tf.data.records import Records, Shard, checked_ids, misfit, part_of, windows
+from electra_tf.data.records import Records, Shard, checked_ids, misfit, part_of, shuffle_buffers
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
@@ -33,10 +33,10 @@ class _Row(NamedTuple):
     boundary: int  # Number of tokens of the first segment.
 
 
-def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
+def training_batches(records: Records, *, pad_id: int, seed: int, buffer_examples: int,
                      batch_size: int, first_step: int, last_step: int) -> Iterator[Batch]:
     """Yields the global batches of steps [first_step, last_step), those of `pipeline`."""
-    rows = _rows(records, seed, window_examples, first_step * batch_size, last_step * batch_size)
+    rows = _rows(records, seed, buffer_examples, first_step * batch_size, last_step * batch_size)
     while batch := list(itertools.islice(rows, batch_size)):
         yield _stacked(batch, records.max_seq_length, pad_id)
 
@@ -48,17 +48,17 @@ def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
         yield _stacked(rows, records.max_seq_length, pad_id)
 
 
-def _rows(records: Records, seed: int, window_examples: int, start: int,
+def _rows(records: Records, seed: int, buffer_examples: int, start: int,
           stop: int) -> Iterator[_Row]:
     shards = records.shards["train"]
-    for window in windows([shard.examples for shard in shards], seed=seed,
-                          window_examples=window_examples, start=start, stop=stop):
-        stored = [example for shard in (shards[number] for number in window.shards)
+    for buffer in shuffle_buffers([shard.examples for shard in shards], seed=seed,
+                                  buffer_examples=buffer_examples, start=start, stop=stop):
+        stored = [example for shard in (shards[number] for number in buffer.shards)
                   for some in _examples(records, shard, *part_of(
-                      shard.examples, window.part, window.parts))
+                      shard.examples, buffer.part, buffer.parts))
                   for example in some]
-        order = permutation(window.size, (window.seed, window.size))
-        yield from (stored[number] for number in order[window.start:window.stop])
+        order = permutation(buffer.size, (buffer.seed, buffer.size))
+        yield from (stored[number] for number in order[buffer.start:buffer.stop])
 
 
 def _examples(records: Records, shard: Shard, start: int, stop: int) -> Iterator[list[_Row]]:

@@ -1,10 +1,10 @@
 """A directory of records: its shards, the order of its examples, and the bytes of one.
 
 The order is a pure function of (dataset, seed, position). An epoch visits the shards in an order
-drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A shuffle window of bounded size takes
+drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A shuffle buffer of bounded size takes
 an equal part of each of these shards and shuffles it completely: a shard is consecutive text, a
-window samples many shards. Reading can begin at any position for the cost of one window, without a
-saved shuffle buffer. The module does not need TensorFlow; `manifest` has the directory's file.
+buffer samples many shards. Reading can begin at any position for the cost of one buffer, without a
+saved buffer. The module does not need TensorFlow; `manifest` has the directory's file.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from electra_tf.platform.errors import UserError
 SPLITS = ("train", "eval")
 Count = Annotated[int, Ge(0)]
 SHARDS_MIXED = 64
-"""Least number of shards that a window reads from, if there are as many."""
+"""Least number of shards that a buffer reads from, if there are as many."""
 ID_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
 """Bytes of a stored id (`manifest.token_bytes_for`) -> its type."""
 _BYTES = 2
@@ -82,11 +82,11 @@ def misfit(path: pathlib.PurePath, problem: str) -> UserError:
 
 
 @dataclasses.dataclass(frozen=True)
-class ShuffleWindow:
+class ShuffleBuffer:
     """Examples that are shuffled together, as TensorFlow shuffles by (seed, size)."""
 
     shards: tuple[int, ...]
-    """Numbers of the shards that the window reads from."""
+    """Numbers of the shards that the buffer reads from."""
     part: int
     """Index of the part that is read of each shard, of `parts`; see `part_of`."""
     parts: int
@@ -99,11 +99,11 @@ class ShuffleWindow:
     stop: int
 
 
-def windows(sizes: Sequence[int], *, seed: int, window_examples: int, start: int,
-            stop: int) -> Iterator[ShuffleWindow]:
-    """Yields the windows that hold positions [start, stop) of the endless stream of examples.
+def shuffle_buffers(sizes: Sequence[int], *, seed: int, buffer_examples: int, start: int,
+                    stop: int) -> Iterator[ShuffleBuffer]:
+    """Yields the buffers that hold positions [start, stop) of the endless stream of examples.
 
-    `sizes` are the numbers of examples of the shards. A window has at most `window_examples`, plus
+    `sizes` are the numbers of examples of the shards. A buffer has at most `buffer_examples`, plus
     one per shard at most.
     """
     epoch_size = sum(sizes)
@@ -112,11 +112,11 @@ def windows(sizes: Sequence[int], *, seed: int, window_examples: int, start: int
     epoch = start // epoch_size
     position = epoch * epoch_size
     while position < stop:
-        for window in _epoch(sizes, random.Random(f"{seed}:{epoch}"), window_examples):
-            first, last = max(start - position, 0), min(stop - position, window.size)
+        for buffer in _epoch(sizes, random.Random(f"{seed}:{epoch}"), buffer_examples):
+            first, last = max(start - position, 0), min(stop - position, buffer.size)
             if first < last:
-                yield dataclasses.replace(window, start=first, stop=last)
-            position += window.size
+                yield dataclasses.replace(buffer, start=first, stop=last)
+            position += buffer.size
         epoch += 1
 
 
@@ -126,18 +126,18 @@ def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
 
 
 def _epoch(sizes: Sequence[int], draw: random.Random,
-           window_examples: int) -> Iterator[ShuffleWindow]:
+           buffer_examples: int) -> Iterator[ShuffleBuffer]:
     order = draw.sample(range(len(sizes)), len(sizes))
-    filling = len(sizes) * window_examples / sum(sizes)
-    # Groups of consecutive shards of nearly equal numbers, each of which fills a window or more.
+    filling = len(sizes) * buffer_examples / sum(sizes)
+    # Groups of consecutive shards of nearly equal numbers, each of which fills a buffer or more.
     groups = max(1, int(len(sizes) / max(SHARDS_MIXED, filling)))
     for group in range(groups):
         shards = tuple(order[slice(*part_of(len(order), group, groups))])
-        parts = -(-sum(sizes[shard] for shard in shards) // window_examples)
+        parts = -(-sum(sizes[shard] for shard in shards) // buffer_examples)
         for part in range(parts):
             ends = (part_of(sizes[shard], part, parts) for shard in shards)
             size = sum(last - first for first, last in ends)
-            yield ShuffleWindow(shards, part, parts, size, draw.getrandbits(62), 0, size)
+            yield ShuffleBuffer(shards, part, parts, size, draw.getrandbits(62), 0, size)
 
 
 def serialize_example(ids: bytes, first_segment_length: int, token_bytes: int) -> bytes:

@@ -14,11 +14,11 @@ initialize attention as in a trained network. This module does so for relative p
   orthonormal rows for the H / 4 frequencies that heads use at most, and other rows orthogonal to
   these.
 
-The last `matching_heads` of the first layer of the encoder that is fine-tuned are duplicate-token
-heads. Queries and keys hold the word along orthonormal directions outside of the segments' vectors.
-A quarter of the head holds the position with opposite signs, which subtracts half of a match's
-logit at the token itself. A bias of the queries adds 0.8 of that logit at [CLS], for tokens without
-a match.
+The last heads of the first layer of the encoder that is fine-tuned are duplicate-token heads.
+Queries and keys hold the word along orthonormal directions outside of the segments' vectors. A
+quarter of the head holds the position with opposite signs, which subtracts half of a match's logit
+at the token itself. A bias of the queries adds 0.8 of that logit at [CLS], for tokens without a
+match.
 """
 
 import numpy as np
@@ -41,15 +41,15 @@ _AT_ITSELF, _AT_CLS = 0.5, 0.8
 
 def initialize(model, config: InitializationConfig) -> None:
     """Initializes all trained encoders of a new Keras model, in its strategy's scope."""
-    if config.scheme == "neighbours":
+    if config.scheme == "adjacent":
         for part in model.submodules:
             if isinstance(part, Encoder) and part.trainable:
-                _attend_to_neighbours(part, config)
+                _attend_to_adjacent_tokens(part, config)
 
 
-def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
+def _attend_to_adjacent_tokens(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
-    matching = config.matching_heads if encoder.name == ENCODER else 0
+    matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
     waves = np.geomspace(  # Radians per token.
         _HIGHEST, 2 * np.pi / config.longest_wavelength,
         max(1, int(config.position_share * shape.embedding_size / 2)))

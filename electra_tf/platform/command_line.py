@@ -154,8 +154,7 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
     """
     if program()[0].startswith("electra-"):
         return [script]
-    python = sys.orig_argv[0] if os.path.basename(sys.orig_argv[0]) == sys.orig_argv[0] else (
-        sys.executable)
+    python = sys.orig_argv[0]
     return [python, file] if file and os.path.exists(file) else [python, "-m", module]
 
 
@@ -181,5 +180,6 @@ def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
             complete = flag.default in (None, "", []) or "Default: " in flag.help
             text = flag.help if complete else f"{flag.help} Default: {flag.default}."
             lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE",
-                      *(f"      {line}" for line in textwrap.wrap(text, width=86))]
+                      *(f"      {line}" for line in textwrap.wrap(
+                          text, width=86, break_on_hyphens=False))]
     return "\n".join(lines)

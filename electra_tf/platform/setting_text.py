@@ -88,7 +88,9 @@ def _docstrings(kind: type) -> Mapping[str, str]:
 
 def define_flag(name: str, setting: Setting, default: str, value: Any = None) -> None:
     """Defines a setting's flag; the help text shows `default`, `value` applies without the flag."""
-    text = meaning(setting).replace("`", "") + (f" Default: {default}." if default else "")
+    text = meaning(setting).replace("`", "")
+    if default and "Default: " not in text:
+        text += f" Default: {default}."
     define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
         setting.kind, flags.DEFINE_string)
     define(name, value, text)

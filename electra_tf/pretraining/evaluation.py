@@ -14,7 +14,7 @@ from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ranking_scores
 from electra_tf.objectives.pretraining import Arrays
-from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
+from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, FixedNoise
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, spread
 from electra_tf.training.devices import distributed, largest_divisor
@@ -37,17 +37,17 @@ class Evaluator:
 
     @functools.cached_property
     def _corrupt(self) -> Callable[[Batch], Mapping[str, Corrupted]]:
-        """The fixed corruptions of a batch as a function; the first use counts the tokens."""
+        """The fixed noise of a batch as a function; the first use counts the tokens."""
         if self._run.objective.judge is None:
             return lambda batch: {}
-        return FixedCorruption(self._run.records, token_kinds(self._run.vocabulary).special)
+        return FixedNoise(self._run.records, token_kinds(self._run.vocabulary).special)
 
     def evaluate(self, go_on: Callable[[int], bool] = lambda batches: True
                  ) -> dict[str, float] | None:
         """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
         `go_on` takes the number of finished batches; if it returns False, the evaluation ends with
-        None. Objectives that judge tokens also have scores on fixed corruptions.
+        None. Objectives that judge tokens also have scores of the fixed-noise evaluation.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(self._run.config.runtime.eval_steps):

@@ -87,14 +87,14 @@ def saved_scores(model_dir: Path) -> dict[str, float | None]:
 
 
 def show_ending(run: Run, data_dir: str) -> None:
-    """Prints the verdict on a finished run and the next commands, on the chief only."""
+    """Prints what the last evaluation means and the next commands, on the chief only."""
     if is_chief(run.strategy):
-        if said := verdict(run, saved_scores(run.model_dir)):
-            print(f"verdict  {said}")
+        if said := explanation(run, saved_scores(run.model_dir)):
+            print(f"result   {said}")
         print("next     " + "\n         ".join(_commands(run, data_dir)), flush=True)
 
 
-def verdict(run: Run, scores: Mapping[str, float | None]) -> str:
+def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
     """Returns sentences that explain the last evaluation; "" without its scores.
 
     The AUC on random replacements is compared with measured runs.

@@ -24,7 +24,7 @@ from electra_tf.objectives.pretraining import Given, GivenGenerator, Pretraining
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.fixed_corruption import token_counts
+from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import devices, failures

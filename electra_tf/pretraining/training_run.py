@@ -122,7 +122,7 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     batches = distributed(
         run.strategy, lambda context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id,
-            seed=config.training.seed, window_examples=config.data.shuffle_window,
+            seed=config.training.seed, buffer_examples=config.data.shuffle_buffer,
             global_batch_size=config.training.train_batch_size, first_step=table.first_step,
             last_step=table.num_steps, context=context))
     return Trainer(run.strategy, step, batches, in_loops=table.steps_per_loop > 1)

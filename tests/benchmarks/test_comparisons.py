@@ -123,7 +123,7 @@ def test_the_baseline_gets_our_examples_in_our_order(records, tmp_path):
     export(records, tmp_path, settings, pad_id=0, steps=5)
     ours = training_batches(
         load_records(records), pad_id=0, seed=3,
-        window_examples=settings.data.shuffle_window,
+        buffer_examples=settings.data.shuffle_buffer,
         global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
     np.testing.assert_array_equal(
         np.load(tmp_path / "train.npy"), [rows.ids for rows in ours.as_numpy_iterator()])

@@ -12,7 +12,7 @@ def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
     assert build_config(size, "paper", {}) == SIZES[size]
     assert SIZES[size].initialization.scheme == "normal"
     config = build_config(size, "short", {})
-    assert config.initialization.scheme == "neighbours"
+    assert config.initialization.scheme == "adjacent"
     assert config.optimizer.bias_correction and not SIZES[size].optimizer.bias_correction
     assert config.model.hidden_dropout == 0.0
     passed_on = config.model.hidden_size * config.model.initializer_range**2
@@ -25,7 +25,7 @@ def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
     ids=str)
 def test_two_of_four_heads_match_words_where_that_is_possible(changes, heads):
     given = {f"model.{name}": value for name, value in changes.items()}
-    assert build_config("tiny", "short", given).initialization.matching_heads == heads
+    assert build_config("tiny", "short", given).initialization.duplicate_token_heads == heads
 
 
 def test_the_width_is_the_runs_own_not_the_sizes():

@@ -18,9 +18,9 @@ def context(workers=1, worker=0, replicas=1):
     return tf.distribute.InputContext(workers, worker, replicas)
 
 
-def batches(records, first_step=0, last_step=5, ctx=None, window=40):
+def batches(records, first_step=0, last_step=5, ctx=None, buffer=40):
     return list(training_batches(
-        load_records(records), pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
+        load_records(records), pad_id=0, seed=1, buffer_examples=buffer, global_batch_size=BATCH,
         first_step=first_step, last_step=last_step, context=ctx or context()))
 
 

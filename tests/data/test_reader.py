@@ -11,19 +11,19 @@ from electra_tf.data.manifest import load_records
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
 
-BATCH, WINDOW, SEED = 8, 40, 3
+BATCH, BUFFER, SEED = 8, 40, 3
 
 
 def read(data_dir, first, last):
     return list(reader.training_batches(
-        load_records(data_dir), pad_id=0, seed=SEED, window_examples=WINDOW, batch_size=BATCH,
+        load_records(data_dir), pad_id=0, seed=SEED, buffer_examples=BUFFER, batch_size=BATCH,
         first_step=first, last_step=last))
 
 
 def test_batches_are_those_of_the_pipeline(records):
     for first, last in ((0, 30), (17, 20)):
         expected = list(pipeline.training_batches(
-            load_records(records), pad_id=0, seed=SEED, window_examples=WINDOW,
+            load_records(records), pad_id=0, seed=SEED, buffer_examples=BUFFER,
             global_batch_size=BATCH, first_step=first, last_step=last,
             context=tf.distribute.InputContext()))
         found = read(records, first, last)

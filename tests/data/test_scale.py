@@ -29,7 +29,7 @@ def test_many_examples_cost_no_list_of_them(tmp_path):
     records = load_records(tmp_path)
     assert sum(shard.examples for shard in records.shards["train"]) > 10**8
     training_batches(
-        records, pad_id=0, seed=1, window_examples=131072, global_batch_size=1024,
+        records, pad_id=0, seed=1, buffer_examples=131072, global_batch_size=1024,
         first_step=900_000, last_step=10**6, context=tf.distribute.InputContext())
     assert tracemalloc.get_traced_memory()[1] < 100 << 20
     tracemalloc.stop()

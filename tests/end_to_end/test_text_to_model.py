@@ -45,7 +45,7 @@ def test_training_prints_its_progress(work):
     assert "evaluation at step 20: loss " in printed
     # Python versions differ in their text, and so in the number of held-out examples.
     assert re.search(r"evaluation at step 30 on 96 of \d+ held-out examples\n  loss ", printed)
-    assert lines[-5].startswith("verdict  the discriminator detects ")
+    assert lines[-5].startswith("result   the discriminator detects ")
     assert "healthy range for this budget, 0.0 million tokens: " in lines[-5]
     assert lines[-1].endswith("--num_train_steps=60")
 

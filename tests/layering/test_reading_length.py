@@ -8,9 +8,9 @@ import pytest
 from tests.layering import sources
 
 LIMITS = {  # entry points: most lines, most modules
-    ("run_pretraining",): (9_570, 79),
-    ("run_finetuning",): (11_240, 93),
-    ("electra_tf.objectives.electra", "electra_tf.training.step"): (2_870, 23),
+    ("run_pretraining",): (9_490, 79),
+    ("run_finetuning",): (11_180, 93),
+    ("electra_tf.objectives.electra", "electra_tf.training.step"): (2_840, 23),
 }
 
 

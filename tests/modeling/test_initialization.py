@@ -1,4 +1,4 @@
-"""Attention of neighbour heads and matching ones, before any training, counted."""
+"""Attention of the initialized heads, before any training, counted."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from electra_tf.modeling.initialization import OFFSETS, initialize
 from electra_tf.platform.errors import UserError
 from tests import named_arrays
 
-NEIGHBOURS = InitializationConfig(scheme="neighbours")
+ADJACENT = InitializationConfig(scheme="adjacent")
 TINY = ModelConfig(
     vocab_size=300, embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
     intermediate_size=256, max_position_embeddings=64, generator_width=0.5,
@@ -22,7 +22,7 @@ TINY = ModelConfig(
 LENGTH = 48
 
 
-def model_of(config: ModelConfig, initialization: InitializationConfig = NEIGHBOURS,
+def model_of(config: ModelConfig, initialization: InitializationConfig = ADJACENT,
              seed: int = 1) -> ElectraModel:
     model = ElectraModel(config, seed=seed)
     initialize(model, initialization)
@@ -55,7 +55,7 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
     {"num_heads": 1, "tying": Tying.NONE},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
-def test_every_head_gives_nearly_all_of_its_attention_to_its_neighbour(changes):
+def test_every_head_gives_nearly_all_of_its_attention_to_the_adjacent_token(changes):
     model = model_of(dataclasses.replace(TINY, **changes))
     for network in (model.discriminator, model.generator):
         assert shares(network.encoder).min() > 0.95
@@ -72,8 +72,8 @@ def test_words_and_positions_begin_in_dimensions_of_their_own():
 
 @pytest.mark.parametrize("changes", [
     {"position_share": 0.5}, {"position_amplitude": 2.0, "attention_gain": 1.5}], ids=str)
-def test_the_logit_at_the_neighbour_depends_on_the_gain_alone(changes):
-    config = dataclasses.replace(NEIGHBOURS, **changes)
+def test_the_logit_at_the_adjacent_token_depends_on_the_gain_alone(changes):
+    config = dataclasses.replace(ADJACENT, **changes)
     encoder = model_of(TINY, config).discriminator.encoder
     ids = np.random.default_rng(0).integers(5, 300, [4, LENGTH])
     logits = logits_of(encoder, ids)[:, 0]  # The head that looks back.
@@ -104,13 +104,13 @@ def logits_of_pairs(encoder: Encoder, head: int) -> dict[str, float]:
             "share of [CLS]": np.median(weights[:, at, 0])}
 
 
-MATCHING = dataclasses.replace(NEIGHBOURS, matching_heads=2)
+MATCHING = dataclasses.replace(ADJACENT, duplicate_token_heads=2)
 
 
 @pytest.mark.parametrize("changes", [
     {}, {"embedding_size": 128}, {"num_heads": 4},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128}], ids=str)
-def test_matching_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
+def test_duplicate_token_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
     config = dataclasses.replace(TINY, **{"num_heads": 2} | changes)
     encoder = model_of(config, MATCHING).discriminator.encoder
     aim = MATCHING.attention_gain**2 * np.sqrt(config.hidden_size / config.num_heads) / 2
@@ -137,13 +137,13 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
 
 
 @pytest.mark.parametrize("heads, changes, message", [
-    (3, {}, "matching_heads must be at most model.num_heads=2. Received: 3"),
-    (1, {"num_heads": 32}, "matching_heads must be 0 unless"),
+    (3, {}, "duplicate_token_heads must be at most model.num_heads=2. Received: 3"),
+    (1, {"num_heads": 32}, "duplicate_token_heads must be 0 unless"),
     (1, {"embedding_size": 15}, "a head has 8 units or more. Received: 1"),
 ], ids=str)
 def test_heads_that_cant_match_are_refused(heads, changes, message):
     with pytest.raises(UserError, match=re.escape(message)):
-        dataclasses.replace(NEIGHBOURS, matching_heads=heads).require_width(
+        dataclasses.replace(ADJACENT, duplicate_token_heads=heads).require_width(
             dataclasses.replace(TINY, **changes))
 
 

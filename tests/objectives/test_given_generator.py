@@ -94,7 +94,7 @@ def test_it_computes_what_the_generator_that_it_was_does(variant):
 
 
 def test_neither_training_nor_another_initialization_changes_it(records, given):
-    run = run_with(records, given, initialization__scheme="neighbours")
+    run = run_with(records, given, initialization__scheme="adjacent")
     state = tiny_run.state_of(run)
     saved = formats.read(given).weights
     network = state.model.generator

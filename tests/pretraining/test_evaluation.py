@@ -3,7 +3,7 @@
 import pytest
 
 from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.results import report, saved_scores, verdict
+from electra_tf.pretraining.results import explanation, report, saved_scores
 from tests import tiny_run
 
 
@@ -34,8 +34,8 @@ def run(records, tmp_path):
     return tiny_run.run_on(records, tmp_path)
 
 
-def test_the_verdict_names_the_healthy_range_for_the_budget(run):
+def test_the_explanation_names_the_healthy_range_for_the_budget(run):
     # 2 layers x 32 are nearest to 2 x 128, which reached 0.752 after 2.05 million tokens.
     steps = round(2.05e6 / (run.config.training.train_batch_size * run.length))
     assert ("AUC is 0.70; healthy range for this budget, 2.1 million tokens: 0.72 to 0.78"
-            in verdict(run, {"step": steps, "unigram_auc": 0.7}))
+            in explanation(run, {"step": steps, "unigram_auc": 0.7}))

@@ -1,4 +1,4 @@
-"""Samples show the generator's words and the discriminator's verdicts."""
+"""Samples show the generator's words and the discriminator's probabilities."""
 
 import re
 

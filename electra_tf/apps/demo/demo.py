@@ -2,9 +2,10 @@ r"""Shows in a browser what a pre-trained generator and discriminator do to a se
 
     python -m electra_tf.apps.demo.demo --model_dir=runs/small
 
-The page masks a sentence, fills it in with the generator and shows the discriminator's verdicts.
-Sliders set the masking rate and the temperature. --model_dir is a pre-training run, or a
-checkpoint of Google's or Hugging Face's with both networks. Stop it with Ctrl-C or SIGTERM.
+The page masks a sentence, fills it in with the generator, and shows the probability of every token
+that it was replaced. Sliders set the masking rate and the temperature. --model_dir is a
+pre-training run, or a checkpoint of Google's or Hugging Face's with both networks. Stop it with
+Ctrl-C or SIGTERM.
 """
 
 import signal

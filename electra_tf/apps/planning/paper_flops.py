@@ -15,7 +15,7 @@ _LAYER_NORM = 5  # mean, square, sum, bias, scale
 _GELU = 8
 _SOFTMAX = 5  # maximum, subtract, exponential, sum, divide
 _SELECTED = 0.15625
-"""Predicted positions per token: 20 of 128, whatever the masking rate."""
+"""Predicted positions per token: 20 of 128 for every masking rate."""
 
 
 def training_per_token(networks: Iterable[Network], length: int) -> float:

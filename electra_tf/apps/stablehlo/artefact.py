@@ -57,7 +57,7 @@ class Reading:
     fingerprint: str
     """Hash of the records."""
     seed: int
-    shuffle_window: int
+    shuffle_buffer: int
     length: int
     """L."""
     pad_id: int

@@ -245,5 +245,5 @@ def take_back(run: Run, path: Path, state_path: Path) -> str:
 def _reading(run: Run) -> Reading:
     config = run.config
     return Reading(fingerprint=run.records.fingerprint, seed=config.training.seed,
-                   shuffle_window=config.data.shuffle_window, length=run.length,
+                   shuffle_buffer=config.data.shuffle_buffer, length=run.length,
                    pad_id=run.vocabulary.pad_id)

@@ -119,7 +119,7 @@ class _Loop:
         reading = self._layout.reading
         return reader.training_batches(
             self._records, pad_id=reading.pad_id, seed=reading.seed,
-            window_examples=reading.shuffle_window, batch_size=self._layout.batch_size,
+            buffer_examples=reading.shuffle_buffer, batch_size=self._layout.batch_size,
             first_step=first, last_step=last)
 
     def _report(self, number: int, last: int, *, is_first: bool) -> None:

@@ -91,7 +91,7 @@ def exported(tmp_path_factory):
     call = tiny_run.step_function(trained, state)
     losses = [float(result["loss"].sum) for result in map(call, training_batches(
         trained.records, pad_id=trained.vocabulary.pad_id, seed=trained.config.training.seed,
-        window_examples=trained.config.data.shuffle_window, global_batch_size=8, first_step=0,
+        buffer_examples=trained.config.data.shuffle_buffer, global_batch_size=8, first_step=0,
         last_step=STEPS, context=tf.distribute.InputContext()))]
     return place, losses, {state_name(weight): weight.numpy() for weight in state.variables}
 

@@ -67,7 +67,7 @@ class Successors:
         return tf.gather(self._tokens, index), last > first
 
 
-class FixedCorruption:
+class FixedNoise:
     """A corruption of batches by counts of `COUNTED_EXAMPLES` of the records."""
 
     def __init__(self, records: Records, special: SpecialTokens):
