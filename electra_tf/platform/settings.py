@@ -41,7 +41,7 @@ def require_one_of(names: Iterable[str], setting: str, received: object) -> None
     """Raises `UserError`, with the nearest name, unless a value is one of some names."""
     if received not in list(names):
         raise UserError(f"{setting} must be one of {', '.join(names)}. Received: "
-                        f"{shown(received)}{suggestion(received, names)}")
+                        f"{shown(received)}.{suggestion(received, names)}")
 
 
 def suggestion(received: object, known: Iterable[str]) -> str:

@@ -70,7 +70,7 @@ def test_a_declaration_has_type_bounds_choices_and_meaning():
     ({"rate": 1.0}, "example.rate must be in (0, 1). Received: 1.0"),
     ({"rate": float("nan")}, "example.rate must be in (0, 1). Received: nan"),
     ({"steps": -1}, "example.steps must be 0 or more"), ({"workers": 0}, "1 or more. Received: 0"),
-    ({"form": "flet"}, "one of flat, deep. Received: 'flet' Did you mean 'flat'?")])
+    ({"form": "flet"}, "one of flat, deep. Received: 'flet'. Did you mean 'flat'?")])
 def test_a_value_out_of_bounds_is_refused_when_the_section_is_made(values, words):
     with pytest.raises(UserError) as error:
         Example(**values)

@@ -100,7 +100,7 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
     assert registry.resolved(["wnli", "glue"]) == ("wnli", *list(glue.TASKS)[:-1])
     assert registry.resolved(["squad", "squad"]) == ("squad",)
     with pytest.raises(UserError, match=(
-            r"--task must be one of glue, cola, .*Received: 'mrcp' Did you mean 'mrpc'\?")):
+            r"--task must be one of glue, cola, .*Received: 'mrcp'\. Did you mean 'mrpc'\?")):
         registry.resolved(["cola", "mrcp"])
     with pytest.raises(UserError, match="only GLUE's tasks can share a run"):
         registry.resolved(["cola", "squad"])
@@ -108,7 +108,7 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
 
 @pytest.mark.parametrize(("name", "own", "message"), [
     ("sst3", {}, "--task must be one of cola, sst2, .*searchqa, .*, chunk, ner, clas"),
-    ("squadd", {}, r"Received: 'squadd' Did you mean 'squad'\?"),
+    ("squadd", {}, r"Received: 'squadd'\. Did you mean 'squad'\?"),
     ("glue", {}, "Received: 'glue'"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
     ("chunk", {"train": "a.csv"}, "reads its files from --data_dir; --train goes with"),
