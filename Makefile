@@ -94,7 +94,7 @@ quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on the docstrings of NumPy and 
 	  --num_train_epochs=3 --init_checkpoint=$(QUICKSTART)/model --model_dir=$(QUICKSTART)/swapped
 	@echo "The curves: $(QUICKSTART)/model/loss_curves.png. The demo: make demo"
 
-demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, verdicts.
+demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, probabilities.
 	@test -e '$(DEMO_RUN)' || { echo "error: $(DEMO_RUN) isn't there; run \`make quickstart\`" \
 	  "first, or name a run: make demo DEMO_RUN=runs/mine" >&2; exit 1; }
 	$(BIN)/python -m electra_tf.apps.demo.demo --model_dir='$(DEMO_RUN)' $(DEMO_FLAGS)
