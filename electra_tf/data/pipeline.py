@@ -103,7 +103,7 @@ def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
     )
 
 
-def look_at_first_examples(records: Records) -> None:
+def check_first_examples(records: Records) -> None:
     """Checks the first example of some shards against the manifest, or raises `UserError`."""
     most = records.max_seq_length
     shards = [shard for split in records.shards.values() for shard in split]

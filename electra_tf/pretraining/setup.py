@@ -17,7 +17,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
 from electra_tf.data.manifest import Manifest
-from electra_tf.data.pipeline import look_at_first_examples
+from electra_tf.data.pipeline import check_first_examples
 from electra_tf.data.records import Records
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import Given, GivenGenerator, PretrainingObjective
@@ -147,7 +147,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
     strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
-    look_at_first_examples(records)
+    check_first_examples(records)
     config = override(config, {
         "model.vocab_size": text.vocabulary.size,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,

@@ -121,23 +121,23 @@ def written(tmp_path, lengths, *, claimed, packing="full", size=40):
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = written(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
-        pipeline.look_at_first_examples(records)
+        pipeline.check_first_examples(records)
 
 
 def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
     records = written(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
-    pipeline.look_at_first_examples(records)
+    pipeline.check_first_examples(records)
     with pytest.raises(UserError, match="an id .* is not among the 12.*inspect_records"):
         with failures.explained():
             list(pipeline.first_examples(records, 2, 0))
 
 
 def test_the_only_short_example_of_a_shard_passes_and_a_file_without_examples_is_refused(tmp_path):
-    pipeline.look_at_first_examples(written(tmp_path, [16], claimed=32))
+    pipeline.check_first_examples(written(tmp_path, [16], claimed=32))
     shutil.rmtree(tmp_path / "records")
     records = written(tmp_path, [16, 16], claimed=16)
     for content, words in ((b"", "has 0 examples instead of 2"),
                            (b"no record at all, whatever it is called", "record is cut off")):
         (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
         with pytest.raises(UserError, match=words):
-            pipeline.look_at_first_examples(records)
+            pipeline.check_first_examples(records)

@@ -66,7 +66,7 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
     def read():
         found = manifest.load(directory)
         manifest.verify_shards(directory, found)
-        pipeline.look_at_first_examples(found.records(directory))
+        pipeline.check_first_examples(found.records(directory))
         return found
 
     found, said = changed(data, "manifest.json", directory / "manifest.json", tree, read)
