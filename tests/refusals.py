@@ -1,4 +1,4 @@
-"""What a user sees of a mistake: one line."""
+"""Expects an error of one line, as users see it."""
 
 import contextlib
 from collections.abc import Iterator
