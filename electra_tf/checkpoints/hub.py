@@ -10,16 +10,14 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from electra_tf.checkpoints import hugging_face
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.checkpoints import hugging_face, hugging_face_tokenizer
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 _PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
               for network in ("discriminator", "generator")]
 _NAME = re.compile(r"(hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@([^@]+))?")
-_SMALL_FILES = [hugging_face.CONFIG_FILE, hugging_face.TOKENIZER_FILE,
-                hugging_face.TOKENIZER_SETTINGS_FILE, VOCABULARY_FILE]
+_SMALL_FILES = [hugging_face.CONFIG_FILE, *hugging_face_tokenizer.FILES]
 
 
 def is_name(path: Path) -> bool:

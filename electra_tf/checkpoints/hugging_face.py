@@ -2,8 +2,7 @@
 
 transformers saves the two networks separately, each with a copy of the embeddings: a pair is a
 directory with `discriminator/` and `generator/`. A fine-tuned model is one directory. The weights,
-with PyTorch's names and [out, in] kernels, are in the first of `WEIGHTS_FILES` that exists. The
-vocabulary is in vocab.txt, or in tokenizer.json if transformers 5 wrote the directory.
+with PyTorch's names and [out, in] kernels, are in the first of `WEIGHTS_FILES` that exists.
 """
 
 import dataclasses
@@ -18,19 +17,17 @@ from annotated_types import Interval
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
+from electra_tf.checkpoints.hugging_face_tokenizer import read_text as read_tokenizer
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights, require_exactly, with_generator
 from electra_tf.config.model import ModelConfig
 from electra_tf.modeling.weight_table import Shapes, discriminator, vocabulary_head, whole_encoder
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
-from electra_tf.text.tokenization import Normalization, TextSettings
-from electra_tf.text.vocabulary import CONTINUATION, UNK, Vocabulary
+from electra_tf.text.tokenization import TextSettings
 
 CONFIG_FILE = "config.json"
-TOKENIZER_SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
 WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = WEIGHTS_FILES = (
     "model.safetensors", "tf_model.h5", "pytorch_model.bin")
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
@@ -59,7 +56,6 @@ _IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weig
 """A buffer that old releases saved, and the tied table where it is saved twice."""
 _MOST_WEIGHTS = 16 << 30  # Bytes, read into memory; ELECTRA-Large's has 1.3 GB.
 _MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
-_MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -275,64 +271,9 @@ def read_config(directory: Path) -> tuple[Config, ModelConfig]:
 
 def read_text(directory: Path, config: Config) -> TextSettings:
     """Returns the vocabulary and normalization of a network; `UserError` if sizes differ."""
-    path, settings = directory / TOKENIZER_SETTINGS_FILE, _TokenizerSettings()
-    if path.exists():
-        settings = strict_json.read(path, _TokenizerSettings, most=MIB)
-    normalization = Normalization.of(settings.do_lower_case, settings.strip_accents)
-    if not normalization.strip_accents and (directory / TOKENIZER_FILE).exists():
-        # Only tokenizer.json has this step, which can be nested in others.
-        steps = str(_read_tokenizer(directory).normalizer)
-        normalization = dataclasses.replace(normalization, nfc="'type': 'NFC'" in steps)
-    vocabulary = _read_vocabulary(directory)
-    if vocabulary.size != config.vocab_size:
-        raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but vocab_size of "
-                        f"{directory / CONFIG_FILE} is {config.vocab_size}; the vocabulary is "
-                        "another network's.")
-    return TextSettings(vocabulary=vocabulary, normalization=normalization)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _TokenizerSettings:
-    """The entries of tokenizer_config.json that are read; None is transformers' default."""
-
-    __pydantic_config__ = strict_json.OPEN
-
-    do_lower_case: bool | None = None
-    strip_accents: bool | None = None
-    tokenize_chinese_chars: Literal[True] | None = None
-    do_basic_tokenize: Literal[True] | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _WordPiece:
-    __pydantic_config__ = strict_json.OPEN
-
-    type: Literal["WordPiece"]
-    continuing_subword_prefix: Literal[CONTINUATION]
-    vocab: dict[str, int]
-    unk_token: Literal[UNK] = UNK
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Tokenizer:
-    """The entries of tokenizer.json that are read."""
-
-    __pydantic_config__ = strict_json.OPEN
-
-    model: _WordPiece
-    normalizer: Any = None
-
-
-def _read_tokenizer(directory: Path) -> _Tokenizer:
-    return strict_json.read(directory / TOKENIZER_FILE, _Tokenizer, most=_MOST_TOKENIZER)
-
-
-def _read_vocabulary(directory: Path) -> Vocabulary:
-    path = directory / TOKENIZER_FILE
-    if (directory / VOCABULARY_FILE).exists() or not path.exists():
-        return Vocabulary.load(directory / VOCABULARY_FILE)
-    ids = _read_tokenizer(directory).model.vocab
-    tokens = sorted(ids, key=ids.__getitem__)
-    if [ids[token] for token in tokens] != list(range(len(tokens))):
-        raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")
-    return Vocabulary(tuple(tokens), source=str(path))
+    text = read_tokenizer(directory)
+    if text.vocabulary.size != config.vocab_size:
+        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, but "
+                        f"vocab_size of {directory / CONFIG_FILE} is {config.vocab_size}; the "
+                        "vocabulary is another network's.")
+    return text

@@ -21,15 +21,13 @@ from electra_tf.checkpoints.hugging_face import (
     GENERATOR,
     OTHERS,
     SIZES,
-    TOKENIZER_FILE,
-    TOKENIZER_SETTINGS_FILE,
     WEIGHTS_FILE,
     Config,
     theirs_of,
     turned,
 )
+from electra_tf.checkpoints.hugging_face_tokenizer import write_text
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights, has_generator, require_exactly, require_networks
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.weight_table import discriminator, generator, whole_encoder
@@ -38,9 +36,6 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text import vocabulary as tokens
-from electra_tf.text.tokenization import TextSettings
-from electra_tf.text.tokenizer import LONG_WORD_CUT
 
 HEAD = "head/"
 _DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
@@ -85,62 +80,11 @@ def _write_network(networks: Pretrained, directory: Path, encoder: EncoderConfig
     content = save({name: np.ascontiguousarray(value) for name, value in (weights | head).items()},
                    metadata={"format": "pt"})
     write_atomically(directory / WEIGHTS_FILE, content)
-    text, normalization = networks.text, networks.text.normalization
     config = {**config, **FIXED,
               **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
-              "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
-    settings = {"tokenizer_class":
-                "PreTrainedTokenizerFast" if normalization.nfc else "ElectraTokenizer",
-                "do_lower_case": normalization.lower_case,
-                "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
-                "model_max_length": encoder.max_position_embeddings, "pad_token": tokens.PAD,
-                "unk_token": tokens.UNK, "cls_token": tokens.CLS, "sep_token": tokens.SEP,
-                "mask_token": tokens.MASK}
-    contents = {CONFIG_FILE: config, TOKENIZER_SETTINGS_FILE: settings}
-    if normalization.nfc:
-        contents[TOKENIZER_FILE] = _composing_tokenizer(text)
-    for file, content in contents.items():
-        write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
-    text.vocabulary.save(directory / VOCABULARY_FILE)
-
-
-def _composing_tokenizer(text: TextSettings) -> dict[str, Any]:
-    """Returns tokenizer.json for text in NFC, for which tokenizer_config.json has no setting.
-
-    Its steps are those of `text.tokenizer`: BERT's cleaning, NFC, BERT's splitting, the cut of long
-    words, WordPiece. Rows are [CLS] text [SEP] or [CLS] text [SEP] text [SEP].
-    """
-    normalization, ids = text.normalization, text.vocabulary.ids
-
-    def special(token: str, segment: int = 0) -> dict[str, Any]:
-        return {"SpecialToken": {"id": token, "type_id": segment}}
-
-    first, second = ({"Sequence": {"id": name, "type_id": segment}}
-                     for segment, name in enumerate("AB"))
-    single = [special(tokens.CLS), first, special(tokens.SEP)]
-    return {
-        "version": "1.0", "truncation": None, "padding": None,
-        "added_tokens": [
-            {"id": ids[token], "content": token, "single_word": False, "lstrip": False,
-             "rstrip": False, "normalized": False, "special": True}
-            for token in tokens.SPECIAL_TOKENS],
-        "normalizer": {"type": "Sequence", "normalizers": [
-            {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-             "strip_accents": normalization.strip_accents, "lowercase": normalization.lower_case},
-            {"type": "NFC"}]},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-            {"type": "BertPreTokenizer"},
-            {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
-             "invert": False}]},
-        "post_processor": {
-            "type": "TemplateProcessing", "single": single,
-            "pair": [*single, second, special(tokens.SEP, 1)],
-            "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]}
-                               for token in (tokens.CLS, tokens.SEP)}},
-        "decoder": {"type": "WordPiece", "prefix": tokens.CONTINUATION, "cleanup": False},
-        "model": {"type": "WordPiece", "unk_token": tokens.UNK,
-                  "continuing_subword_prefix": tokens.CONTINUATION,
-                  "max_input_chars_per_word": tokens.MAX_WORD_CHARACTERS, "vocab": ids}}
+              "pad_token_id": networks.text.vocabulary.pad_id, "torch_dtype": "float32"}
+    write_atomically(directory / CONFIG_FILE, (json.dumps(config, indent=2) + "\n").encode())
+    write_text(networks.text, directory, encoder.max_position_embeddings)
 
 
 def _head_to_theirs(spec: TaskSpec, weights: Weights, source: str
