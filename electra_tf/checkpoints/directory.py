@@ -69,7 +69,7 @@ def newest(directory: Path) -> int | None:
         fault = _fault(directory, step)
         if fault is None:
             if broken:
-                _print_once(f"note: {directory}: {_listed(broken)}; the newest whole checkpoint is "
+                print_once(f"note: {directory}: {_listed(broken)}; the newest whole checkpoint is "
                             f"that of step {step:,}, and work goes on from there.")
             return step
         broken.append(f"ckpt-{step} {fault}")
@@ -154,5 +154,6 @@ def _fault(directory: Path, step: int) -> str | None:
 
 
 @functools.cache
-def _print_once(note: str) -> None:
+def print_once(note: str) -> None:
+    """Prints a note on standard error, the first time only."""
     print(note, file=sys.stderr, flush=True)

@@ -21,7 +21,6 @@ FILE = "README.md"
 LICENSE = "apache-2.0"
 """Default license: that of this program and of Google's networks."""
 _TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
-_PRETRAINED = "ElectraForPreTraining"
 _PIPELINES = {"ElectraForSequenceClassification": "text-classification",
               "ElectraForTokenClassification": "token-classification",
               "ElectraForQuestionAnswering": "question-answering"}
@@ -47,8 +46,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task, source) if networks.task else None
-    architecture = (_PRETRAINED if task is None
-                    else KINDS[task.kind].hugging_face.architecture)
+    architecture = (KINDS[task.kind].hugging_face.architecture if task else
+                    "ElectraForPreTraining" if networks.has_discriminator else "ElectraModel")
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")
     if curves:
         (directory / curves).write_bytes((source / curves).read_bytes())

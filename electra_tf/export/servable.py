@@ -108,47 +108,31 @@ def _token_specs(shape: tuple[int | None, int | None]) -> list[tf.TensorSpec]:
     return [tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS]
 
 
-class Detector(Servable):
-    """The pre-trained discriminator, which detects replaced words of a text."""
+class TextEncoder(Servable):
+    """A pre-trained encoder, which embeds texts; it has no head."""
 
     columns = ("text",)
 
-    def _on(self, encoder: InferenceEncoder) -> "Detector":
-        return Detector(encoder, self.head, self.texts)
+    def _on(self, encoder: InferenceEncoder) -> "TextEncoder":
+        return type(self)(encoder, self.head, self.texts)
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
-        """Maps texts, string [B], to `words`, string [B, W], and `replaced_probability`.
-
-        The probability is float32 [B, W], the highest of a word's pieces. Texts have any length.
-        """
-        split = words.split_as_tokenized(self.texts, *columns)
-        rows = words.in_rows(self.texts, split)
-        pieces = tf.ragged.range(rows.sizes)
-        word = tf.cast(pieces.value_rowids(), tf.int32)
-        first = tf.gather(rows.first_piece, word)
-        places = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
-        shares = tf.gather_nd(chunks.in_chunks(
-            lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
-            chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
-            tf.TensorSpec([None, None], tf.float32)), places)
-        of_words = tf.math.segment_max(shares, word)
-        return {"words": split.texts.to_tensor(""),
-                "replaced_probability": words.per_text(split, of_words, 0.0)}
+        """Returns what `embed` does."""
+        return self.embed(*columns)
 
     def score(self, tokens: Tokens) -> Outputs:
-        """Returns `replaced_probability`, float32 [B, L], of every position."""
-        return {"replaced_probability": tf.sigmoid(self.head(self._hidden(tokens)))}
+        """Returns `tokens`, float32 [B, L, H], the vectors of every position."""
+        return {"tokens": self._hidden(tokens)}
 
     def _hidden(self, tokens: Tokens) -> tf.Tensor:
         """Returns the encoder's outputs, float32 [B, L, H]."""
         return tf.cast(self.encoder(*tokens), tf.float32)
 
     def signatures(self) -> Signatures:
-        """Adds `detect`, another name of the default, `embed` and `embed_tokens`."""
-        found = super().signatures()
-        return found | {"detect": found[DEFAULT],
-                        "embed": self._traced(self.embed, self._text_specs()),
-                        "embed_tokens": self._traced(self.embed_tokens, self._text_specs())}
+        """Adds `embed` and `embed_tokens`."""
+        return super().signatures() | {
+            "embed": self._traced(self.embed, self._text_specs()),
+            "embed_tokens": self._traced(self.embed_tokens, self._text_specs())}
 
     def embed(self, text: tf.Tensor) -> Outputs:
         """Returns the mean over word pieces, `pooled`, and the vector of [CLS], `cls`.
@@ -173,6 +157,38 @@ class Detector(Servable):
         return {"pooled": tf.math.divide_no_nan(
                     tf.reduce_sum(hidden * shares, axis=1), tf.reduce_sum(shares, axis=1)),
                 "cls": first_vectors(hidden), "tokens": hidden, "token_ids": tokens.ids}
+
+
+class Detector(TextEncoder):
+    """The pre-trained discriminator, which detects replaced words of a text."""
+
+    def answer(self, *columns: tf.Tensor) -> Outputs:
+        """Maps texts, string [B], to `words`, string [B, W], and `replaced_probability`.
+
+        The probability is float32 [B, W], the highest of a word's pieces. Texts have any length.
+        """
+        split = words.split_as_tokenized(self.texts, *columns)
+        rows = words.in_rows(self.texts, split)
+        pieces = tf.ragged.range(rows.sizes)
+        word = tf.cast(pieces.value_rowids(), tf.int32)
+        first = tf.gather(rows.first_piece, word)
+        places = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
+        shares = tf.gather_nd(chunks.in_chunks(
+            lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
+            chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
+            tf.TensorSpec([None, None], tf.float32)), places)
+        of_words = tf.math.segment_max(shares, word)
+        return {"words": split.texts.to_tensor(""),
+                "replaced_probability": words.per_text(split, of_words, 0.0)}
+
+    def score(self, tokens: Tokens) -> Outputs:
+        """Returns `replaced_probability`, float32 [B, L], of every position."""
+        return {"replaced_probability": tf.sigmoid(self.head(self._hidden(tokens)))}
+
+    def signatures(self) -> Signatures:
+        """Adds `detect`, another name of the default."""
+        signatures = super().signatures()
+        return {**signatures, "detect": signatures[DEFAULT]}
 
 
 class ServedTask(Servable):
@@ -200,12 +216,12 @@ class ServedTask(Servable):
 
 
 def of_networks(networks: Pretrained, threshold: float | None = None) -> Servable:
-    """Returns a fine-tuned model or a pre-trained discriminator, in float32.
+    """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
     """
     if networks.task is None:
-        return _of_discriminator(networks)
+        return _of_pretrained(networks)
     spec = TaskSpec.of_facts(networks.task, networks.source)
     config = override(recipe(spec.name, networks.model), networks.task_settings).task
     model = KINDS[spec.kind].objective(spec, config).build_model(
@@ -216,21 +232,22 @@ def of_networks(networks: Pretrained, threshold: float | None = None) -> Servabl
         texts=RowEncoder(networks.text, config.max_seq_length)))
 
 
-def _of_discriminator(networks: Pretrained) -> Detector:
-    """Returns a discriminator; refuses networks without one, and those that compute energies."""
+def _of_pretrained(networks: Pretrained) -> TextEncoder:
+    """Returns a discriminator, or an encoder without its head; refuses energies."""
     if networks.has_energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
                         "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
                         "its encoder.")
-    if not networks.has_discriminator:
-        raise UserError(f"{networks.source} has no discriminator to export (not every "
-                        "objective trains one).")
     config = networks.model.discriminator
-    discriminator = Discriminator(own_encoder(config, Build(seed=0)), Build(seed=0))
+    texts = RowEncoder(networks.text, config.max_position_embeddings)
+    encoder = own_encoder(config, Build(seed=0))
+    if not networks.has_discriminator:
+        assign_weights(encoder.variables, networks.weights, networks.source)
+        return TextEncoder(encoder, tf.Module(), texts)
+    discriminator = Discriminator(encoder, Build(seed=0))
     assign_weights(discriminator.variables, networks.weights, networks.source)
-    return Detector(discriminator.encoder, discriminator.head,
-                    RowEncoder(networks.text, config.max_position_embeddings))
+    return Detector(encoder, discriminator.head, texts)
 
 
 def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:

@@ -9,13 +9,14 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Interval
 from safetensors.numpy import save
 
+from electra_tf.checkpoints.directory import print_once
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hub, hugging_face_heads
@@ -28,7 +29,7 @@ from electra_tf.formats.hugging_face_weights import (
     read_weights,
     weights_file,
 )
-from electra_tf.formats.pretrained import Pretrained, joined, with_generator
+from electra_tf.formats.pretrained import Pretrained, joined, with_generator, without_padding
 from electra_tf.modeling.weight_table import (
     Shapes,
     discriminator,
@@ -61,8 +62,14 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
                 "discriminator_predictions.dense_prediction.weight",
             "discriminator_predictions/dense_1/bias":
                 "discriminator_predictions.dense_prediction.bias"}
-_IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weight"})
-"""A buffer that old releases saved, and the tied table where it is saved twice."""
+_TIED = "generator_lm_head.weight"
+"""The table of words where it is saved twice."""
+_ENCODERS = frozenset({"ElectraModel", "BertModel", "BertForMaskedLM", "BertForPreTraining",
+                       "BertForNextSentencePrediction"})
+"""Classes of which the encoder is read; BERT's heads of pre-training are not used."""
+_BERT_HEADS = {f"BertFor{name}": f"ElectraFor{name}"
+               for name in ("TokenClassification", "QuestionAnswering")}
+"""Classes whose heads are ELECTRA's; BERT's for classification reads a pooler."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,14 +78,15 @@ class Config(HeadConfig):
 
     __pydantic_config__ = strict_json.OPEN
 
-    model_type: Literal["electra"] = "electra"
+    model_type: Literal["electra", "bert"] = "electra"
     hidden_act: Literal["gelu"] = "gelu"
     layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
     position_embedding_type: Literal["absolute"] = "absolute"
     is_decoder: Literal[False] = False
     add_cross_attention: Literal[False] = False
     vocab_size: int
-    embedding_size: int
+    embedding_size: int | None = None
+    """That of BERT is its hidden size."""
     num_hidden_layers: int
     num_attention_heads: int
     intermediate_size: int
@@ -90,50 +98,105 @@ class Config(HeadConfig):
 
     def settings(self) -> dict[str, Any]:
         """Returns the encoder's settings by our names."""
-        return {ours: getattr(self, theirs) for ours, theirs in (SIZES | OTHERS).items()}
+        settings = {ours: getattr(self, theirs) for ours, theirs in (SIZES | OTHERS).items()}
+        if self.model_type == "bert":
+            settings["embedding_size"] = self.hidden_size
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     """Returns the networks of a directory or of a model of the Hub.
 
-    They are a fine-tuned model, or a discriminator and, if there is one, its generator, in
-    `generator/` or, on the Hub, a model of its own. Refuses damaged files, another architecture,
-    and two networks that share too little.
+    They are a fine-tuned model; a discriminator and, if there is one, its generator, in
+    `generator/` or, on the Hub, a model of its own; or an encoder of ELECTRA or BERT. BERT's is
+    ELECTRA's with embeddings of the hidden size. Refuses damaged files, other architectures and two
+    networks that share too little. A note names weights that are not used.
     """
     directory, beside = (_fetch(path, generator=not encoder_only) if hub.is_name(path)
                          else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
     config, model = read_config(directory)
-    text, stored = _read_text(directory, config), read_weights(directory)
-    networks = Pretrained(source=str(path), model=model, text=text, weights={})
-    if config.architecture in hugging_face_heads.ARCHITECTURES:
-        head = {name: stored.pop(name) for name in list(stored)
-                if name not in _IGNORED and not name.startswith("electra.")}
-        weights = _by_our_names(stored, whole_encoder(model.discriminator), directory)
-        if encoder_only:
-            return dataclasses.replace(networks, weights=weights)
-        spec, settings, own = hugging_face_heads.from_theirs(config, head, str(directory))
-        return dataclasses.replace(networks, weights=weights | own, task=spec.facts(),
-                                   task_settings=settings)
-    _require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
-    weights = _by_our_names(stored, discriminator(model.discriminator).weights, directory)
-    if not encoder_only and (beside / CONFIG_FILE).exists():
-        model, weights = _read_generator(beside, model, weights, text)
-    return dataclasses.replace(networks, model=model, weights=weights)
+    text, stored = read_text(directory), read_weights(directory)
+    architecture = config.architecture or _architecture(stored)
+    more: dict[str, Any] = {}
+    if architecture == ARCHITECTURES[DISCRIMINATOR]:
+        model, weights = _by_our_names(
+            stored, model, discriminator(model.discriminator).weights, text, directory)
+        if not encoder_only and (beside / CONFIG_FILE).exists():
+            model, weights = _read_generator(beside, model, weights, text)
+    else:
+        own = re.compile(f"{re.escape(_prefix(stored))}(embeddings|encoder)")
+        unused = {name: stored.pop(name) for name in list(stored)
+                  if not own.match(name) and name != _TIED}
+        model, weights = _by_our_names(
+            stored, model, whole_encoder(model.discriminator), text, directory)
+        if not encoder_only and architecture in (
+                hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
+            head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
+            spec, settings, head = hugging_face_heads.from_theirs(
+                _BERT_HEADS.get(architecture, architecture), config, head, str(directory))
+            weights |= head
+            more = {"task": spec.facts(), "task_settings": settings}
+        elif architecture not in _ENCODERS:
+            _require_encoder(architecture, directory, encoder_only)
+        _note_unused(unused, directory)
+    networks = Pretrained(source=str(path), model=model, text=text, weights=weights, **more)
+    if networks.task is None:
+        networks.require_networks()
+    return networks
+
+
+def _architecture(stored: Weights) -> str:
+    """Returns the class of a network whose config.json doesn't name it, by its weights."""
+    for weight, architecture in {
+            "discriminator_predictions.dense.weight": ARCHITECTURES[DISCRIMINATOR],
+            "generator_predictions.dense.weight": ARCHITECTURES[GENERATOR],
+            "classifier.out_proj.weight": "ElectraForSequenceClassification",
+            "qa_outputs.weight": "ElectraForQuestionAnswering"}.items():
+        if weight in stored:
+            return architecture
+    if "classifier.weight" not in stored:
+        return "ElectraModel"
+    pooled = f"{_prefix(stored)}pooler.dense.weight" in stored
+    return "BertForSequenceClassification" if pooled else "ElectraForTokenClassification"
+
+
+def _require_encoder(architecture: str, directory: Path, encoder_only: bool) -> None:
+    """Raises `UserError` for a generator, and for a head that isn't read unless none is needed."""
+    path = directory / CONFIG_FILE
+    if architecture == ARCHITECTURES[GENERATOR]:
+        raise UserError(f"{path}: the architecture is {architecture}; "
+                        f"{ARCHITECTURES[DISCRIMINATOR]} is expected. A generator is read beside "
+                        "its discriminator: name the directory that holds discriminator/ and "
+                        "generator/.")
+    if not encoder_only:
+        raise UserError(f"{path}: the architecture is {architecture}, whose head this program does "
+                        "not have. Its encoder can be fine-tuned: run_finetuning.py "
+                        f"--init_checkpoint={directory}")
+
+
+def _note_unused(names: Iterable[str], directory: Path) -> None:
+    names = list(names)
+    if names:
+        parts = dict.fromkeys(".".join(name.split(".")[:2]) for name in names)
+        print_once(f"note: {weights_file(directory)}: {len(names)} weights are not used: "
+                   f"{', '.join(parts)}.")
 
 
 def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                     text: TextSettings) -> tuple[ModelConfig, Weights]:
     """Returns the shape of a discriminator and of its generator, and the weights of both."""
     config, own_model = read_config(directory)
-    _require_architecture(config, directory, ARCHITECTURES[GENERATOR])
+    if config.architecture not in ("", ARCHITECTURES[GENERATOR]):
+        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
+                        f"{ARCHITECTURES[GENERATOR]} is expected.")
     encoder = own_model.discriminator
-    own = _by_our_names(read_weights(directory), language_model(
-        "generator", encoder, whole_encoder(encoder)).weights, directory)
-    if _read_text(directory, config) != text:
+    if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
                         "(vocabulary, lower case or accents); they are no pair.")
+    _, own = _by_our_names(read_weights(directory), own_model, language_model(
+        "generator", encoder, whole_encoder(encoder)).weights, text, directory)
     weights = joined(weights, own, str(directory))
     return with_generator(model, weights, str(directory), encoder.num_heads), weights
 
@@ -169,6 +232,8 @@ def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
 def write(networks: Pretrained, directory: Path) -> None:
     """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
 
+    `discriminator/` of a model without a discriminator holds its encoder.
+
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
     if networks.task is not None:
@@ -181,8 +246,9 @@ def write(networks: Pretrained, directory: Path) -> None:
         return
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
+        bare = name == DISCRIMINATOR and not networks.has_discriminator
         _write_network(networks.text, directory / name, *networks.alone(name),
-                       {"architectures": [ARCHITECTURES[name]]}, {})
+                       {"architectures": ["ElectraModel" if bare else ARCHITECTURES[name]]}, {})
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
@@ -200,13 +266,6 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     write_text(text, directory, encoder.max_position_embeddings)
 
 
-def _require_architecture(config: Config, directory: Path, wanted: str) -> None:
-    if config.architecture not in ("", wanted):
-        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
-                        f"{wanted} is expected. A generator is read beside its discriminator: name "
-                        "the directory that holds discriminator/ and generator/.")
-
-
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:
     """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
@@ -217,23 +276,27 @@ def read_config(directory: Path) -> tuple[Config, ModelConfig]:
         raise UserError(f"{path}: {error}") from error
 
 
-def _read_text(directory: Path, config: Config) -> TextSettings:
-    """Returns the vocabulary and normalization of a network; `UserError` if sizes differ."""
-    text = read_text(directory)
-    if text.vocabulary.size != config.vocab_size:
-        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, but "
-                        f"vocab_size of {directory / CONFIG_FILE} is {config.vocab_size}; the "
-                        "vocabulary is another network's.")
-    return text
+def _by_our_names(stored: Weights, model: ModelConfig, shapes: Shapes, text: TextSettings,
+                  directory: Path) -> tuple[ModelConfig, Weights]:
+    """Returns a shape and its weights by our names, in float32 and our form.
 
-
-def _by_our_names(stored: Weights, shapes: Shapes, directory: Path) -> dict[str, np.ndarray]:
-    """Returns weights by our names, in float32 and our form, if they have exactly these shapes."""
+    They have no rows of embeddings beyond the vocabulary. Raises `UserError` for other shapes.
+    """
+    prefix = _prefix(stored)
+    theirs = {name: re.sub(r"^electra\.", prefix, _theirs(name)) for name in shapes}
     require_exactly(
-        {name: value for name, value in stored.items() if name not in _IGNORED},
-        {_theirs(name): shape[::-1] if name.endswith("/kernel") else shape
+        {name: value for name, value in stored.items() if name != _TIED},
+        {theirs[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, str(weights_file(directory)))
-    return {name: _turned(name, stored[_theirs(name)]).astype(np.float32) for name in shapes}
+    return without_padding(model, {
+        name: _turned(name, stored[theirs[name]]).astype(np.float32) for name in shapes},
+        text.vocabulary, str(weights_file(directory)))
+
+
+def _prefix(stored: Weights) -> str:
+    """Returns the beginning of the names of an encoder's weights: "electra.", "bert." or ""."""
+    return next((prefix for prefix in ("electra.", "bert.")
+                 if any(name.startswith(prefix) for name in stored)), "")
 
 
 def _theirs(name: str) -> str:

@@ -105,14 +105,14 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     return (first, first_bias), (second, np.zeros(outputs, np.float32))
 
 
-def from_theirs(config: HeadConfig, weights: Weights, source: str
+def from_theirs(architecture: str, config: HeadConfig, weights: Weights, source: str
                 ) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, the settings that build such a head, and its weights by our names.
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
     """
     kinds = [kind for kind in KINDS.values()
-             if kind.hugging_face.architecture == config.architecture]
+             if kind.hugging_face.architecture == architecture]
     labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()
     problem = (_REGRESSION if config.problem_type == _REGRESSION or len(labels) == 1
                else _CLASSIFICATION)

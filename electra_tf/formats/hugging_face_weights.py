@@ -30,17 +30,25 @@ def weights_file(directory: Path) -> Path:
 
 
 def read_weights(directory: Path) -> dict[str, np.ndarray]:
-    """Returns float32, float64 or float16 arrays by PyTorch's names; refuses damaged files."""
+    """Returns float32, float64 or float16 arrays by PyTorch's current names.
+
+    Leaves out the position ids, a buffer that old releases saved. Refuses damaged files.
+    """
     path = weights_file(directory)
     try:
         weights = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,
                    PICKLED_FILE: _read_pickled}[path.name](path)
     except OSError as error:
         raise cannot_read(path, error) from error
+    renamed = {}
     for name, value in weights.items():
+        if name.endswith("position_ids"):
+            continue
         if value.dtype not in (np.float32, np.float64, np.float16):
             raise UserError(f"{path}: {shown(name)} is of type {value.dtype}; weights are float32.")
-    return weights
+        renamed[re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight",
+                       re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))] = value
+    return renamed
 
 
 def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
@@ -74,7 +82,7 @@ def _as_pytorch(name: str | bytes, value, path: Path) -> tuple[str, np.ndarray]:
     # A file of a few bytes can declare any size, and external data is another file's.
     if value.external is not None or value.is_virtual or value.id.get_storage_size() < value.nbytes:
         raise UserError(f"{path}: {shown(name)} is not stored whole in the file.")
-    stem, leaf = re.sub("^tf_electra[^/]*/", "", name.removesuffix(":0")).rsplit("/", 1)
+    stem, leaf = re.sub("^tf_(electra|bert)[^/]*/", "", name.removesuffix(":0")).rsplit("/", 1)
     array = value[()].T if leaf == "kernel" else value[()]
     leaf = {"kernel": "weight", "embeddings": "weight", "gamma": "weight",
             "beta": "bias"}.get(leaf, leaf)

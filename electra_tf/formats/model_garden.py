@@ -99,7 +99,8 @@ class _Objects:
         for name in network.weights:
             path = garden_path(name)
             path = (path.replace(_ENCODER, place, 1) if name.startswith(ENCODER) else above + path)
-            if "embeddings_project" not in name or self.node(path):
+            optional = "embeddings_project" in name or not name.startswith(ENCODER)
+            if not optional or self.node(path):
                 weights[name] = _without_heads(path, self._value(path))
         query = f"{place}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
         return weights, self._value(query).shape[1]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.checkpoints.directory import print_once
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE, VOCABULARY_FILE
 from electra_tf.checkpoints.weights import (
     ENCODER,
@@ -33,6 +34,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.vocabulary import Vocabulary
 
 
 class Format(enum.StrEnum):
@@ -93,14 +95,17 @@ class Pretrained:
     def alone(self, network: str) -> tuple[EncoderConfig, Weights]:
         """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
 
-        They are named as if there were no other network: the encoder's are "electra/...". Raises
-        `UserError` without the network.
+        They are named as if there were no other network: the encoder's are "electra/...". The head
+        of a discriminator can be missing. Raises `UserError` without a generator.
         """
-        if not (self.has_generator if network == "generator" else self.has_discriminator):
-            raise UserError(f"{self.source} has no {network} to take. Name a run of "
-                            "objective.name=electra, or of mlm for a generator.")
-        table = (weight_table.generator(self.model) if network == "generator"
-                 else weight_table.discriminator(self.model.discriminator))
+        if network == "discriminator":
+            parts = ENCODER, "discriminator_predictions/"
+            return self.model.discriminator, {
+                name: value for name, value in self.weights.items() if name.startswith(parts)}
+        if not self.has_generator:
+            raise UserError(f"{self.source} has no generator to take. Name a run of "
+                            "objective.name=electra or mlm.")
+        table = weight_table.generator(self.model)
         return table.encoder, {re.sub("^generator/", ENCODER, name): self.weights[name]
                                for name in table.weights}
 
@@ -114,8 +119,10 @@ class Pretrained:
         return model
 
     def require_networks(self) -> None:
-        """Raises `UserError` unless it is a discriminator, with or without its generator."""
-        shapes = weight_table.discriminator(self.model.discriminator).weights
+        """Raises `UserError` unless it is a whole encoder, with or without the two networks."""
+        encoder = self.model.discriminator
+        shapes = (weight_table.discriminator(encoder).weights if self.has_discriminator
+                  else weight_table.whole_encoder(encoder))
         if self.has_generator:
             shapes |= weight_table.own_generator(self.model)
         require_exactly(self.weights, shapes, self.source)
@@ -188,12 +195,29 @@ def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normal
             model, weights = Format.MODEL_GARDEN.module.read(reader, prefix)
         else:
             model, weights = Format.GOOGLE.module.read(reader, prefix, num_heads)
-    if model.vocab_size != text.vocabulary.size:
-        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, {prefix} "
-                        f"{model.vocab_size}.")
+    model, weights = without_padding(model, weights, text.vocabulary, prefix)
     networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
     networks.require_networks()
     return networks
+
+
+def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
+                    source: str) -> tuple[ModelConfig, Weights]:
+    """Returns a shape and weights without the rows of embeddings beyond the vocabulary.
+
+    A note names them; other programs round the number of rows up. Raises `UserError` if tokens have
+    no row.
+    """
+    rows, size = model.vocab_size, vocabulary.size
+    if rows < size:
+        raise UserError(f"{vocabulary.source} has {size:,} entries, and the embeddings of {source} "
+                        f"{rows:,} rows; put the vocabulary of this network beside it.")
+    if rows > size:
+        print_once(f"note: {source}: {rows - size:,} rows of the embeddings have no token in "
+                   f"{vocabulary.source} and are left out.")
+    return dataclasses.replace(model, vocab_size=size), {
+        name: value[:size] if name.endswith(("/word_embeddings", "/output_bias")) else value
+        for name, value in weights.items()}
 
 
 def joined(weights: Weights, own: Weights, source: str) -> Weights:

@@ -17,13 +17,15 @@ CLASSES = {
     "discriminator": "ElectraForPreTraining", "generator": "ElectraForMaskedLM",
     "classification": "ElectraForSequenceClassification",
     "tagging": "ElectraForTokenClassification",
-    "question_answering": "ElectraForQuestionAnswering"}
+    "question_answering": "ElectraForQuestionAnswering", "bert": "BertModel",
+    "bert_mlm": "BertForMaskedLM"}
 CONFIG = {
     "model_type": "electra", "vocab_size": seeded.VOCAB_SIZE, "embedding_size": 16,
     "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
     "max_position_embeddings": 32, "type_vocab_size": 2, "hidden_act": "gelu",
     "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "pad_token_id": 0}
 OWN = {
+    "bert": {"model_type": "bert"}, "bert_mlm": {"model_type": "bert"},
     "generator": {"hidden_size": 16, "num_attention_heads": 1},
     "tagging": {"id2label": {"0": "B-X", "1": "I-X", "2": "O"},
                 "label2id": {"B-X": 0, "I-X": 1, "O": 2}}}
@@ -32,7 +34,7 @@ TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
 
 
 def write(directory: Path) -> list[str]:
-    """Writes one directory for each of the five classes; returns their names."""
+    """Writes one directory for each of the classes; returns their names."""
     for network, name in CLASSES.items():
         place = directory / network
         place.mkdir(parents=True)

@@ -86,6 +86,18 @@ def test_fine_tuned_models_compute_the_golden_numbers(seeded_directory, tmp_path
                   at_least=2 if network == "question_answering" else 1)
 
 
+@pytest.mark.parametrize("network", ["bert", "bert_mlm"])
+def test_encoders_of_bert_compute_the_golden_numbers(seeded_directory, network, capsys):
+    """One with a pooler and without a prefix of names, one with the head of its pre-training."""
+    networks = pretrained.read(seeded_directory / network)
+    assert not (networks.has_discriminator or networks.has_generator)
+    ours = our_outputs.of_networks(networks)["discriminator"]
+    require_close(ours, arrays_of(GOLDEN, network), at_least=3)
+    assert {"bert": "2 weights are not used: pooler.dense.\n",
+            "bert_mlm": "5 weights are not used: cls.predictions.\n"}[network] in (
+                capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_token_ids_are_the_golden_ones_but_for_known_differences(mode):
     assert GOLDEN_IDS["texts"] == TEXTS

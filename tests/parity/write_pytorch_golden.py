@@ -2,8 +2,9 @@
 
     PEERS_PYTHON=.venv-peers/bin/python python -m tests.parity.write_pytorch_golden
 
-Logits are of all networks of `seeded_directories`, hidden states of two: the others have the
-discriminator's encoder. AutoTokenizer reads `sentences` with directories that our converter wrote.
+Logits are of ELECTRA's networks in `seeded_directories`. Hidden states are of four networks: the
+others have the discriminator's encoder. AutoTokenizer reads `sentences` with directories that our
+converter wrote.
 Made with PyTorch 2.13.0 and transformers 5.23.0.
 """
 
@@ -60,8 +61,8 @@ def main() -> None:
 
 def _is_kept(network: str, array: str, names: list[str]) -> bool:
     if array.startswith("hidden"):
-        return network in ("discriminator", "generator")
-    return network in names and array.endswith("logits")
+        return network in ("discriminator", "generator", "bert", "bert_mlm")
+    return network in names and not network.startswith("bert") and array.endswith("logits")
 
 
 if __name__ == "__main__":
