@@ -70,7 +70,7 @@ class _SquadAnswer(pydantic.BaseModel):
 
 
 class _SquadQuestion(pydantic.BaseModel):
-    id: str
+    id: str | int
     question: str
     answers: list[_SquadAnswer] | None = None
     is_impossible: bool | None = None
@@ -85,7 +85,7 @@ class _SquadQuestion(pydantic.BaseModel):
         spans = ((one.answer_start, one.answer_start + len(one.text)) for one in answers
                  if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
         return QuestionExample(
-            key=self.id, context=context, question=self.question, is_impossible=impossible,
+            key=str(self.id), context=context, question=self.question, is_impossible=impossible,
             span=next(spans, None), gold=tuple(one.text for one in answers))
 
 
@@ -112,14 +112,14 @@ class _MrqaDetected(pydantic.BaseModel):
 
 
 class _MrqaQuestion(pydantic.BaseModel):
-    qid: str
+    qid: str | int
     question: str
     answers: list[str] | None = None
     detected_answers: list[_MrqaDetected] | None = None
 
     def example(self, place: str, context: str, labelled: bool) -> QuestionExample:
         if not labelled:
-            return QuestionExample(key=self.qid, context=context, question=self.question)
+            return QuestionExample(key=str(self.qid), context=context, question=self.question)
         detected = [(found.text.lower().split(), start, last + 1)
                     for found in self.detected_answers or () for start, last in found.char_spans]
         if not (self.answers and detected):
@@ -127,7 +127,7 @@ class _MrqaQuestion(pydantic.BaseModel):
                             "of MRQA's sets has both.")
         spans = ((start, end) for words, start, end in detected
                  if start >= 0 and context[start:end].lower().split() == words)
-        return QuestionExample(key=self.qid, context=context, question=self.question,
+        return QuestionExample(key=str(self.qid), context=context, question=self.question,
                                span=next(spans, None), gold=tuple(self.answers))
 
 
