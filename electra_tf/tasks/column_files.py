@@ -76,7 +76,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
         _require_words(path, sentences, word, tag)
     if notes is not None:
         tagging = "" if tag is None else f", tags in column {tag + 1}"
-        notes.append(f"{path}: {width} columns separated by {'tabs' if by_tabs else 'spaces'}, "
+        notes.append(f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, "
                      f"words in column {word + 1}{tagging}" + "".join(
                          f"; {count:,} {what} left out" for count, what in left_out if count))
     return [TaggedExample(key=str(rows[0][0]), words=tuple(cells[word] for _, cells in rows),

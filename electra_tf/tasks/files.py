@@ -107,15 +107,23 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     Tags of spans become IOB2. `labelled=False` makes tags optional. `UserError` for missing keys or
     columns, for tags that can't be read, and for plain sentences in the place of columns.
     """
-    notes = [] if notes is None else notes
-    if suffix_of(path) != ".jsonl":
-        if suffix_of(path) == ".csv":
-            raise UserError(f"{path}: a tagger reads columns that are separated by tabs or spaces, "
-                            "or .jsonl; save the table as tab-separated text, without quotes.")
+    if suffix_of(path) == ".csv":
+        raise UserError(f"{path}: a tagger reads columns that are separated by tabs or spaces, or "
+                        ".jsonl; save the table as tab-separated text, without quotes.")
+    said: list[str] = []
+    if suffix_of(path) == ".jsonl":
+        examples = _tagged_json(path, spec, labelled)
+    else:
         if not labelled:
             _refuse_sentences(path, spec)
-        return in_iob2(path, read_columns(path, spec.texts[0], spec.label, tagged=labelled,
-                                           notes=notes), spec.labels, notes)
+        examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled, notes=said)
+    examples = in_iob2(path, examples, spec.labels, said)
+    if notes is not None and said:
+        notes.append(f"{path}: {'; '.join(said)}")
+    return examples
+
+
+def _tagged_json(path: Path, spec: TaskSpec, labelled: bool) -> list[TaggedExample]:
     # A number selects a column of column files; in JSON lines it stands for the default key.
     text, label = (default if name.isdecimal() else name
                    for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
@@ -134,7 +142,7 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                             "word, and a tag for each.")
         examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
                                       tags=tuple(tags) if known else None))
-    return in_iob2(path, examples, spec.labels, notes)
+    return examples
 
 
 def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection[str],
@@ -159,13 +167,13 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
                         "and a type, such as B-PER, as most tags are; correct it, or select the "
                         "tags with --label_column.") from None
     if not parts:
-        notes.append(f"{source}: tags without B-, I- or another mark of spans; each is scored")
+        notes.append("tags without B-, I- or another mark of spans, scored per word")
         return list(examples)
     written = [None if one.tags is None else as_iob2(one.tags, parts) for one in examples]
     changed = sum(old != new for one, tags in zip(examples, written, strict=True)
                   for old, new in zip(one.tags or (), tags or (), strict=True))
     total = sum(len(one.tags) for one in tagged)
-    notes.append(f"{source}: tags in {scheme_name([one.tags for one in tagged], parts, form)}"
+    notes.append(f"tags in {scheme_name([one.tags for one in tagged], parts, form)}"
                  + (f"; {changed:,} of {total:,} rewritten as IOB2" if changed else ""))
     return [dataclasses.replace(one, tags=tags) for one, tags in zip(
         examples, written, strict=True)]

@@ -7,7 +7,7 @@ text, as in Google's code.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 
@@ -28,6 +28,9 @@ MOST_MRQA_BYTES = 16 << 30
 """Largest of MRQA's files, decompressed; the largest sets have a few GB."""
 
 Form = TypeVar("Form")
+_Identifier = Annotated[str, pydantic.BeforeValidator(
+    lambda value: str(value) if type(value) is int else value)]
+"""A name of a question; tools for annotation write a number."""
 
 
 def find(name: str, data_dir: Path, split: str) -> Path:
@@ -70,7 +73,7 @@ class _SquadAnswer(pydantic.BaseModel):
 
 
 class _SquadQuestion(pydantic.BaseModel):
-    id: str | int
+    id: _Identifier
     question: str
     answers: list[_SquadAnswer] | None = None
     is_impossible: bool | None = None
@@ -85,7 +88,7 @@ class _SquadQuestion(pydantic.BaseModel):
         spans = ((one.answer_start, one.answer_start + len(one.text)) for one in answers
                  if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
         return QuestionExample(
-            key=str(self.id), context=context, question=self.question, is_impossible=impossible,
+            key=self.id, context=context, question=self.question, is_impossible=impossible,
             span=next(spans, None), gold=tuple(one.text for one in answers))
 
 
@@ -112,14 +115,14 @@ class _MrqaDetected(pydantic.BaseModel):
 
 
 class _MrqaQuestion(pydantic.BaseModel):
-    qid: str | int
+    qid: _Identifier
     question: str
     answers: list[str] | None = None
     detected_answers: list[_MrqaDetected] | None = None
 
     def example(self, place: str, context: str, labelled: bool) -> QuestionExample:
         if not labelled:
-            return QuestionExample(key=str(self.qid), context=context, question=self.question)
+            return QuestionExample(key=self.qid, context=context, question=self.question)
         detected = [(found.text.lower().split(), start, last + 1)
                     for found in self.detected_answers or () for start, last in found.char_spans]
         if not (self.answers and detected):
@@ -127,7 +130,7 @@ class _MrqaQuestion(pydantic.BaseModel):
                             "of MRQA's sets has both.")
         spans = ((start, end) for words, start, end in detected
                  if start >= 0 and context[start:end].lower().split() == words)
-        return QuestionExample(key=str(self.qid), context=context, question=self.question,
+        return QuestionExample(key=self.qid, context=context, question=self.question,
                                span=next(spans, None), gold=tuple(self.answers))
 
 

@@ -43,9 +43,12 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
             _SQUAD[name], split.replace("dev", "validation"), data_dir)]
     if name == "ner":
         rows = _rows("conll2003", split.replace("valid", "dev"), data_dir)
-        return list(in_iob2(f"conll2003, {split}", [
+        said: list[str] = []
+        examples = in_iob2(f"conll2003, {split}", [
             TaggedExample(key=str(number), tags=tuple(row["ner"]), words=tuple(row["tokens"]))
-            for number, row in enumerate(rows)], (), notes))
+            for number, row in enumerate(rows)], (), said)
+        notes += [f"{split}: {line}" for line in said]
+        return list(examples)
     known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
                     f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")

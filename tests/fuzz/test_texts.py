@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 
 import hypothesis
 import pytest

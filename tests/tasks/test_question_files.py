@@ -110,7 +110,7 @@ def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detecte
     ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context' is missing"),
     ([line()], "holds no questions"),
     ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
-    ([line(asked() | {"qid": 7.5})], r":2: qas\[0\]\.qid: "),
+    ([line(asked() | {"qid": 7.5})], r":2: qas\[0\]: 'qid' must be a string"),
     ([line({"qid": "a", "question": "x"})], r":2: qas\[0\]: no answers, or none detected"),
     ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
     ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
