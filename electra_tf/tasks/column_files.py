@@ -38,7 +38,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     says what was read and left out. `tagged=False` reads tags only from a column that is selected
     and exists. `UserError` for no sentences, uneven columns, and columns without words or tags.
     """
-    lines = [(number, line.strip(" \t")) for number, line in read_lines(path)]
+    lines = [(number, line.strip(" \t") if line.strip() else "")
+             for number, line in read_lines(path)]
     by_tabs, rows = _split(lines)
     widths = collections.Counter(len(cells) for _, cells in rows
                                  if _is_word(cells) and cells[0][:1] != "#")
@@ -105,14 +106,14 @@ def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
     """Returns the rows without comments, which begin with "#".
 
     A line with the file's number of columns is a comment only if it is before the first word of a
-    sentence, if its first cell is "#" alone, and if no other line ends like it.
+    sentence and no line without "#" has the same last cell.
     """
     ends = {cells[-1] for _, cells in rows if cells[0][:1] != "#"}
     kept: list[_Row] = []
     for number, cells in rows:
         begins = not kept or not _is_word(kept[-1][1])
         is_word = len(cells) == width and (
-            width == 1 or cells[0] != "#" or not begins or cells[-1] in ends)
+            width == 1 or not begins or cells[-1] in ends)
         if cells[0][:1] != "#" or is_word:
             kept.append((number, cells))
     return kept

@@ -85,7 +85,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequen
         if separator != ",":
             notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
         rows = _named(path, _quoted(path, (f"{line}\n" for _, line in itertools.chain(
-            [first], lines)), separator), columns, asked)
+            [first], lines)), separator), columns, asked, notes)
     elif suffix == ".tsv" or (suffix == ".txt" and columns):
         most = len(columns or ()) - 1 if suffix == ".txt" else -1
         numbered = list(read_lines(path))
@@ -95,7 +95,8 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequen
             cells = _quoted(path, lines, "\t")
         else:
             cells = ((number, line.split("\t", most)) for number, line in numbered)
-        rows = _named(path, _whole(path, cells, notes) if published else cells, columns, asked)
+        rows = _named(path, _whole(path, cells, notes) if published else cells, columns, asked,
+                      notes)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, which decides how it is read.")
     first = next(rows, None)
@@ -126,10 +127,13 @@ def suffix_of(path: Path) -> str:
 
 
 def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
-           asked: Sequence[str]) -> Iterator[TableRow]:
+           asked: Sequence[str], notes: list[str]) -> Iterator[TableRow]:
     if columns is None:
         number, columns = next(cells, (1, []))
-        if asked and all(name.isdecimal() and name not in columns for name in asked):
+        # pandas numbers the columns of a table without names from 0, in a header.
+        if asked and all(map(str.isdecimal, asked)) and columns != [
+                str(index) for index in range(len(columns))]:
+            notes.append(f"{path}: columns by number, so the first line is a row")
             if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"}:
                 raise UserError(f"{path}:{number}: a header, {', '.join(columns)}; select columns "
                                 "by these names, or remove the line.")
