@@ -101,7 +101,7 @@ def _texts(path: Path) -> Iterable[str] | None:
     The contexts of questions are ignored because they are published articles.
     """
     # Few builds need these modules.
-    from electra_tf.tasks import files, glue, tables
+    from electra_tf.tasks import column_files, glue, tables
     from electra_tf.tasks.question_files import read_questions
 
     tasks = {task.directory: task for task in glue.TASKS.values()}
@@ -115,7 +115,7 @@ def _texts(path: Path) -> Iterable[str] | None:
     if path.suffix in (".tsv", ".csv", ".jsonl"):
         return [text for row in tables.read_rows(path) for text in _cells(row.values)]
     if path.suffix == ".txt" and path.stem in _TAGGED:
-        return [" ".join(one.words) for one in files.read_conll(path, tagged=False)]
+        return [" ".join(one.words) for one in column_files.read_columns(path, tagged=False)]
     return None
 
 

@@ -36,9 +36,11 @@ class TaskFlags(Section, prefix="--"):
     test: tuple[str, ...] | None = None
     """Your file to predict after training; labels are optional."""
     text_columns: tuple[str, ...] | None = None
-    """Your one or two columns of text. Default: text."""
+    """Your one or two columns of text, or that of words, by name or number. Default: text; the
+    first column of a column file."""
     label_column: str = ""
-    """Your column of labels. Default: label."""
+    """Your column of labels or tags, by name or number. Default: label; the last column of a column
+    file."""
     key_column: str = ""
     """Your column that names rows. Default: line numbers."""
 

@@ -71,7 +71,8 @@ def evaluate() -> None:
 def predict() -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
-    outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite)
+    outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite,
+                    own=_own_files())
 
 
 MODES = {"train": train, "eval": evaluate, "predict": predict}
@@ -87,13 +88,16 @@ def _data(name: str) -> dict[str, Any]:
     values = flags.FLAGS
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
-    files = {split: tuple(map(storage.path, values[split].value or ()))
-             for split in ("train", "dev", "test")}
-    columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
-               "key": values.key_column}
     return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
-            "own": Files(**{field: value for field, value in (files | columns).items() if value}),
-            "from_tfds": values.data_source == "tfds"}
+            "own": _own_files(), "from_tfds": values.data_source == "tfds"}
+
+
+def _own_files() -> Files:
+    values = flags.FLAGS
+    return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
+                 key=values.key_column, **{
+                     split: tuple(map(storage.path, values[split].value or ()))
+                     for split in ("train", "dev", "test")})
 
 
 def _pretrained(changes: Collection[str]) -> Pretrained | None:

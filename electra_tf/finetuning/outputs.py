@@ -33,7 +33,7 @@ from electra_tf.reporting import plot_style
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import Table, table_text
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
@@ -81,10 +81,12 @@ def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], N
     return show
 
 
-def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
-    """Scores the run's model on splits of labelled examples; prints and saves the scores."""
+def evaluate(run: FinetuningRun, task: Task) -> None:
+    """Scores the run's model on the splits for dev; prints notes and saves the scores."""
+    for note in task.notes:
+        print(f"note     {note}", flush=True)
     predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
-    for name, examples in dev.items():
+    for name, examples in task.dev.items():
         found = predictor.scored(run.encode(examples))
         scores[name] = found.scores
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
@@ -95,11 +97,13 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
     print(f"results  {path}")
 
 
-def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False) -> None:
+def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False,
+            own: Files | None = None) -> None:
     """Reads examples from a file or standard input, and writes the model's predictions.
 
-    `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `UserError`,
-    before the computation, if it is the input, exists without `overwrite`, or isn't writable.
+    `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `own` may
+    select other columns than in training. Notes go to standard error. `UserError`, before the
+    computation, if `output` is the input, exists without `overwrite`, or isn't writable.
     """
     forms = {**run.kind.forms(run.spec), ".jsonl": _json_lines}
     target = None if output == PIPE else storage.path(output)
@@ -110,7 +114,11 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     with _readable(source, run.kind.piped) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
-        examples = run.kind.read([path], run.spec, labelled=False)
+        notes: list[str] = []
+        examples = run.kind.read([path], own.select(run.spec) if own else run.spec,
+                                 labelled=False, notes=notes)
+    for note in notes:
+        print(f"note     {note}", file=sys.stderr)
     records = TaskPredictor(run).scored(run.encode(examples)).records
     content = forms[suffix](records)
     if target is None:
@@ -203,7 +211,8 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     records = KINDS[spec.kind].decisions(records)
     if not records:
         return ""
-    labels, counts = confusion(records, spec.label_words)
+    labels, counts = confusion(records, [*dict.fromkeys(
+        (*spec.label_words, *sorted({one["gold"] for one in records})))])
     text = table_text(Table(
         title="confusions: a row for each true label, a column for each predicted one",
         heading=("", *labels), rows=tuple(

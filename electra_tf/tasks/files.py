@@ -1,13 +1,8 @@
-"""Reads the user's own files: tables of texts, and sentences with a tag per word.
+"""Reads the user's own files: tables of texts, and sentences with a tag per word."""
 
-CoNLL-2000 (Tjong Kim Sang and Buchholz, 2000): word, part of speech, chunk. CoNLL-2003 (Tjong Kim
-Sang and De Meulder, 2003): word, part of speech, chunk, entity, with "-DOCSTART-" lines between
-documents. An empty line ends a sentence.
-"""
-
+import collections
 import contextlib
 import dataclasses
-import itertools
 import math
 import re
 from collections.abc import Collection, Sequence
@@ -17,14 +12,14 @@ import numpy as np
 
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
+from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.examples import NUMERIC, Example, TaggedExample, TextExample
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
+from electra_tf.tasks.tag_schemes import OddTag, as_iob2, scheme_name, span_parts
 from electra_tf.tasks.task import TaskSpec
 
 HELD_OUT = 10
 """Without a file for dev, one of `HELD_OUT` training examples is scored and not trained on."""
-_BETWEEN_SENTENCES = ([], ["-DOCSTART-"])
-"""First cells of the lines that separate sentences."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,10 +31,18 @@ class Files:
     """Examples to score; without them some of the training examples are held out."""
     test: Sequence[Path] = ()
     """Examples to predict; labels may be missing."""
-    texts: tuple[str, ...] = ("text",)
-    """This field, `label` and `key` name columns as in `TaskSpec`."""
-    label: str = "label"
+    texts: tuple[str, ...] = ()
+    """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
+    label: str = ""
     key: str = ""
+
+    def select(self, spec: TaskSpec) -> TaskSpec:
+        """Returns a task with the columns of these files; `UserError` for another number."""
+        if self.texts and len(self.texts) != len(spec.texts):
+            raise UserError(f"--text_columns={','.join(self.texts)}: the task {spec.name} reads "
+                            f"{len(spec.texts)} text(s) per example.")
+        return dataclasses.replace(spec, texts=self.texts or spec.texts,
+                                   label=self.label or spec.label, key=self.key or spec.key)
 
 
 def shown_paths(paths: Sequence[Path]) -> str:
@@ -72,11 +75,12 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 
 
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
-               columns: Sequence[str] | None = None) -> list[TextExample]:
+               columns: Sequence[str] | None = None, published: bool = False,
+               notes: list[str] | None = None) -> list[TextExample]:
     """Returns the rows of a table; labels are texts, or numbers for kinds in `NUMERIC`.
 
-    `labelled=False` makes labels optional and also reads `.txt`. `UserError` as in `read_rows`, and
-    for a wrong label.
+    `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
+    and `UserError` as in `read_rows`; `UserError` also for a wrong label.
     """
     if suffix_of(path) == ".txt":
         if labelled:
@@ -85,7 +89,9 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
     read_label = _number if spec.kind in NUMERIC else _label
     examples = []
-    for row in read_rows(path, columns=columns):
+    asked = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
+    for row in read_rows(path, columns=columns, asked=tuple(asked), published=published,
+                         notes=notes):
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, spec.label)
@@ -94,64 +100,83 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     return examples
 
 
-def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TaggedExample]:
-    """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
+def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
+                notes: list[str] | None = None) -> list[TaggedExample]:
+    """Returns the sentences of JSON lines with lists of words and tags, or of column files.
 
-    `labelled=False` makes tags optional in JSON lines and ignores those of columns. `UserError` for
-    missing keys or columns, and for plain sentences in the place of columns.
+    Tags of spans become IOB2. `labelled=False` makes tags optional. `UserError` for missing keys or
+    columns, for tags that can't be read, and for plain sentences in the place of columns.
     """
-    if suffix_of(path) != ".jsonl":
+    if suffix_of(path) == ".csv":
+        raise UserError(f"{path}: a tagger reads columns that are separated by tabs or spaces, or "
+                        ".jsonl; save the table as tab-separated text, without quotes.")
+    said: list[str] = []
+    if suffix_of(path) == ".jsonl":
+        examples = _tagged_json(path, spec, labelled)
+    else:
         if not labelled:
             _refuse_sentences(path, spec)
-        return read_conll(path, tagged=labelled)
+        examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled, notes=said)
+    examples = in_iob2(path, examples, spec.labels, said)
+    if notes is not None and said:
+        notes.append(f"{path}: {'; '.join(said)}")
+    return examples
+
+
+def _tagged_json(path: Path, spec: TaskSpec, labelled: bool) -> list[TaggedExample]:
+    # A number selects a column of column files; in JSON lines it stands for the default key.
+    text, label = (default if name.isdecimal() else name
+                   for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
     examples = []
     for row in read_rows(path):
-        known = spec.label in row.values
-        if spec.texts[0] not in row.values or (labelled and not known):
-            needed = f" and a list of tags in {spec.label!r}" if labelled else ""
-            raise row.error(f"a sentence needs a list of words in {spec.texts[0]!r}{needed}; in "
-                            "training, --text_columns and --label_column select other keys. "
+        known = label in row.values
+        if text not in row.values or (labelled and not known):
+            needed = f" and a list of tags in {label!r}" if labelled else ""
+            raise row.error(f"a sentence needs a list of words in {text!r}{needed}; "
+                            "--text_columns and --label_column select other keys. "
                             f"Received the keys: {', '.join(row.values)}.")
-        words = _list(row, spec.texts[0])
-        tags = _list(row, spec.label) if known else words
+        words = _list(row, text)
+        tags = _list(row, label) if known else words
         if not words or len(tags) != len(words):
             raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least one "
                             "word, and a tag for each.")
         examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
-                                      tags=to_iob2(tags) if known else None))
+                                      tags=tuple(tags) if known else None))
     return examples
 
 
-def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:
-    """Returns all sentences of a file: the first column is the word, the last the tag.
+def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection[str],
+            notes: list[str]) -> list[TaggedExample]:
+    """Returns sentences with tags of spans in IOB2, unless all are known tags in another scheme.
 
-    Tags in IOB1, the scheme of CoNLL-2003, become IOB2. `tagged=False` is for a file to predict,
-    whose last column is not a tag. `UserError` for no sentences or uneven columns.
+    `notes` receives a line about the scheme. `UserError` for tags that don't fit to the others.
     """
-    rows = ((number, line.split()) for number, line in read_lines(path))
-    sentences = [list(part) for is_sentence, part in itertools.groupby(
-        rows, lambda row: row[1][:1] not in _BETWEEN_SENTENCES) if is_sentence]
-    if not sentences:
-        raise UserError(f"{path} holds no sentences.")
-    width = len(sentences[0][0][1])
-    for number, cells in itertools.chain.from_iterable(sentences):
-        if len(cells) != width or (tagged and width < 2):
-            expected = "at least 2" if len(cells) == width else str(width)
-            raise UserError(f"{path}:{number}: {len(cells)} columns, but {expected} are expected. "
-                            f"Received: {shown(' '.join(cells))}")
-    return [TaggedExample(key=str(lines[0][0]), words=tuple(cells[0] for _, cells in lines),
-                          tags=to_iob2([cells[-1] for _, cells in lines]) if tagged else None)
-            for lines in sentences]
-
-
-def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
-    """Makes the first tag of every span a "B-"; IOB1 has it only between two spans of a type.
-
-    >>> to_iob2(["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-PER"])
-    ('B-PER', 'I-PER', 'O', 'B-LOC', 'B-LOC', 'B-PER')
-    """
-    return tuple(f"B-{tag[2:]}" if tag.startswith("I-") and before[2:] != tag[2:] else tag
-                 for before, tag in zip(["O", *tags], tags, strict=False))
+    tagged = [one for one in examples if one.tags is not None]
+    present = set(label_set(tagged))
+    letters = {letter for letter, _ in span_parts(known, strict=False)[0].values()}
+    if not present or (present <= set(known) and not letters <= set("BIO")):
+        return list(examples)
+    if any("(" in tag and "*" in tag for tag in present):
+        raise UserError(f"{source}: tags such as {max(present)!r} in the bracket notation of "
+                        "CoNLL-2005 and 2012; write them as B-, I- and O.")
+    try:
+        parts, form = span_parts(present)
+    except OddTag as odd:
+        key = next(one.key for one in tagged if odd.args[0] in one.tags)
+        raise UserError(f"{source}:{key}: the tag {shown(odd.args[0])} is neither O nor a letter "
+                        "and a type, such as B-PER, as most tags are; correct it, or select the "
+                        "tags with --label_column.") from None
+    if not parts:
+        notes.append("tags without B-, I- or another mark of spans, scored per word")
+        return list(examples)
+    written = [None if one.tags is None else as_iob2(one.tags, parts) for one in examples]
+    changed = sum(old != new for one, tags in zip(examples, written, strict=True)
+                  for old, new in zip(one.tags or (), tags or (), strict=True))
+    total = sum(len(one.tags) for one in tagged)
+    notes.append(f"tags in {scheme_name([one.tags for one in tagged], parts, form)}"
+                 + (f"; {changed:,} of {total:,} rewritten as IOB2" if changed else ""))
+    return [dataclasses.replace(one, tags=tags) for one, tags in zip(
+        examples, written, strict=True)]
 
 
 def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
@@ -170,6 +195,18 @@ def require_known_labels(paths: Sequence[Path], examples: Sequence[TextExample |
                             f"{', '.join(sorted(known)[:20])}.")
 
 
+def note_unknown_labels(source: object, examples: Sequence[TextExample | TaggedExample],
+                        known: Collection[str], notes: list[str]) -> None:
+    """Adds a note on labels that are not among the known ones, which are always missed."""
+    unknown = collections.Counter(label for example in examples for label in _labels_of(example)
+                                  if label not in known)
+    if unknown:
+        names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
+                          for label, count in unknown.most_common(8))
+        notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
+                     f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
+
+
 def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> None:
     """Raises `UserError` for labels that join others: "a,b" where "a" is also a label."""
     for label in labels:
@@ -181,8 +218,8 @@ def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> Non
 
 def _refuse_sentences(path: Path, spec: TaskSpec) -> None:
     """Raises `UserError` if most lines end in a lower-case word that is not a tag."""
-    lines = [line.split() for _, line in read_lines(path)]
-    last = [cells[-1] for cells in lines if len(cells) > 1]
+    lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
+    last = [cells[-1] for cells in lines if len(cells) > 1 and cells[0][:1] != "#"]
     plain = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
     if 2 * len(plain) > len(last):
         raise UserError(f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to "
@@ -197,12 +234,15 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
 
 
 def _key(row: TableRow, spec: TaskSpec) -> str:
-    return row.text(spec.key) if spec.key else str(row.line)
+    if not spec.key:
+        return str(row.line)
+    value = row.value(spec.key)
+    return str(value) if isinstance(value, int) else row.text(spec.key)
 
 
 def _label(row: TableRow, column: str) -> str:
     value = row.value(column)
-    if isinstance(value, int):  # In JSON, true and 1 are labels too.
+    if isinstance(value, int | float):  # In JSON, true and 1 are labels too.
         return str(value)
     if value == "":
         raise row.error(f"the label in column {column!r} is empty.")

@@ -79,22 +79,26 @@ TASKS = {task.name: task for task in (
 """Name -> task, in the benchmark's order."""
 
 
-def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
+def read_split(task: GlueTask, data_dir: Path, split: str,
+               notes: list[str] | None = None) -> list[TextExample]:
     """Returns all examples of "train", of one of `task.dev`, or of one of `task.tests`.
 
     The file is in the task's directory, beside it, or in a directory of the split's name. Files of
-    `task.tests` may be missing. `UserError` for another missing file, or a bad row or label.
+    `task.tests` may be missing. A few broken lines are skipped, for example in QQP's published
+    train.tsv; `notes` receives their number. `UserError` for another missing file, or a bad row or
+    label.
     """
     paths = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
     path = next((path for path in paths if path.exists()), None)
     if split in task.tests:
         spec = dataclasses.replace(task.spec, key=task.key, label="")
-        return [] if path is None else read_texts(path, spec, labelled=False)
+        return [] if path is None else read_texts(path, spec, labelled=False, published=True,
+                                                  notes=notes)
     if path is None:
         raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
                         "files in their original layout. --task can name a part of the tasks, with "
                         "commas.")
-    examples = read_texts(path, task.spec, columns=task.headerless)
+    examples = read_texts(path, task.spec, columns=task.headerless, published=True, notes=notes)
     if task.labels:
         require_known_labels([path], examples, task.labels)
     return examples

@@ -7,7 +7,7 @@ text, as in Google's code.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 
@@ -28,6 +28,9 @@ MOST_MRQA_BYTES = 16 << 30
 """Largest of MRQA's files, decompressed; the largest sets have a few GB."""
 
 Form = TypeVar("Form")
+_Identifier = Annotated[str, pydantic.BeforeValidator(
+    lambda value: str(value) if type(value) is int else value)]
+"""A name of a question; tools for annotation write a number."""
 
 
 def find(name: str, data_dir: Path, split: str) -> Path:
@@ -70,7 +73,7 @@ class _SquadAnswer(pydantic.BaseModel):
 
 
 class _SquadQuestion(pydantic.BaseModel):
-    id: str
+    id: _Identifier
     question: str
     answers: list[_SquadAnswer] | None = None
     is_impossible: bool | None = None
@@ -112,7 +115,7 @@ class _MrqaDetected(pydantic.BaseModel):
 
 
 class _MrqaQuestion(pydantic.BaseModel):
-    qid: str
+    qid: _Identifier
     question: str
     answers: list[str] | None = None
     detected_answers: list[_MrqaDetected] | None = None

@@ -60,6 +60,12 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     """
     require_one_of(NAMES, "--task", name)
     given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
+    columns = [flag for flag, value, default in (
+        ("--text_columns", own.texts, ("text",)), ("--label_column", own.label, "label"),
+        ("--key_column", own.key, "")) if value and value != default]
+    if columns and (name not in KINDS or name == Kind.QUESTION_ANSWERING):
+        raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
+                        f"--task={name}, whose files have fixed ones.")
     if from_tfds and given:
         raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
     if name in question_files.BENCHMARKS and not from_tfds:
@@ -76,41 +82,56 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     if not from_tfds:
         _require(data_dir, "data_dir", name)
 
+    notes: list[str] = []
+
     def read(split: str) -> list[Example]:
         if from_tfds:
-            return tfds_source.read(name, split, data_dir)
+            return tfds_source.read(name, split, data_dir, notes)
         if name in glue.TASKS:
-            return glue.read_split(glue.TASKS[name], data_dir, split)
-        return files.read_conll(data_dir / f"{split}.txt")
+            return glue.read_split(glue.TASKS[name], data_dir, split, notes)
+        tagging = KINDS[Kind.TAGGING]
+        return tagging.read([data_dir / f"{split}.txt"], tagging.spec(name), labelled=True,
+                            notes=notes)
 
     if name in glue.TASKS:
         task = glue.TASKS[name]
         return Task(spec=task.spec, train=read("train"),
                     dev={split: read(split) for split in task.dev},
-                    test={split: found for split in task.tests if (found := read(split))})
+                    test={split: found for split in task.tests if (found := read(split))},
+                    notes=notes)
     if name in CONLL:
         sentences = {split: read(split) for split in CONLL[name]}
         # Tags that occur only in the scored files are classes too, which training never shows.
         spec = KINDS[Kind.TAGGING].spec(name, files.label_set(
             itertools.chain(*sentences.values())))
-        return Task(spec=spec, train=sentences.pop("train"), dev=sentences, test={})
+        train = sentences.pop("train")
+        known = files.label_set(train)
+        for split, examples in sentences.items():
+            files.note_unknown_labels(split, examples, known, notes)
+        return Task(spec=spec, train=train, dev=sentences, test={}, notes=notes)
     return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), train=read("train"),
-                dev={"dev": read("dev")}, test={})
+                dev={"dev": read("dev")}, test={}, notes=notes)
 
 
 def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
-             from_tfds: bool = False) -> Mapping[str, Sequence[Example]]:
-    """Reads the splits that score a trained model; arguments and errors as for `load`."""
+             from_tfds: bool = False) -> Task:
+    """Reads the splits that score a trained model, and notes; arguments and errors as for `load`.
+
+    Labels that the model doesn't have are noted; `UserError` if it has none of them.
+    """
     name, dev = spec.name, own.dev
     if not dev and name in question_files.BENCHMARKS and not from_tfds:
         dev = _questions(name, data_dir, "dev")
     if not dev and name not in KINDS:
-        return load(name, data_dir, own, from_tfds=from_tfds).dev
+        return load(name, data_dir, own, from_tfds=from_tfds)
     _require(dev, "dev", name)
-    examples = KINDS[spec.kind].read(dev, spec, labelled=True)
+    notes: list[str] = []
+    examples = KINDS[spec.kind].read(dev, own.select(spec), labelled=True, notes=notes)
     if spec.labels:
-        files.require_known_labels(dev, examples, spec.labels)
-    return {"dev": examples}
+        if name in glue.TASKS or not set(spec.labels) & set(files.label_set(examples)):
+            files.require_known_labels(dev, examples, spec.labels)
+        files.note_unknown_labels("dev", examples, spec.labels, notes)
+    return Task(spec=spec, train=(), dev={"dev": examples}, test={}, notes=notes)
 
 
 def _questions(name: str, data_dir: Path | None, split: str) -> list[Path]:

@@ -5,8 +5,9 @@ import dataclasses
 import gzip
 import itertools
 import pathlib
+import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import storage, strict_json
@@ -15,6 +16,19 @@ from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
 """Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""
+MOST_SKIPPED = 10
+"""Lines of a published benchmark that are skipped at most, or 1 %; in short files a fifth."""
+_CONTAINERS = {
+    b"PK\x03\x04": "a ZIP archive or a workbook; unpack it, or save the sheet as .csv",
+    b"\x1f\x8b": "compressed by gzip; let its name end in .gz", b"BZh": "compressed; run bunzip2",
+    b"\xfd7zXZ": "compressed; run unxz", b"\x28\xb5\x2f\xfd": "compressed; run unzstd",
+    b"PAR1": "Parquet; in pandas: read_parquet(...).to_json(\"new.jsonl\", orient=\"records\", "
+             "lines=True)", b"ARROW1": "Arrow; save it as .jsonl", b"%PDF": "PDF; extract its text"}
+"""First bytes of files that hold no plain text -> what they are, and the fix."""
+_QUOTED = r'"(?:[^"]|"")*+"'
+_QUOTED_FILE = re.compile(rf'(?:(?:{_QUOTED}|[^"\t\n]*+)(?:[\t\n]|$))*+')
+LABEL_NAMES = ("label", "labels", "tags", "tag", "ner_tags", "ner", "class", "category", "target")
+"""Usual names of the column of labels or tags in a header."""
 _Cells = Iterator[tuple[int, list[str]]]
 """Line number and cells of each row."""
 
@@ -35,9 +49,9 @@ class TableRow:
     def value(self, column: str) -> Any:
         """Returns a column's value; `UserError` if it is missing."""
         if column not in self.values:
-            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. In "
-                             "training on your own files, --text_columns, --label_column and "
-                             "--key_column select columns.")
+            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. For your "
+                             "own files, --text_columns, --label_column and --key_column select "
+                             "columns by name, or all by number if there is no header.")
         return self.values[column]
 
     def text(self, column: str) -> str:
@@ -48,22 +62,41 @@ class TableRow:
         return value
 
 
-def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
-    """Returns the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
+def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequence[str] = (),
+              published: bool = False, notes: list[str] | None = None) -> Iterator[TableRow]:
+    """Returns the rows of `.tsv` (tabs), `.csv` (RFC 4180; commas or semicolons), `.jsonl`, `.txt`.
 
     Files are UTF-8, with or without a byte-order mark, and compressed if ".gz" follows the suffix.
     `columns` are their names if the first line isn't a header. Only a `.txt` needs them; its last
-    column holds the rest of the line. `UserError` names file and line of what can't be read.
+    column holds the rest of the line. `asked` may select columns by number; a file of which all are
+    numbers has no header. A `.tsv` is read with quotes if all its quotes enclose cells, some of
+    them doubled or around line ends, or cells of every row. A `published` benchmark is read without
+    quotes, and a few rows of another width are skipped. `notes` receives what was decided.
+    `UserError` names file and line of what can't be read.
     """
+    notes = [] if notes is None else notes
     suffix = suffix_of(path)
     if suffix == ".jsonl":
         rows = _json_lines(path)
     elif suffix == ".csv":
-        rows = _named(path, _comma_separated(path), columns)
+        lines = read_lines(path)
+        first = next(lines, (1, ""))
+        separator = next((mark for mark in ",;\t" if mark in first[1]), ",")
+        if separator != ",":
+            notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
+        rows = _named(path, _quoted(path, (f"{line}\n" for _, line in itertools.chain(
+            [first], lines)), separator), columns, asked, notes)
     elif suffix == ".tsv" or (suffix == ".txt" and columns):
-        most = len(columns) - 1 if suffix == ".txt" else -1
-        rows = _named(path, ((number, line.split("\t", most))
-                             for number, line in read_lines(path)), columns)
+        most = len(columns or ()) - 1 if suffix == ".txt" else -1
+        numbered = list(read_lines(path))
+        lines = [f"{line}\n" for _, line in numbered]
+        if suffix == ".tsv" and not published and _has_quoted_cells(lines):
+            notes.append(f"{path}: quotes enclose cells, as in .csv, and are removed")
+            cells = _quoted(path, lines, "\t")
+        else:
+            cells = ((number, line.split("\t", most)) for number, line in numbered)
+        rows = _named(path, _whole(path, cells, notes) if published else cells, columns, asked,
+                      notes)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, which decides how it is read.")
     first = next(rows, None)
@@ -74,11 +107,13 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Yields number and text of each line, split at "\n" alone; decompresses ".gz"."""
-    for number, line in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
-        line = line.removesuffix(b"\n").removesuffix(b"\r")
+    for number, content in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
+        line = content.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
             raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "
                             "convert the file, for example with `iconv -f utf-16 -t utf-8`.")
+        if number == 1 and b"\r" in line and not content.endswith(b"\n"):
+            raise UserError(f"{path}: CR alone ends its lines; convert it with tr '\\r' '\\n'.")
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -91,9 +126,19 @@ def suffix_of(path: Path) -> str:
     return pathlib.PurePath(path.name.removesuffix(".gz")).suffix
 
 
-def _named(path: Path, cells: _Cells, columns: Sequence[str] | None) -> Iterator[TableRow]:
+def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
+           asked: Sequence[str], notes: list[str]) -> Iterator[TableRow]:
     if columns is None:
         number, columns = next(cells, (1, []))
+        # pandas numbers the columns of a table without names from 0, in a header.
+        if asked and all(map(str.isdecimal, asked)) and columns != [
+                str(index) for index in range(len(columns))]:
+            notes.append(f"{path}: columns by number, so the first line is a row")
+            if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"}:
+                raise UserError(f"{path}:{number}: a header, {', '.join(columns)}; select columns "
+                                "by these names, or remove the line.")
+            cells = itertools.chain([(number, columns)], cells)
+            columns = [str(index) for index in range(1, len(columns) + 1)]
         repeated = {name for name in columns if columns.count(name) > 1}
         if repeated:
             raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
@@ -101,16 +146,47 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None) -> Iterator
         if len(values) != len(columns):
             raise UserError(f"{path}:{number}: {len(values)} columns, but "
                             f"{len(columns)} are expected ({', '.join(columns)}).")
-        yield TableRow(path, number, dict(zip(columns, values, strict=True)))
+        yield TableRow(path, number, dict(zip(columns, values, strict=True)) | {
+            name: values[int(name) - 1] for name in asked if name.isdecimal()
+            and name not in columns and 1 <= int(name) <= len(values)})
 
 
-def _comma_separated(path: Path) -> _Cells:
+def _has_quoted_cells(lines: Sequence[str]) -> bool:
+    """Returns True if all quotes of tab-separated lines enclose cells, and not by chance."""
+    text = "".join(lines)
+    if '"' not in text or not _QUOTED_FILE.fullmatch(text):
+        return False
+    inside = [cell[1:-1] for cell in re.findall(_QUOTED, text)]
+    return any(re.search(r'["\t\n]', cell) for cell in inside) or all(
+        '"' in line for line in lines[1:])
+
+
+def _whole(path: Path, cells: _Cells, notes: list[str]) -> _Cells:
+    """Yields rows without those of another width; `UserError` if these are more than a few."""
+    number, first = next(cells, (1, []))
+    yield number, first
+    skipped = []
+    for number, values in cells:
+        if len(values) == len(first):
+            yield number, values
+        else:
+            skipped.append(number)
+    if len(skipped) > max(min(MOST_SKIPPED, number // 5), number // 100):
+        raise UserError(f"{path}: {len(skipped):,} of {number:,} lines don't have {len(first)} "
+                        f"columns, the first of them is line {skipped[0]}; get the file again.")
+    if skipped:
+        notes.append(f"{path}: {len(skipped):,} of {number:,} lines skipped, which don't have "
+                     f"{len(first)} columns; the first is line {skipped[0]}")
+
+
+def _quoted(path: Path, lines: Iterable[str], separator: str) -> _Cells:
     # `csv.reader` needs line ends to read quoted cells of several lines.
-    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=separator)
     begin = 1
     try:
         for values in reader:
-            yield begin, values
+            if values:  # Readers of .csv skip empty lines.
+                yield begin, values
             begin = reader.line_num + 1
     except csv.Error as error:
         raise UserError(f"{path}:{begin}: {error}.") from None
@@ -118,6 +194,8 @@ def _comma_separated(path: Path) -> _Cells:
 
 def _json_lines(path: Path) -> Iterator[TableRow]:
     for number, line in read_lines(path):
+        if not line.strip():
+            continue
         try:
             values = strict_json.parse(line)
         except strict_json.Unreadable as error:
@@ -146,6 +224,10 @@ def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
                                     "of its kind has; name the right file.")
                 if not line:
                     return
+                kind = next((kind for magic, kind in _CONTAINERS.items() if line.startswith(magic)),
+                            "") if number == 1 else ""
+                if kind:
+                    raise UserError(f"{path} is no plain text but {kind}.")
                 yield number, line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "

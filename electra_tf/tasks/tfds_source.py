@@ -13,7 +13,7 @@ from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Example, QuestionExample, TaggedExample, TextExample
-from electra_tf.tasks.files import to_iob2
+from electra_tf.tasks.files import in_iob2
 from electra_tf.tasks.question_files import MRQA
 
 SECONDS = 10.0
@@ -29,9 +29,10 @@ _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
 """Task -> files of a benchmark that is read from files only, and their source."""
 
 
-def read(name: str, split: str, data_dir: Path | None) -> list[Example]:
+def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list[Example]:
     """Returns a split of a GLUE task, "squad", "squad2" or "ner"; splits are named like files.
 
+    `notes` receives a line about the scheme of tags.
     `data_dir` is the directory of TensorFlow Datasets, its default if None. A missing data set is
     downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
     """
@@ -42,8 +43,12 @@ def read(name: str, split: str, data_dir: Path | None) -> list[Example]:
             _SQUAD[name], split.replace("dev", "validation"), data_dir)]
     if name == "ner":
         rows = _rows("conll2003", split.replace("valid", "dev"), data_dir)
-        return [TaggedExample(key=str(number), tags=to_iob2(row["ner"]), words=tuple(row["tokens"]))
-                for number, row in enumerate(rows)]
+        said: list[str] = []
+        examples = in_iob2(f"conll2003, {split}", [
+            TaggedExample(key=str(number), tags=tuple(row["ner"]), words=tuple(row["tokens"]))
+            for number, row in enumerate(rows)], (), said)
+        notes += [f"{split}: {line}" for line in said]
+        return list(examples)
     known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
                     f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")

@@ -6,8 +6,9 @@ import pytest
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, registry
+from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.examples import QuestionExample, TaggedExample, TextExample
-from electra_tf.tasks.files import Files, read_conll, read_tagged, read_texts
+from electra_tf.tasks.files import Files, read_tagged, read_texts
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.tables import read_rows
 from electra_tf.tasks.task import TaskSpec
@@ -190,7 +191,7 @@ def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path)
         ("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC"), "3")
     assert (second.words, second.tags, second.key) == (
         ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
-    (sentence,) = read_conll(write(tmp_path / "a.txt", "He\nruns\n"), tagged=False)
+    (sentence,) = read_columns(write(tmp_path / "a.txt", "He\nruns\n"), tagged=False)
     assert (sentence.words, sentence.tags) == (("He", "runs"), None)
 
 
@@ -199,7 +200,7 @@ def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path)
     ("He\n", r"a\.txt:1: 1 columns, but at least 2"), ("\n\n", "holds no sentences")])
 def test_damaged_columns_are_named(tmp_path, text, message):
     with pytest.raises(UserError, match=message):
-        read_conll(write(tmp_path / "a.txt", text))
+        read_columns(write(tmp_path / "a.txt", text))
 
 
 def rows(path, data):

@@ -110,7 +110,7 @@ def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detecte
     ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context' is missing"),
     ([line()], "holds no questions"),
     ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
-    ([line(asked() | {"qid": 7})], r":2: qas\[0\]: 'qid' must be a string"),
+    ([line(asked() | {"qid": 7.5})], r":2: qas\[0\]: 'qid' must be a string"),
     ([line({"qid": "a", "question": "x"})], r":2: qas\[0\]: no answers, or none detected"),
     ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
     ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
@@ -158,4 +158,4 @@ def test_sets_are_found_where_mrqa_or_google_has_them(tmp_path, name, train, dev
     (note,) = task.notes
     assert note.startswith("train: 1 questions such as 'b' are left out")
     (tmp_path / train).unlink()  # Scoring needs no training file.
-    assert registry.load_dev(task.spec, tmp_path, Files())["dev"] == task.dev["dev"]
+    assert registry.load_dev(task.spec, tmp_path, Files()).dev["dev"] == task.dev["dev"]

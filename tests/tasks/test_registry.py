@@ -66,7 +66,7 @@ def test_a_task_of_glue(tmp_path):
 def test_labels_of_another_file_may_be_numbers_or_words(tmp_path):
     spec = glue.TASKS["sst2"].spec
     dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
-    examples = registry.load_dev(spec, None, Files(dev=[dev]))["dev"]
+    examples = registry.load_dev(spec, None, Files(dev=[dev])).dev["dev"]
     assert [example.label for example in examples] == ["1", "0"]
     bad = write(tmp_path / "bad.tsv", "sentence\tlabel\nfine\tgood\n")
     with pytest.raises(UserError, match="the label 'good' isn't among those"):

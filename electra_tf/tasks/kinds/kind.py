@@ -144,12 +144,18 @@ class TaskKind(abc.ABC):
         return self.kind in LABELLED
 
     @abc.abstractmethod
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
-        """Reads a file; `labelled=False` makes labels optional. `UserError` for a damaged file."""
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
+                  notes: list[str] | None = None) -> Sequence[Example]:
+        """Reads a file; `labelled=False` makes labels optional. `UserError` for a damaged file.
 
-    def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool) -> list[Example]:
+        `notes` receives lines about what was detected, converted or left out.
+        """
+
+    def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool,
+             notes: list[str] | None = None) -> list[Example]:
         """Reads the examples of all files; with several files, every key begins with the path."""
-        parts = {path: self.read_file(path, spec, labelled=labelled) for path in paths}
+        parts = {path: self.read_file(path, spec, labelled=labelled, notes=notes)
+                 for path in paths}
         return [one if len(paths) == 1 else dataclasses.replace(one, key=f"{path}:{one.key}")
                 for path, examples in parts.items() for one in examples]
 
@@ -167,17 +173,22 @@ class TaskKind(abc.ABC):
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
-        spec = dataclasses.replace(
-            self.spec(name), texts=own.texts, label=own.label, key=own.key)
-        train, notes = self.learnable(self.read(own.train, spec, labelled=True))
+        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
+                                   label=own.label or "label", key=own.key)
+        notes: list[str] = []
+        train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
+        notes += left_out
         if own.dev:
-            dev = self.read(own.dev, spec, labelled=True)
+            dev = self.read(own.dev, spec, labelled=True, notes=notes)
         else:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
-        test = {"test": self.read(own.test, spec, labelled=False)} if own.test else {}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=notes)
+        if self.labelled:
+            files.note_unknown_labels("dev", dev, spec.labels, notes)
+        test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
+        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
+                    notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
         """Returns the examples to train on, and notes on those that are left out."""
@@ -189,7 +200,8 @@ class TaskKind(abc.ABC):
         if not self.labelled:
             return spec
         labels = files.label_set(train if own.dev else [*train, *dev])
-        files.require_known_labels(own.dev or own.train, dev, labels)
+        if not set(labels) & set(files.label_set(dev)):
+            files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)
         if len(labels) < 2:
             raise UserError(f"{files.shown_paths(own.train)} has one label only, {labels[0]!r}; "

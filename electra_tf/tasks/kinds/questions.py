@@ -86,7 +86,8 @@ class QuestionAnswering(base.TaskKind):
         settings={"task.ends_given_starts": False, "task.answerability": False})
     inputs = ("question", "context")
 
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[QuestionExample]:
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
+                  notes: list[str] | None = None) -> list[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
         return read_questions(path, labelled=labelled)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 from seqeval import metrics
+from sklearn.metrics import f1_score
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
@@ -18,11 +19,15 @@ from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.files import read_tagged
+from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import kind as base
+from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
+
+WORD_METRICS = ("accuracy", "f1_macro")
+"""Scores of tags without spans; their micro-averaged F1 equals the accuracy."""
 
 
 class TaggingObjective(base.TaskObjective):
@@ -62,13 +67,28 @@ class Tagging(base.TaskKind):
     columns = {"texts": ("words",), "label": "tags"}
     inputs = ("text",)
 
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TaggedExample]:
-        """Reads JSON lines or CoNLL columns; see `read_tagged`."""
-        return read_tagged(path, spec, labelled=labelled)
+    def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
+        """Returns a task; tags without spans, such as parts of speech, have scores per word."""
+        spec = super().spec(name, labels)
+        has_spans = not labels or span_parts(labels, strict=False)[0]
+        return spec if has_spans else dataclasses.replace(spec, metrics=WORD_METRICS)
+
+    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
+               dev: Sequence[TaggedExample]) -> TaskSpec:
+        """Returns the task with its tags, and the metrics that suit them."""
+        spec = super().fitted(spec, own, train, dev)
+        return dataclasses.replace(spec, metrics=self.spec(spec.name, spec.labels).metrics)
+
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
+                  notes: list[str] | None = None) -> list[TaggedExample]:
+        """Reads JSON lines or column files; see `read_tagged`."""
+        return read_tagged(path, spec, labelled=labelled, notes=notes)
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
-        words = tuple(given.split() if isinstance(given, str) else given)
+        # Spaces are those of `tf.strings.split`, which exports use.
+        words = tuple([word.decode() for word in given.encode().split()]
+                      if isinstance(given, str) else given)
         if not all(isinstance(word, str) and word for word in words):
             raise UserError(f"the task {spec.name} reads sentences: texts or lists of words. "
                             f"Received: {shown(given)}")
@@ -78,8 +98,8 @@ class Tagging(base.TaskKind):
                  examples: Sequence[TaggedExample]) -> tuple[str, Mapping[str, float]]:
         """Predicts the most frequent tag of the training examples for every word."""
         tag = collections.Counter(tag for one in train for tag in one.tags).most_common(1)[0][0]
-        return f"always {tag}", span_scores([one.tags for one in examples],
-                                            [[tag] * len(one.tags) for one in examples])
+        return f"always {tag}", tag_scores(spec.metrics, [one.tags for one in examples],
+                                           [[tag] * len(one.tags) for one in examples])
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
@@ -162,8 +182,19 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
                for example, first, end in zip(examples, [0, *ends[:-1]], ends, strict=True)]
     if any(example.tags is None for example in examples):
         return base.Scored(records=records, scores={})
-    return base.Scored(records=records, scores=span_scores(
-        [example.tags for example in examples], [record["prediction"] for record in records]))
+    return base.Scored(records=records, scores=tag_scores(
+        spec.metrics, [example.tags for example in examples],
+        [record["prediction"] for record in records]))
+
+
+def tag_scores(names: Sequence[str], tags: Sequence[Sequence[str]],
+               predictions: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Returns the scores `WORD_METRICS`, or for tags of spans those of `span_scores`."""
+    if tuple(names) != WORD_METRICS:
+        return span_scores(tags, predictions)
+    true, predicted = ([tag for one in part for tag in one] for part in (tags, predictions))
+    return {"accuracy": float(metrics.accuracy_score(true, predicted)),
+            "f1_macro": float(f1_score(true, predicted, average="macro", zero_division=0))}
 
 
 def span_scores(tags: Sequence[Sequence[str]],
@@ -171,13 +202,17 @@ def span_scores(tags: Sequence[Sequence[str]],
     """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
 
     A span is correct if its first word, last word and type are, as in the CoNLL evaluation script.
-    Tags are IOB2, one list per sentence; a predicted "I-" without a span before it begins one.
+    There is a list of tags, of any scheme, per sentence. As in that script, a predicted "I-"
+    without a span before it begins one.
     """
-    true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
+    parts, _ = span_parts({tag for part in (tags, predictions) for one in part for tag in one},
+                          strict=False)
+    true, predicted = ([list(as_iob2(one, parts)) for one in part] for part in (tags, predictions))
     spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,
              "recall": metrics.recall_score}
     return {name: float(of(true, predicted, zero_division=0)) for name, of in spans.items()} | {
-        "accuracy": float(metrics.accuracy_score(true, predicted))}
+        "accuracy": float(metrics.accuracy_score(*([[*one] for one in part]
+                                                   for part in (tags, predictions))))}
 
 
 def _is_word(batch: RowBatch) -> tf.Tensor:

@@ -71,9 +71,10 @@ class TextKind(base.TaskKind):
 
     piped = ".txt"
 
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TextExample]:
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
+                  notes: list[str] | None = None) -> list[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
-        examples = files.read_texts(path, spec, labelled=labelled)
+        examples = files.read_texts(path, spec, labelled=labelled, notes=notes)
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
             one.label, one.label if labelled or not known else None)) for one in examples]
@@ -89,9 +90,9 @@ class TextKind(base.TaskKind):
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
         """Predicts the most frequent label of the training examples, or their mean."""
-        known, truth = (np.array([_number(spec, one) for one in part])
-                        for part in (train, examples))
-        constant = np.bincount(known).argmax() if spec.labels else known.mean()
+        known, truth = _numbers(spec, train), _numbers(spec, examples)
+        constant = (np.bincount(known, minlength=1)[:len(spec.labels)].argmax() if spec.labels
+                    else known.mean())
         answer = spec.label_words[constant] if spec.labels else f"the mean, {constant:.4g}"
         return f"always {answer}", label_scores(
             spec.metrics, truth, np.full(len(truth), constant))
@@ -101,8 +102,9 @@ class TextKind(base.TaskKind):
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
         tokens = encode_texts([example.texts for example in examples], encoder)
         target = np.int32 if spec.labels else np.float32
-        rows = [Row(*row, {"label": target(_number(spec, example) or 0)})
-                for row, example in zip(tokens, examples, strict=True)]
+        index = {label: number for number, label in enumerate(spec.labels)}
+        rows = [Row(*row, {"label": target((index.get(one.label) if index else one.label) or 0)})
+                for row, one in zip(tokens, examples, strict=True)]
         return base.Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
@@ -115,8 +117,8 @@ class TextKind(base.TaskKind):
                    | record for one, record in zip(examples, found, strict=True)]
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
-        truth = np.array([_number(spec, example) for example in examples])
-        return base.Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
+        return base.Scored(records=records, scores=label_scores(
+            spec.metrics, _numbers(spec, examples), predictions))
 
     @abc.abstractmethod
     def predictions(self, spec: TaskSpec,
@@ -219,9 +221,12 @@ def label_scores(names: Sequence[str], labels: np.ndarray,
     return {name: float(SCORERS[name](labels, predictions)) for name in names}
 
 
-def _number(spec: TaskSpec, example: TextExample) -> float | None:
-    """Returns the class or the number of an example; None if unknown."""
-    return spec.labels.index(example.label) if example.label in spec.labels else example.label
+def _numbers(spec: TaskSpec, examples: Sequence[TextExample]) -> np.ndarray:
+    """Returns classes or numbers of examples, [N]; labels that the task lacks are more classes."""
+    labels = [example.label for example in examples]
+    classes = dict.fromkeys((*spec.labels, *labels))
+    index = {label: number for number, label in enumerate(classes)}
+    return np.array([index[label] for label in labels] if spec.labels else labels)
 
 
 def _correlation(of: Callable[..., Any], labels: np.ndarray, predictions: np.ndarray) -> float:

@@ -143,7 +143,8 @@ def test_a_baseline_always_gives_the_training_files_most_frequent_answer():
     assert scores["mean_squared_error"] == (0 + 9) / 2
     tagged = [TaggedExample(key="1", words=("a", "b"), tags=tags)
               for tags in (("O", "O"), ("B-X", "O"))]
-    name, scores = KINDS[Kind.TAGGING].baseline(None, tagged, tagged[1:])
+    tagging_spec = KINDS[Kind.TAGGING].spec("tagging", ("B-X", "O"))
+    name, scores = KINDS[Kind.TAGGING].baseline(tagging_spec, tagged, tagged[1:])
     assert (name, scores["accuracy"], scores["f1"]) == ("always O", 0.5, 0.0)
     asked = [QuestionExample(key=key, question="?", context="x", is_impossible=none,
                              gold=() if none else ("x",))

@@ -1,0 +1,92 @@
+"""Detects the scheme in which tags mark spans, and rewrites tags as IOB2.
+
+A tag joins the type of its span and a letter for the position in the span: `B-PER`, `B_PER`, or
+`PER-B`. Ramshaw and Marcus (1995) define IOB1; Tjong Kim Sang and Veenstra (1999) IOB2, IOE1 and
+IOE2; Ratinov and Roth (2009) BILOU, which other tools write as IOBES, BMES or BMEWO.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+OUTSIDE = ("O", "")
+"""Letter and type of a word outside all spans."""
+_FORMS = {"": re.compile(r"(?P<letter>[BIESULMW])[-_](?P<type>.+)", re.IGNORECASE),
+          ", the letter last": re.compile(r"(?P<type>.+)[-_](?P<letter>[BIESULMW])", re.IGNORECASE)}
+_LETTERS = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES",
+            "BMEWO": "BMEW"}
+"""Scheme -> letters of its spans."""
+_FIRST, _LAST = "BSUW", "ESULW"
+"""Letters of the first and the last word of a span."""
+Parts = Mapping[str, tuple[str, str]]
+"""Tag -> its letter, in upper case, and the type of its span, "" if it has none."""
+
+
+class OddTag(ValueError):
+    """A tag without a letter among tags of spans; the only argument is the tag."""
+
+
+def span_parts(tags: Collection[str], *, strict: bool = True) -> tuple[Parts, str]:
+    """Returns the parts of all tags and their form, for tags without spans no parts.
+
+    Tags mark spans if half of them or more, "O" apart, have a letter and a type, and one is "O" or
+    begins a span. `OddTag` if others don't, such as a mistyped "0", unless `strict=False`.
+
+    >>> span_parts({"PER-B", "PER-I", "O"})[1], span_parts({"NOUN", "VERB"})[0]
+    (', the letter last', {})
+    """
+    inside = sorted(set(tags) - {"O", "o"})
+    outside = {tag: OUTSIDE for tag in set(tags) - {*inside}}
+    if set(inside) & {"B", "I"} and set(inside) <= set("BIESULMW"):
+        return outside | {tag: (tag, "") for tag in inside}, ", without types"
+    for form, pattern in _FORMS.items():
+        parts = {tag: (match["letter"].upper(), match["type"]) for tag in inside
+                 if (match := pattern.fullmatch(tag))}
+        letters = {letter for letter, _ in parts.values()}
+        if parts and 2 * len(parts) >= len(inside) and (outside or letters & {"B", "I"}):
+            if strict and (odd := [tag for tag in inside if tag not in parts]):
+                raise OddTag(odd[0])
+            return outside | parts, form
+    return {}, ""
+
+
+def as_iob2(tags: Sequence[str], parts: Parts) -> tuple[str, ...]:
+    """Returns the tags of a sentence in IOB2, unchanged without `parts`.
+
+    A word begins a span if its letter says so, if the word before it ends one, or if the types
+    differ. In every scheme this gives the spans of valid tags. Others are read as conlleval does.
+
+    >>> tags = ["I-PER", "I-PER", "O", "I-LOC", "B-LOC"]
+    >>> as_iob2(tags, span_parts(set(tags))[0])
+    ('B-PER', 'I-PER', 'O', 'B-LOC', 'B-LOC')
+    """
+    written, before = [], OUTSIDE
+    for tag in tags if parts else ():
+        letter, kind = here = parts.get(tag, OUTSIDE)
+        begins = letter in _FIRST or before[0] in "O" + _LAST or kind != before[1]
+        written.append("O" if letter == "O" else ("B" if begins else "I") + (kind and f"-{kind}"))
+        before = here
+    return tuple(written or tags)
+
+
+def scheme_name(sentences: Collection[Sequence[str]], parts: Parts, form: str) -> str:
+    """Returns the name of the scheme of all sentences, whose tags have these parts."""
+    letters = {parts[tag][0] for tags in sentences for tag in tags} - {"O"}
+    names = [name for name, known in _LETTERS.items() if letters <= set(known)]
+    name = names[0] if names else f"a mixture of schemes with {'-, '.join(sorted(letters))}-"
+    if name in ("IOB", "IOE"):
+        steps = [step for tags in sentences for step in _steps(tags, parts, name)]
+        marked = sum(is_marked for is_marked, _ in steps)
+        # IOB1 and IOE1 mark only spans beside another one of their type.
+        name += "2" if marked == len(steps) else "1" if not any(
+            is_marked and not needed for is_marked, needed in steps) else " with unmarked spans"
+    return name + form
+
+
+def _steps(tags: Sequence[str], parts: Parts, name: str) -> list[tuple[bool, bool]]:
+    """Returns of every span if B- or E- marks it, and if a span of its type is beside it."""
+    found = [parts[tag] for tag in tags]
+    if name == "IOE":  # The mirror image of IOB.
+        found = [("B" if letter == "E" else letter, kind) for letter, kind in reversed(found)]
+    return [(letter == "B", before[1] == kind and before[0] != "O")
+            for before, (letter, kind) in zip([OUTSIDE, *found], found, strict=False)
+            if letter == "B" or (letter == "I" and (before[0] == "O" or before[1] != kind))]

@@ -1,0 +1,86 @@
+"""Sentences of column files have the words and tags that people mean, or the file is refused."""
+
+import pytest
+
+from electra_tf.tasks.column_files import read_columns
+from tests.refusals import refused
+from tests.text_files import write
+
+CONLLU = ("# sent_id = 1\n# text = Du bist .\n1-2\tDubist\t_\t_\t_\t_\t_\t_\t_\t_\n"
+          "1\tDu\tdu\tPRON\tP\t_\t2\tnsubj\t_\t_\n2\tbist\tsein\tAUX\tA\t_\t0\troot\t_\t_\n"
+          "2.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\tSpaceAfter=No\n\n")
+GERMEVAL = ("#\thttp://x [2009]\n1\tIn\tO\tO\n2\tNew York\tB-LOC\tO\n\n"
+            "#\thttp://y [2]\n1\tEr\tO\tO\n")
+
+
+def read(tmp_path, text, *columns, **options):
+    """Returns the sentences as "word/tag ..." and the note."""
+    notes = []
+    found = read_columns(write(tmp_path / "a.txt", text), *columns, notes=notes, **options)
+    return [" ".join(map("/".join, zip(one.words, one.tags or one.words, strict=True)))
+            for one in found], *notes
+
+
+@pytest.mark.parametrize(("text", "columns", "sentences", "note"), [
+    ("New York\tB-L\nist\tO\n\n10\xa0000\tB-N\n", (), ["New York/B-L ist/O", "10\xa0000/B-N"],
+     "2 columns separated by tabs, words in column 1, tags in column 2"),
+    ("10\xa0000 NUM\n", (), ["10\xa0000/NUM"], "separated by spaces"),
+    ("EU NNP O\nrejects VBZ\tO\n", (), ["EU/O rejects/O"], "3 columns separated by spaces"),
+    ("a\t\tO\nb\tX\tO\n", (), ["a/O b/O"], "separated by tabs"),
+    ("a\u2028b\x85c O\n\x0c \n", (), ["a\u2028b\x85c/O"], None),
+    ("# id a domain=en\nhis _ _ O\n\n# id b domain=en\nson _ _ B-P\n", (), ["his/O", "son/B-P"],
+     "2 comment lines left out"),
+    ("# O\n#1 O\nGood O\n# O\n\n# O\n", (), ["#/O #1/O Good/O #/O", "#/O"], None),
+    ("Go O\n# B-NUM\n1 O\n", (), ["Go/O #/B-NUM 1/O"], None),
+    ("#begin document (x); part 000\na O\n\n#end document\n", (), ["a/O"], "2 comment lines"),
+    ("###MEDLINE:95369245\n\nIL-2 B-DNA\n", (), ["IL-2/B-DNA"], "1 comment lines"),
+    ("Token\tPOS\tNER\nEU\tNNP\tB-ORG\n", (), ["EU/B-ORG"], "1 header left out"),
+    ("Token\tPOS\tNER\nEU\tNNP\tB-ORG\n", ("Token", "POS"), ["EU/NNP"], "tags in column 2"),
+    ("EU NNP B-ORG\n", ("1", "2"), ["EU/NNP"], "words in column 1, tags in column 2"),
+    ("O\tfine\nB-X\tfood\n", ("2", "1"), ["fine/O food/B-X"], "words in column 2"),
+    ("# global.columns = ID FORM TAG\n1\ta\tO\n2\tb\tB-X\n", ("FORM", "TAG"), ["a/O b/B-X"], None),
+    (CONLLU, ("2", "4"), ["Du/PRON bist/AUX ./PUNCT"],
+     "2 comment lines left out; 2 ranges and empty nodes left out"),
+    (CONLLU, ("FORM", "UPOS"), ["Du/PRON bist/AUX ./PUNCT"], "tags in column 4"),
+    (GERMEVAL, ("2", "3"), ["In/O New York/B-LOC", "Er/O"], "2 comment lines left out")])
+def test_words_and_tags(tmp_path, text, columns, sentences, note):
+    found, said = read(tmp_path, text, *columns)
+    assert found == sentences
+    assert (note or "") in said
+
+
+@pytest.mark.parametrize(("text", "columns", "message"), [
+    (CONLLU, (), "numbers the words; .* --text_columns=2 --label_column=4"),
+    (CONLLU, ("2", "label"), "--text_columns=2 --label_column=4"),
+    (GERMEVAL, (), "--text_columns=2 --label_column=3"),
+    ("O\tfine\nB-X\tfood\n", (), "looks like tags; .* --text_columns=2 --label_column=1"),
+    ("".join(f"NN w{number}\n" for number in range(60)), (), "--text_columns=2 --label_column=1"),
+    ("x/0 0 0 John NNP *\nx/0 0 1 ran VBD *\n\nx/0 0 0 It PRP *\n", (), "has one value in every"),
+    ("EU NNP B-ORG\n", ("1", "7"), "--label_column=7: .* 3 columns, without names; --label_col"),
+    ("EU NNP B-ORG\n", ("form", "label"), "--text_columns=form: .*--text_columns=1 selects"),
+    ("Token\tNER\nEU\tO\n", ("Token", "POS"), "=POS: .* 2 columns, named Token, NER"),
+    ("EU\tO\nNew York\tO\nbad line\n", (), r"a\.txt:3: 1 columns, but 2 are"),
+    ("a\t \tb\n", ("1", "2"), r"a\.txt:1: the word or its tag is empty"),
+    ("# x\n\n", (), "holds no sentences")])
+def test_other_layouts_are_refused_with_the_flags(tmp_path, text, columns, message):
+    with refused(message):
+        read(tmp_path, text, *columns)
+
+
+def test_the_flags_of_a_refusal_read_the_file(tmp_path):
+    for text, words in ((CONLLU, "Du"), (GERMEVAL, "In"), ("O\tfine\nB-X\tfood\n", "fine")):
+        with pytest.raises(ValueError, match="--text_columns=2") as error:
+            read(tmp_path, text)
+        flags = dict(word.removeprefix("--").rstrip(".").split("=")
+                     for word in str(error.value).split() if word.startswith("--"))
+        assert read(tmp_path, text, flags["text_columns"], flags["label_column"])[0][0].startswith(
+            f"{words}/")
+
+
+def test_words_to_tag_need_no_tags(tmp_path):
+    for text, column, words in (("#\n#tag\n# x\n", "text", "# #tag"), (CONLLU, "2", "Du bist ."),
+                                ("He\nruns\n", "2", "He runs")):
+        (found,), _ = read(tmp_path, text, column, tagged=False)
+        assert found == " ".join(f"{word}/{word}" for word in words.split())
+    (found,), _ = read(tmp_path, "He PRP O\n", "1", "3", tagged=False)
+    assert found == "He/O"

@@ -1,0 +1,68 @@
+"""Tags of every scheme mark the spans that seqeval finds in it, or those written by hand."""
+
+import itertools
+
+import pytest
+from seqeval import scheme as schemes
+
+from electra_tf.tasks.tag_schemes import OddTag, as_iob2, scheme_name, span_parts
+
+
+def spans(tags, scheme=schemes.IOB2):
+    """Returns type, begin and end of the spans of valid tags, by seqeval in strict mode."""
+    (found,) = schemes.Entities([list(tags)], scheme=scheme).entities
+    return [(one.tag, one.start, one.end) for one in found]
+
+
+def read(*sentences):
+    parts, form = span_parts({tag for tags in sentences for tag in tags})
+    return scheme_name(sentences, parts, form), [list(as_iob2(tags, parts)) for tags in sentences]
+
+
+@pytest.mark.parametrize(("name", "scheme", "longest"), [
+    ("IOB1", schemes.IOB1, 5), ("IOB2", schemes.IOB2, 5), ("IOE2", schemes.IOE2, 5),
+    ("IOBES", schemes.IOBES, 4), ("BILOU", schemes.BILOU, 4)])
+def test_valid_tags_keep_the_spans_of_seqevals_strict_mode(name, scheme, longest):
+    letters = {"IOBES": "BIES", "BILOU": "BILU", "IOE2": "IE"}.get(name, "BI")
+    tags = ["O", *(f"{letter}-{kind}" for letter in letters for kind in "XY")]
+    compared = 0
+    for sentence in itertools.product(tags, repeat=longest):
+        written = read(sentence, tags)[1][0]
+        covered = {place for _, begin, end in spans(sentence, scheme)
+                   for place in range(begin, end)}
+        if all((tag == "O") is (place not in covered) for place, tag in enumerate(sentence)):
+            assert spans(written) == spans(sentence, scheme), sentence  # All words are valid.
+            compared += 1
+    assert compared > 150
+
+
+@pytest.mark.parametrize(("name", "tags", "written"), [
+    ("IOB2", "B-A I-A O B-A B-A", "B-A I-A O B-A B-A"), ("IOB1", "I-A I-A B-A O", "B-A I-A B-A O"),
+    ("IOB1", "I-A O I-B I-C", "B-A O B-B B-C"), ("IOE1", "I-A E-A I-A O I-A", "B-A I-A B-A O B-A"),
+    ("IOE2", "I-A E-A E-A O E-B", "B-A I-A B-A O B-B"), ("IOB2", "B_A I_A O", "B-A I-A O"),
+    ("IOB with unmarked spans", "B-A O I-A", "B-A O B-A"), ("IOBES", "S-A O S-A", "B-A O B-A"),
+    ("IOB2, the letter last", "PER-B PER-I O", "B-PER I-PER O"),
+    ("BILOU, the letter last", "A_U A_B A_L O", "B-A B-A I-A O"),
+    ("IOB2", "b-a i-a o", "B-a I-a O"),
+    ("BMES", "B-A M-A E-A S-A O", "B-A I-A I-A B-A O"), ("BMEWO", "W-A B-A E-A O", "B-A B-A I-A O"),
+    ("IOB2", "B-geo-loc I-geo-loc O", "B-geo-loc I-geo-loc O"),
+    ("IOB2, without types", "B I O B", "B I O B"),
+    ("IOBES, without types", "B E S", "B I B"),
+    ("a mixture of schemes with B-, E-, U-", "B-A E-A U-A O", "B-A I-A B-A O")])
+def test_schemes_are_named_and_rewritten(name, tags, written):
+    assert read(tags.split()) == (name, [written.split()])
+
+
+@pytest.mark.parametrize("tags", [
+    "NOUN VERB CCONJ SCONJ", "ART NN $( PTKVZ", "N O ^ S B", "person-actor O", "PER O LOC",
+    "Nb S- I- Df", "n-s---mn- l-s---mn- u-------- v3spia---", "S-Shirt M-Shirt L-Shirt", "O O"])
+def test_tags_without_spans_stay_as_they_are(tags):
+    parts, _ = span_parts(set(tags.split()))
+    assert (parts, as_iob2(tags.split(), parts)) == ({}, tuple(tags.split()))
+
+
+@pytest.mark.parametrize("odd", ["0", "OO", "B", "PER", "B-"])
+def test_a_tag_unlike_the_others_is_named(odd):
+    with pytest.raises(OddTag, match=odd):
+        span_parts({"B-A", "I-A", "O", odd})
+    assert span_parts({"B-A", "I-A", "O", odd}, strict=False)[0]["B-A"] == ("B", "A")
