@@ -68,7 +68,7 @@ def networks():
 @pytest.fixture
 def pair(networks, tmp_path):
     """A directory of Hugging Face's with the two networks."""
-    from electra_tf.export import conversion
+    from electra_tf.formats import pretrained
 
-    conversion.write(networks, tmp_path / "pair", conversion.Format.HUGGING_FACE)
+    pretrained.write(networks, tmp_path / "pair", pretrained.Format.HUGGING_FACE)
     return tmp_path / "pair"

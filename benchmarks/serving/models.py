@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from benchmarks.serving.answers import MAX_LENGTH
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
-from electra_tf.export import conversion, saved_model, servable
-from electra_tf.export.conversion import Format
+from electra_tf.export import saved_model, servable
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format, Pretrained
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -42,7 +43,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
     for precision in ("bfloat16", "float32"):
         saved_model.export(
             servable.of_networks(networks), directory / precision / "1", precision)
-    conversion.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
+    pretrained.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 
 def texts(given: Sequence[str], vocabulary: Vocabulary, tokens: int | None,

@@ -9,12 +9,8 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.api.encoder import ElectraEncoder
-from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.config.model import Tying
-from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.modeling.electra import ElectraModel
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
@@ -42,10 +38,9 @@ class Electra:
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
         self._text = networks.text
-        self._energies = OBJECTIVES[networks.objective].settings.energies
-        policy = tf_keras.mixed_precision.global_policy().name
-        self._network = ElectraModel(networks.model, seed=0, policy=policy)
-        self._missing = assign_parts(self._network.variables, networks.weights, networks.source)
+        self._detects = networks.has_discriminator and not networks.has_energies
+        self._fills = networks.has_generator
+        self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
         self._rows = RowEncoder(networks.text, networks.model.max_position_embeddings)
         self.encoder = ElectraEncoder(
             networks.model.discriminator, networks.text.vocabulary.tokens,
@@ -89,7 +84,7 @@ class Electra:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
             ['The', 'chef', 'ate', 'the', 'piano', '.']
         """
-        if self._energies or "discriminator_predictions" in self._missing:
+        if not self._detects:
             raise UserError(f"{self.source} has no discriminator with probabilities; load a run "
                             "of objective.name=electra or a published discriminator.")
         words = self._rows.tokenizer.tokenize_words(tf.constant([string(text)]))
@@ -111,8 +106,7 @@ class Electra:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
             [[5], [5]]
         """
-        own = () if self.model.tying is Tying.EVERYTHING else ("generator",)
-        if {"generator_predictions", *own} & set(self._missing):
+        if not self._fills:
             raise UserError(f"{self.source} has no generator; load a pre-training run, or the "
                             "checkpoint of a generator beside it.")
         if not isinstance(candidates, int) or candidates < 1:
@@ -169,7 +163,7 @@ def load(name: str | os.PathLike[str]) -> Electra:
             checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
             `owner/name` or `hf://owner/name@revision`.
     """
-    return Electra(formats.read(storage.path(name)))
+    return Electra(pretrained.read(storage.path(name)))
 
 
 def string(value: Any, what: str = "text") -> str:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from electra_tf.api.electra import listed, string
-from electra_tf.checkpoints import formats
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results
+from electra_tf.formats import pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.pretraining import training_run
@@ -78,7 +78,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
     if not isinstance(config, PretrainingConfig):
         raise UserError("config must be a PretrainingConfig, such as "
                         f"electra_tf.pretraining_config('small'). Received: {shown(config)}")
-    initial = None if init_checkpoint is None else formats.read(storage.path(init_checkpoint))
+    initial = None if init_checkpoint is None else pretrained.read(storage.path(init_checkpoint))
     for run in stages(config, str(data_dir), storage.path(model_dir), initial=initial):
         training_run.train(run)
     return saved_scores(run.model_dir)
@@ -104,7 +104,7 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
     Returns:
         The scores of all trials; `results.best.scores` are those of the model that is kept.
     """
-    initial = formats.read(storage.path(init_checkpoint), generator=False)
+    initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     train_files, dev_files = (() if one is None else [storage.path(one)] for one in (train, dev))
     loaded = registry.load(

@@ -5,7 +5,6 @@
 """
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,8 +15,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.manager import reason
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
-from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.modeling.weight_table import Shapes, discriminator, own_generator
+from electra_tf.modeling.weight_table import Shapes
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -97,19 +95,6 @@ def _part(name: str) -> str:
     return name.split("/")[0]
 
 
-def has_generator(weights: Weights) -> bool:
-    """Returns True if weights have a generator, or only its head."""
-    return any(name.startswith("generator") for name in weights)
-
-
-def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
-    """Raises `UserError` unless weights are a discriminator's, with or without a generator's."""
-    shapes = discriminator(model.discriminator).weights
-    if has_generator(weights):
-        shapes |= own_generator(model)
-    require_exactly(weights, shapes, source)
-
-
 def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     """Raises a `UserError` that names weights that are missing, unknown or of another shape."""
     other = [f"{name} {weights[name].shape} instead of {shapes[name]}"
@@ -120,42 +105,3 @@ def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
         if names:
             raise UserError(f"{source} {problem} {len(names)} weights: {', '.join(sorted(names))}; "
                             "it is of another model, or of another size or vocabulary.")
-
-
-def require_finite(weights: Weights, source: str) -> None:
-    """Raises `UserError` for a weight with values that are no finite numbers."""
-    for name, value in weights.items():
-        if not np.isfinite(value).all():
-            raise UserError(f"{source}: {name} holds values that are no finite numbers (of a "
-                            "training that diverged, perhaps); take another checkpoint.")
-
-
-def with_generator(sizes: Mapping[str, Any], own_sizes: Mapping[str, Any], own: Weights,
-                   other: Weights, source: str) -> tuple[ModelConfig, Weights]:
-    """Returns the shape of two networks, and the generator's weights that aren't shared.
-
-    `sizes` and `own_sizes` are settings of `ModelConfig` for discriminator and generator; `other`
-    and `own` are their weights, the generator's named as if it were alone: "electra/...". Refuses a
-    generator that this discriminator can't have.
-    """
-    def shared(beginning: str) -> bool:
-        return all(name in own and np.array_equal(own[name], value)
-                   for name, value in other.items() if name.startswith(beginning))
-
-    tyings = {ENCODER: Tying.EVERYTHING, f"{ENCODER}embeddings/": Tying.ALL_EMBEDDINGS,
-              f"{ENCODER}embeddings/word_embeddings": Tying.TOKEN_EMBEDDINGS}
-    tying = next((tying for beginning, tying in tyings.items() if shared(beginning)), Tying.NONE)
-    if tying is Tying.NONE and own_sizes["embedding_size"] != own_sizes["hidden_size"]:
-        raise UserError(f"{source}: the generator's word_embeddings isn't the discriminator's; a "
-                        "generator with embeddings of its own has embedding_size equal to "
-                        "hidden_size.")
-    model = ModelConfig(
-        **sizes, tying=tying,
-        generator_width=own_sizes["hidden_size"] / sizes["hidden_size"],
-        generator_depth=own_sizes["num_layers"] / sizes["num_layers"])
-    for name, found in own_sizes.items():
-        if getattr(model.generator, name) != found:
-            raise UserError(f"{source}: the generator's {name} is {found}; the generator of this "
-                            f"discriminator has {getattr(model.generator, name)}.")
-    return model, {name: own[re.sub("^generator/", "electra/", name)]
-                   for name in own_generator(model)}

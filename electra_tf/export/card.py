@@ -9,10 +9,9 @@ import jinja2
 import yaml
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.hugging_face import ARCHITECTURES, DISCRIMINATOR, FINETUNED
-from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
 from electra_tf.data.manifest import Manifest
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import strict_json
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.tasks.kinds.registry import KINDS
@@ -22,6 +21,11 @@ FILE = "README.md"
 LICENSE = "apache-2.0"
 """Default license: that of this program and of Google's networks."""
 _TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
+_PRETRAINED = "ElectraForPreTraining"
+_PIPELINES = {"ElectraForSequenceClassification": "text-classification",
+              "ElectraForTokenClassification": "token-classification",
+              "ElectraForQuestionAnswering": "question-answering"}
+"""Class in transformers -> the Hub's task."""
 _CURVES = ("loss_curves.png", "learning_curve.png")
 _MODEL_NAME = re.compile(r"(?:hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@.+)?")
 
@@ -43,7 +47,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task, source) if networks.task else None
-    architecture = (ARCHITECTURES[DISCRIMINATOR] if task is None
+    architecture = (_PRETRAINED if task is None
                     else KINDS[task.kind].hugging_face.architecture)
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")
     if curves:
@@ -57,8 +61,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         metadata=_metadata(base, license, architecture), title=title, task=task,
         model=networks.model, source=_public(networks.source), base=base, license=license,
         objective=networks.objective,
-        detects=any(name.startswith("discriminator_predictions/") for name in networks.weights),
-        generator=any(name.startswith("generator/") for name in networks.weights),
+        detects=networks.has_discriminator, generator=networks.has_generator,
         normalization=networks.text.normalization, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in networks.weights.values()),
         manifests=manifests,
@@ -79,8 +82,8 @@ def _metadata(base: str, license: str, architecture: str) -> str:
                                "tags": ["electra", "electra-tf"]}
     if name := _MODEL_NAME.fullmatch(base):
         entries["base_model"] = name[1]
-    if architecture in FINETUNED:
-        entries["pipeline_tag"] = FINETUNED[architecture]
+    if architecture in _PIPELINES:
+        entries["pipeline_tag"] = _PIPELINES[architecture]
     return yaml.safe_dump(entries, sort_keys=True)
 
 

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
-from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import Encoder, own_encoder
@@ -219,12 +218,12 @@ def of_networks(networks: Pretrained, threshold: float | None = None) -> Servabl
 
 def _of_discriminator(networks: Pretrained) -> Detector:
     """Returns a discriminator; refuses networks without one, and those that compute energies."""
-    if OBJECTIVES[networks.objective].settings.energies:
+    if networks.has_energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
                         "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
                         "its encoder.")
-    if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
+    if not networks.has_discriminator:
         raise UserError(f"{networks.source} has no discriminator to export (not every "
                         "objective trains one).")
     config = networks.model.discriminator

@@ -6,14 +6,15 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.checkpoints import formats, run_directory
-from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints import run_directory
 from electra_tf.config import finetuning_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_text import set_default
@@ -103,7 +104,7 @@ def _pretrained(changes: Collection[str]) -> Pretrained | None:
             raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
                             "leave it out with --init_checkpoint=none.")
         return None
-    initial = formats.read(storage.path(values.init_checkpoint), generator=False)
+    initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
     own = [f"--{name}" for name in finetuning_flags.FROM_SCRATCH if values[name].present]
     own += [name for name in changes if name.startswith("initialization.")]
     if own:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.pretrained import TextSettings, task_facts, text_settings
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import TrialSettings
+from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -24,6 +24,7 @@ from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.training import devices, failures
 from electra_tf.training.assembly import build_model
 

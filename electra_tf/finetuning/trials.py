@@ -10,7 +10,6 @@ import tensorflow as tf
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import ENCODER, assign_weights, checkpoint_in_use
 from electra_tf.config.finetuning import FinetuningTrainingConfig
 from electra_tf.config.finetuning_flags import SCRATCH
@@ -20,6 +19,7 @@ from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted

@@ -114,15 +114,11 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
-        """Creates the discriminator, and the generator with its weights.
-
-        Raises:
-            UserError: there is no generator, or it lacks a weight.
-        """
+        """Creates the discriminator, and the generator with its weights; `UserError` without it."""
         if self.given.generator is None:
             raise UserError(f"objective.name={self.config.objective.name} has no generator yet: "
                             "train one first, and give its weights.")
-        model = FrozenGeneratorModel(config, generator_shape(self.given.generator), seed=seed,
+        model = FrozenGeneratorModel(config, self.given.generator.encoder, seed=seed,
                                      policy=policy, recompute=recompute)
         assign_generator(model.generator, self.given.generator)
         return model
@@ -146,7 +142,7 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
         """Returns the discriminator and the generator, which only runs forward."""
         if self.given.generator is None:
             return ()
-        return self.networks_with(generator_shape(self.given.generator))
+        return self.networks_with(self.given.generator.encoder)
 
     def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
         """Returns the discriminator and a frozen generator of the given shape."""
@@ -192,33 +188,9 @@ def replacement_logits(replacements: str, given: Given) -> np.ndarray:
                   constant_values=IMPOSSIBLE_LOGIT)
 
 
-def generator_shape(given: GivenGenerator) -> EncoderConfig:
-    """Returns the shape of a run's generator, which may be the discriminator's encoder."""
-    own = any(name.startswith("generator/encoder/") for name in given.weights)
-    return given.model.generator if own else given.model.discriminator
-
-
 def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) -> None:
-    """Sets all weights of a frozen generator from another run's.
-
-    Weights that it shared with its discriminator have the discriminator's names.
-
-    Raises:
-        UserError: the run has no generator, or it lacks a weight.
-    """
-    values = {variable.name: _value(variable.name.split(":")[0].removeprefix(FROZEN), given)
-              for variable in generator.variables}
-    missing = sorted(name for name, value in values.items() if value is None)
-    if missing:
-        raise UserError(f"{given.source} has no generator to take: "
-                        f"{missing[0].split(':')[0].removeprefix(FROZEN + '_')} is missing. Name a "
-                        "run of objective.name=electra or mlm.")
+    """Sets all weights of a frozen generator from another run's."""
+    values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
+              for name, value in given.weights.items()}
     for variable in generator.variables:
-        variable.assign(values[variable.name])
-
-
-def _value(name: str, given: GivenGenerator) -> np.ndarray | None:
-    for prefix in ("generator", "electra"):
-        if prefix + name in given.weights:
-            return given.weights[prefix + name]
-    return None
+        variable.assign(values[variable.name.split(":")[0]])

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.corruption import (
     Distribution,
@@ -36,15 +36,12 @@ class Written(NamedTuple):
     """float [M, L], probability that a token is replaced; None if no network detects it."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class GivenGenerator:
+class GivenGenerator(NamedTuple):
     """A generator that another run trained."""
 
-    source: str
-    """Human-readable name."""
-    model: ModelConfig
+    encoder: EncoderConfig
     weights: Mapping[str, np.ndarray]
-    """Weights of all networks of the run, by full name."""
+    """All its weights; the encoder's are named "electra/...", the head's as in ELECTRA."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

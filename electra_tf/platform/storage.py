@@ -134,7 +134,7 @@ def path(name: str | os.PathLike) -> Path:
     scheme = _SCHEME.match(name)
     if scheme is None:
         return pathlib.Path(name)
-    if scheme[1] != "hf":  # A model's name, which only `checkpoints.hub` reads.
+    if scheme[1] != "hf":  # A model's name, which only `formats.hub` reads.
         import tensorflow as tf  # It takes seconds.
 
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))

@@ -53,13 +53,14 @@ def main() -> None:
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
     # TensorFlow takes seconds to import, so wrong flags are reported before.
-    from electra_tf.checkpoints import formats, run_directory
+    from electra_tf.checkpoints import run_directory
+    from electra_tf.formats import pretrained
     from electra_tf.pretraining import results, setup, training_run
 
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        initial = values.init_checkpoint and formats.read(storage.path(values.init_checkpoint))
+        initial = values.init_checkpoint and pretrained.read(storage.path(values.init_checkpoint))
         new = values.restart or not run_directory.is_taken(model_dir)
         if not (new or values.model_size or flags.FLAGS["recipe"].present):
             config = override(PretrainingConfig(), setup.settings_of_run(model_dir) | changes)

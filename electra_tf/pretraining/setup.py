@@ -8,8 +8,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.checkpoints import directory, formats, run_directory
-from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints import directory, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
@@ -19,6 +18,8 @@ from electra_tf.data import manifest
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.pipeline import check_first_examples
 from electra_tf.data.records import Records
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import Given, GivenGenerator, PretrainingObjective
 from electra_tf.platform import storage
@@ -110,7 +111,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
                 STEPS: first}), directory)
         # Without its path, so that a directory can be moved between two stages.
         initial = dataclasses.replace(
-            formats.read(directory), source=f"the generator of stage 1, step {first:,}")
+            pretrained.read(directory), source=f"the generator of stage 1, step {first:,}")
         print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
               flush=True)
         config = override(config, {STEPS: total - first})
@@ -155,9 +156,9 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     } | resolved)
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
-        found = formats.read(source)
+        found = pretrained.read(source)
         _check_text(found, text, records)
-        generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+        generator = GivenGenerator(*found.alone("generator"))
     kinds = token_kinds(text.vocabulary)
     objective = objective_class(config.objective.name)(config, Given(
         kinds=kinds, generator=generator,
@@ -195,12 +196,8 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
 
 def shape_of(initial: Pretrained) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
-    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ())
+    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if initial.has_both else ())
     return {f"model.{name}": getattr(initial.model, name) for name in names}
-
-
-def _has_generator(initial: Pretrained) -> bool:
-    return any(name.startswith("generator/encoder/") for name in initial.weights)
 
 
 def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
@@ -208,7 +205,7 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
     theirs, ours = initial.model, config.model
     sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
     names = _ENCODER_SHAPE + (
-        _GENERATOR_SIZE if _has_generator(initial) and sizes[0] != sizes[1] else ())
+        _GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
     other = [f"model.{name} is {getattr(theirs, name)} there, {getattr(ours, name)} here"
              for name in names if getattr(theirs, name) != getattr(ours, name)]
     if other:

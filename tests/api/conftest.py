@@ -3,12 +3,12 @@
 import pytest
 
 import electra_tf
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
-from tests.checkpoints import hub_server
+from tests.formats import hub_server
 
 WORDS = ("the", "chef", "ate", "cook", "##ed", "meal", "piano", ".", "text", "first", "second")
 HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),
@@ -27,7 +27,7 @@ def networks():
 @pytest.fixture(scope="session")
 def directory(networks, tmp_path_factory):
     path = tmp_path_factory.mktemp("api") / "run"
-    conversion.write(networks, path, Format.RUN)
+    pretrained.write(networks, path, Format.RUN)
     return path
 
 
@@ -41,7 +41,7 @@ def task_directories(networks, tmp_path_factory):
     """Directory of a fine-tuned model for each kind in `HEADS`."""
     folder = tmp_path_factory.mktemp("tasks")
     for kind, (labels, head, settings) in HEADS.items():
-        conversion.write(tiny_networks.finetuned(
+        pretrained.write(tiny_networks.finetuned(
             networks, kind, labels, head, settings=settings), folder / kind, Format.RUN)
     return {kind: folder / kind for kind in HEADS}
 

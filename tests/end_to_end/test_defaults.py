@@ -54,7 +54,7 @@ def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys
     def read(path, *, generator):
         raise UserError(f"asked for {path}, generator {generator}")
 
-    monkeypatch.setattr("electra_tf.checkpoints.formats.read", read)
+    monkeypatch.setattr("electra_tf.formats.pretrained.read", read)
     with pytest.raises(UserError, match="google/electra-small-discriminator, generator False"):
         finetune("--task=squad")
     assert defaults(capsys.readouterr().out) == [

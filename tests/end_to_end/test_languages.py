@@ -10,10 +10,9 @@ import tensorflow as tf
 from data_prep import record_builder, settings, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
-from electra_tf.checkpoints import formats
 from electra_tf.data.pipeline import parse_examples
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
@@ -84,12 +83,12 @@ def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path)
     run = tiny_run.run_on(work.records, tmp_path / "model", training__num_train_steps=2,
                           model__vocab_size=work.vocabulary.size)
     train(run)
-    trained = formats.read(storage.path(tmp_path / "model"))
+    trained = pretrained.read(storage.path(tmp_path / "model"))
     assert trained.text.normalization == work.chosen
     for form in (Format.HUGGING_FACE, Format.GOOGLE, Format.RUN):
-        conversion.write(trained, tmp_path / form, form)
+        pretrained.write(trained, tmp_path / form, form)
         at = tmp_path / form / "discriminator" if form is Format.HUGGING_FACE else tmp_path / form
-        again = formats.read(storage.path(at))
+        again = pretrained.read(storage.path(at))
         assert again.text == trained.text
     ids = Tokenizer(again.text).tokenize(tf.constant(work.lines)).flat_values.numpy().tolist()
     assert ids == stored_ids(work)

@@ -9,9 +9,8 @@ import pytest
 import safetensors.numpy
 from hypothesis import strategies as st
 
-from electra_tf.checkpoints import formats
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from tests import tiny_encoder, tiny_networks
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import bytes_changed, json_changed
@@ -25,7 +24,7 @@ def networks():
 @pytest.fixture(scope="module")
 def pair(networks, tmp_path_factory):
     directory = tmp_path_factory.mktemp("pair") / "theirs"
-    conversion.write(networks, directory, Format.HUGGING_FACE)
+    pretrained.write(networks, directory, Format.HUGGING_FACE)
     return directory
 
 
@@ -34,7 +33,7 @@ def read_changed(reader, directory, path, content):
     original = path.read_bytes()
     path.write_bytes(content)
     try:
-        return attempt(reader, lambda: formats.read(directory))
+        return attempt(reader, lambda: pretrained.read(directory))
     finally:
         path.write_bytes(original)
 
@@ -105,7 +104,7 @@ def test_changed_safetensors_are_refused_or_hold_finite_numbers_that_stand_there
 def run(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
     tiny_encoder.write(directory)
-    return directory, formats.read(directory)
+    return directory, pretrained.read(directory)
 
 
 @hypothesis.given(data=st.data())

@@ -8,6 +8,7 @@ import pytest
 from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES, objective_class
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.pretraining import GivenGenerator
@@ -25,9 +26,9 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     config = PretrainingConfig(model=model, objective=OBJECTIVES[name].settings)
     given = tiny_given.of(vocab_size=40)
     if name in ("frozen_generator", "two_stage"):
-        given = dataclasses.replace(given, generator=GivenGenerator(
-            source="seeded", model=model,
-            weights=named_arrays.of(ElectraModel(model, seed=1).variables)))
+        given = dataclasses.replace(given, generator=GivenGenerator(*Pretrained(
+            source="seeded", model=model, text=None, weights=named_arrays.of(
+                ElectraModel(model, seed=1).variables)).alone("generator")))
     objective = objective_class(config.objective.name)(config, given)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")

@@ -8,10 +8,11 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import formats
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained, with_generator
 from electra_tf.objectives import given_generator
 from electra_tf.objectives.given_generator import replacement_logits
 from electra_tf.objectives.pretraining import GivenGenerator
@@ -75,9 +76,10 @@ def run_with(records, generator, **changes):
 def frozen(variant, weights):
     """Returns the generator of a run of these weights, as another run takes it."""
     config = golden_files.model_config(variant)
-    taken = GivenGenerator(source="runs/one", model=config, weights=weights)
-    shape = given_generator.generator_shape(taken)
-    model = given_generator.FrozenGeneratorModel(config, shape, seed=1)
+    taken = GivenGenerator(*Pretrained(
+        source="runs/one", text=None, weights=weights,
+        model=with_generator(config, weights, "runs/one")).alone("generator"))
+    model = given_generator.FrozenGeneratorModel(config, taken.encoder, seed=1)
     given_generator.assign_generator(model.generator, taken)
     return model.generator
 
@@ -96,7 +98,7 @@ def test_it_computes_what_the_generator_that_it_was_does(variant):
 def test_neither_training_nor_another_initialization_changes_it(records, given):
     run = run_with(records, given, initialization__scheme="adjacent")
     state = tiny_run.state_of(run)
-    saved = formats.read(given).weights
+    saved = pretrained.read(given).weights
     network = state.model.generator
 
     def compare():
@@ -122,7 +124,7 @@ def test_a_generator_of_another_vocabulary_is_refused(given, tmp_path):
 def test_a_run_without_a_generator_is_refused():
     weights = {name: value for name, value in golden_files.load("mlm_weights").items()
                if "predictions" not in name}
-    with pytest.raises(UserError, match="runs/one has no generator to take: predictions/LayerN"):
+    with pytest.raises(UserError, match="runs/one has no generator to take. Name a run of"):
         frozen("mlm", weights)
 
 

@@ -13,13 +13,14 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import formats, run_directory
-from electra_tf.checkpoints.pretrained import read_identity
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
+from electra_tf.formats import pretrained
 from electra_tf.objectives.given_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import PretrainingObjective, Written
@@ -133,7 +134,7 @@ def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, 
 
 
 def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
-    networks = formats.read(storage.path(trained[0]))
+    networks = pretrained.read(storage.path(trained[0]))
     assert any(name.startswith(ENCODER) for name in networks.weights)
     detector = servable.of_networks(networks)
     assert detector.encoder.config == networks.model.discriminator

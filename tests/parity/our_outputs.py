@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.export import conversion
 from electra_tf.finetuning import setup
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.tasks.examples import Kind
@@ -45,8 +45,8 @@ def of_networks(networks: Pretrained) -> dict[str, dict[str, np.ndarray]]:
 def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
     """Returns hidden states and logits of a fine-tuned model, written as a run and loaded again."""
     settings = dict(networks.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
-    conversion.write(dataclasses.replace(networks, task_settings=settings), directory,
-                  conversion.Format.RUN)
+    pretrained.write(dataclasses.replace(networks, task_settings=settings), directory,
+                  pretrained.Format.RUN)
     run = setup.prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec
     layers = model.encoder.all_layers(*inputs)

@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 from tests import seeded
 
-NAMES = json.loads((Path(__file__).parents[1] / "checkpoints" / "golden"
+NAMES = json.loads((Path(__file__).parents[1] / "formats" / "golden"
                     / "transformers_5.23_names.json").read_text())
 CLASSES = {
     "discriminator": "ElectraForPreTraining", "generator": "ElectraForMaskedLM",

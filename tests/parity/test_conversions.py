@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import named_arrays
 from tests.parity import golden_files, test_networks
@@ -31,10 +30,10 @@ def write_checkpoint(weights, directory):
 def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
     weights = golden_files.load(f"{variant}_weights")
     write_checkpoint(weights, tmp_path / "reference")
-    networks = formats.read(tmp_path / "reference", num_heads=NUM_HEADS)
+    networks = pretrained.read(tmp_path / "reference", num_heads=NUM_HEADS)
     for form in (Format.HUGGING_FACE, Format.RUN, Format.GOOGLE):
-        conversion.write(networks, tmp_path / form, form)
-        found = formats.read(tmp_path / form, num_heads=NUM_HEADS)
+        pretrained.write(networks, tmp_path / form, form)
+        found = pretrained.read(tmp_path / form, num_heads=NUM_HEADS)
         named_arrays.assert_close(found.weights, weights)
         model = test_networks.build(variant, found.model)
         test_networks.require_equal_generator(variant, model)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats
 from electra_tf.config.model import Tying
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
@@ -75,14 +74,14 @@ def seeded_directory(tmp_path_factory):
 
 
 def test_pre_trained_networks_compute_the_golden_numbers(seeded_directory):
-    ours = our_outputs.of_networks(formats.read(seeded_directory))
+    ours = our_outputs.of_networks(pretrained.read(seeded_directory))
     for network in ("discriminator", "generator"):
         require_close(ours[network], arrays_of(GOLDEN, network), at_least=4)
 
 
 @pytest.mark.parametrize("network", ["classification", "tagging", "question_answering"])
 def test_fine_tuned_models_compute_the_golden_numbers(seeded_directory, tmp_path, network):
-    ours = our_outputs.of_task(conversion.read(seeded_directory / network), tmp_path)
+    ours = our_outputs.of_task(pretrained.read(seeded_directory / network), tmp_path)
     require_close(ours, arrays_of(GOLDEN, network),
                   at_least=2 if network == "question_answering" else 1)
 
@@ -100,9 +99,9 @@ def pytorch(tmp_path_factory):
     """What PyTorch makes of everything that the converter writes: one process for all."""
     root = tmp_path_factory.mktemp("pytorch")
     for name, changes in PAIRS.items():
-        conversion.write(tiny_networks.pretrained(**changes), root / name, Format.HUGGING_FACE)
+        pretrained.write(tiny_networks.pretrained(**changes), root / name, Format.HUGGING_FACE)
     for name in HEADS:
-        conversion.write(tuned(name), root / name, Format.HUGGING_FACE)
+        pretrained.write(tuned(name), root / name, Format.HUGGING_FACE)
     write_text_directories(Vocabulary(tuple(GOLDEN_IDS["vocabulary"])), root / "text")
     return root, peers.run(root, TEXTS)
 
@@ -142,6 +141,6 @@ class TestInPyTorch:
     def test_what_transformers_writes_is_read_again(self, pytorch, name):
         root, found = pytorch
         assert not list(found.saved.rglob("vocab.txt"))
-        first, second = conversion.read(root / name), conversion.read(found.saved / name)
+        first, second = pretrained.read(root / name), pretrained.read(found.saved / name)
         tiny_networks.require_equal_weights(first, second)
         assert (first.text, first.model, first.task) == (second.text, second.model, second.task)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from electra_tf.export import conversion
+from electra_tf.formats import pretrained
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
@@ -39,7 +39,7 @@ def write_text_directories(words: Vocabulary, directory: Path) -> None:
     for mode, (lower_case, strip_accents) in MODES.items():
         networks = tiny_networks.pretrained(
             words, normalization=Normalization.of(lower_case, strip_accents))
-        conversion.write(networks, directory / mode, conversion.Format.HUGGING_FACE)
+        pretrained.write(networks, directory / mode, pretrained.Format.HUGGING_FACE)
 
 
 def main() -> None:

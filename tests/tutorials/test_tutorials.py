@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
-from tests.checkpoints.hub_server import HubServer
+from tests.formats.hub_server import HubServer
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")),
@@ -84,7 +84,7 @@ def test_weights_of_the_hub_answer_questions(tmp_path):
     networks = tiny_networks.pretrained(
         Vocabulary((*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters), *".,?")),
         model__generator_width=1.0, model__max_position_embeddings=512)
-    conversion.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
+    pretrained.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
     (tmp_path / "clone" / "squad").mkdir(parents=True)
     context = "Norway is cold. Spain is warm."
     questions = [{"id": "a", "question": "What is cold?", "is_impossible": False,

@@ -32,11 +32,11 @@ def main() -> None:
         raise UserError(f"--model_dir is needed: {values['model_dir'].help}")
     from electra_tf.apps.demo import server  # TensorFlow takes seconds.
     from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection, good_example
-    from electra_tf.checkpoints import formats
+    from electra_tf.formats import pretrained
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with _listen(values.host, values.port) as listening:
-        networks = formats.read(storage.path(values.model_dir))
+        networks = pretrained.read(storage.path(values.model_dir))
         detection = ReplacedTokenDetection(networks)
         found = level(storage.path(values.model_dir), networks.model)
         host, port = listening.getsockname()[:2]

@@ -11,12 +11,8 @@ import numpy as np
 import tensorflow as tf
 from pydantic import Field
 
-from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.config.model import Tying
-from electra_tf.config.objectives import OBJECTIVES
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.corruption import at_temperature, distribution, sample
-from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import strict_json
@@ -69,9 +65,11 @@ class ReplacedTokenDetection:
         self.longest = networks.model.max_position_embeddings - 2
         """Largest number of tokens of a sentence."""
         self._encoder = RowEncoder(networks.text, max_length=1 << 20)
-        _require_both(networks)
-        self._model = ElectraModel(networks.model, seed=0)
-        assign_parts(self._model.variables, networks.weights, networks.source)
+        if networks.has_energies or not networks.has_both:
+            raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
+                            "trains them; name a run of objective.name=electra, or a conversion "
+                            "of both networks.")
+        self._model = networks.build()
         self._steps = tf.function(self._compute, autograph=False)
 
     def answer(self, question: Question) -> dict[str, Any]:
@@ -212,14 +210,3 @@ def _uniforms(seed: int, length: int) -> tf.Tensor:
     """Returns float32 [L] in [0, 1); the value of a position does not depend on L."""
     zero = tf.constant(0, tf.int64)
     return Randomness(seed=seed, step=zero, first_example=zero).uniform("sampling", 1, length)[0]
-
-
-def _require_both(networks: Pretrained) -> None:
-    parts = {name.split("/")[0] for name in networks.weights}
-    needed = {"generator_predictions", "discriminator_predictions"}
-    if networks.model.tying is not Tying.EVERYTHING:
-        needed.add("generator")
-    if OBJECTIVES[networks.objective].settings.energies or not needed <= parts:
-        raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
-                        "trains them; name a run of objective.name=electra, or a conversion of "
-                        "both networks.")

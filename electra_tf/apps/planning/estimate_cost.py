@@ -107,8 +107,8 @@ class Workload:
 def _objective(config: PretrainingConfig):
     """Returns a run's objective without records, which describes its networks."""
     # Imported here: TensorFlow takes seconds, which --help does not need.
-    from electra_tf.checkpoints import formats
     from electra_tf.config.objectives import objective_class
+    from electra_tf.formats import pretrained
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
     from electra_tf.objectives.pretraining import Given, GivenGenerator
 
@@ -117,8 +117,7 @@ def _objective(config: PretrainingConfig):
     generator = None
     directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective_class(config.objective.name).generator_objective:
-        found = formats.read(directory)
-        generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+        generator = GivenGenerator(*pretrained.read(directory).alone("generator"))
     return objective_class(config.objective.name)(config, Given(
         kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
 

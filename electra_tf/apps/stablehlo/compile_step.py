@@ -118,10 +118,10 @@ def _exchange(config: PretrainingConfig) -> None:
     artefact.require_name(path)
 
     from electra_tf.apps.stablehlo import lift
-    from electra_tf.checkpoints import formats
+    from electra_tf.formats import pretrained
     from electra_tf.pretraining import setup
 
-    initial = (formats.read(storage.path(values.init_checkpoint))
+    initial = (pretrained.read(storage.path(values.init_checkpoint))
                if values.init_checkpoint else None)
     run = setup.prepare(
         lift.for_one_device(config), values.data_dir, storage.path(values.model_dir),

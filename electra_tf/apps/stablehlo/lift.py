@@ -135,10 +135,11 @@ def _given(config: PretrainingConfig) -> Given:
     special = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
     if size <= max(special):
         raise UserError(f"model.vocab_size={size} is too small for a vocabulary.")
-    generator = GivenGenerator(
-        source="a generator of this size", model=config.model,
-        weights={path: np.zeros(shape, np.float32)
-                 for path, shape in weight_table.generator(config.model).weights.items()})
+    encoder = config.model.generator
+    shapes = weight_table.language_model(
+        "generator", encoder, weight_table.whole_encoder(encoder)).weights
+    generator = GivenGenerator(encoder, {path: np.zeros(shape, np.float32)
+                                         for path, shape in shapes.items()})
     return Given(kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
                  token_counts=lambda: np.ones(size, np.int64))
 

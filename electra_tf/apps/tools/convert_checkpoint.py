@@ -19,22 +19,23 @@ from electra_tf.text.tokenization import Normalization
 def main() -> None:
     """Reads the networks, and writes them with a model card in the other format."""
     values = flags.FLAGS
-    from electra_tf.checkpoints.hugging_face import DISCRIMINATOR
-    from electra_tf.export import card, conversion
-    from electra_tf.export.conversion import Format  # TensorFlow takes seconds to import.
+    from electra_tf.export import card
     from electra_tf.export.new_directory import appearing_whole
+    from electra_tf.formats import pretrained
+    from electra_tf.formats.hugging_face import DISCRIMINATOR
+    from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
 
     source = storage.path(values["from"].value)
     target = storage.require_local(storage.path(values.to), "--to",
                                    "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")
-    networks = conversion.read(
+    networks = pretrained.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
         num_heads=values.num_heads)
     with appearing_whole(target) as unfinished:
-        conversion.write(networks, unfinished, Format(values.to_format))
+        pretrained.write(networks, unfinished, Format(values.to_format))
         loadable = target if networks.task is not None else target / DISCRIMINATOR
         card.write(unfinished, networks, source, title=str(target), transformers=(
             str(loadable) if values.to_format == Format.HUGGING_FACE else ""))

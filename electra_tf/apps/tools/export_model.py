@@ -16,12 +16,13 @@ def main() -> None:
     """Reads the networks and writes the SavedModel."""
     values = flags.FLAGS
     # TensorFlow takes seconds to import.
-    from electra_tf.export import card, conversion, saved_model, servable
+    from electra_tf.export import card, saved_model, servable
     from electra_tf.finetuning.results import threshold_of
+    from electra_tf.formats import pretrained
 
     source, export_dir = storage.path(values.model_dir), storage.path(values.export_dir)
     target = saved_model.new_version(export_dir, values.export_version)
-    networks = conversion.read(source)
+    networks = pretrained.read(source)
     saved_model.export(
         servable.of_networks(networks, threshold_of(source)), target, values.serving_precision,
         lambda directory: card.write(

@@ -25,12 +25,13 @@ def main() -> None:
         raise UserError(f"{path} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
-    from electra_tf.export import conversion, servable, tflite
+    from electra_tf.export import servable, tflite
     from electra_tf.finetuning.results import threshold_of
+    from electra_tf.formats import pretrained
 
     tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
     source = storage.path(values.model_dir)
-    model = servable.of_networks(conversion.read(source), threshold_of(source))
+    model = servable.of_networks(pretrained.read(source), threshold_of(source))
     make_directory(path.parent)
     tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
 

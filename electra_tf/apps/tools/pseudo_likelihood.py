@@ -8,22 +8,17 @@ returns energies. Its score is the sum of -E, which differs from the pseudo-log-
 normalizer of every token.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.config.model import Tying
-from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.finetuning.finetuner import ByLength
-from electra_tf.modeling.electra import ElectraModel
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError
 from electra_tf.text.rows import RowEncoder, encode_texts
 
-GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
+GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 _ROWS = 64
 """Number of rows of a batch."""
 _LENGTH_STEP = 8
@@ -37,17 +32,12 @@ class PseudoLikelihood:
         """Builds the networks; `UserError` if neither of them has its output layer."""
         self.source, self._text = networks.source, networks.text
         self._longest = networks.model.max_position_embeddings
-        config = networks.model
-        if not any(name.startswith("generator/") for name in networks.weights):
-            # The networks share one encoder, or there is no generator.
-            config = dataclasses.replace(config, tying=Tying.EVERYTHING)
-        self._energies = OBJECTIVES[networks.objective].settings.energies
-        self._model = ElectraModel(config, seed=0)
-        missing = assign_parts(self._model.variables, networks.weights, networks.source)
+        self._energies, self._model = networks.has_energies, networks.build()
         self._log_probabilities = ByLength(self._hidden_tokens)
         self._log_originals = ByLength(self._whole_sentences)
-        self.networks = tuple(network for network in NETWORKS
-                              if f"{network}_predictions" not in missing)
+        self.networks = tuple(name for name, present in (
+            (GENERATOR, networks.has_generator), (DISCRIMINATOR, networks.has_discriminator))
+            if present)
         if not self.networks:
             raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
                             "output layer: it was fine-tuned, or converted without them.")

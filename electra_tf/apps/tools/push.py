@@ -20,21 +20,22 @@ from electra_tf.platform.errors import UserError
 
 def main(model: str, name: str) -> None:
     """Uploads a model with its card; `UserError` if --data_dir is not that of the run."""
-    from electra_tf.checkpoints.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.checkpoints.run_directory import read_identity
     from electra_tf.data import manifest
-    from electra_tf.export import card, conversion
-    from electra_tf.export.conversion import Format  # TensorFlow takes seconds to import.
+    from electra_tf.export import card
+    from electra_tf.formats import pretrained
+    from electra_tf.formats.hugging_face import DISCRIMINATOR, GENERATOR
+    from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
 
     values, source = flags.FLAGS, storage.path(model)
     records = manifest.load(values.data_dir) if values.data_dir else None
     if records and records.fingerprint != read_identity(source).get("dataset"):
         raise UserError(f"--data_dir={values.data_dir} does not hold the records that "
                         f"{source} was trained on; name their directory, or leave the flag out.")
-    networks = conversion.read(source)
+    networks = pretrained.read(source)
     with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
         folder = pathlib.Path(scratch, "model")
-        conversion.write(networks, folder, Format.HUGGING_FACE)
+        pretrained.write(networks, folder, Format.HUGGING_FACE)
         if networks.task is None:  # A repository of the Hub has one model in its root.
             if (folder / GENERATOR).exists():
                 (folder / GENERATOR).rename(folder / DISCRIMINATOR / GENERATOR)
@@ -50,7 +51,7 @@ def main(model: str, name: str) -> None:
 
 def _upload(folder: pathlib.Path, name: str, *, private: bool) -> str:
     """Uploads a directory as one commit of a repository, and returns the repository's address."""
-    from electra_tf.checkpoints import hub
+    from electra_tf.formats import hub
 
     with hub.one_line_errors(name, None):
         from huggingface_hub import HfApi, constants

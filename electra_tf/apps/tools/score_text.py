@@ -88,9 +88,9 @@ def _read_model(model_dir: str):
     from electra_tf.apps.tools.pseudo_likelihood import (
         PseudoLikelihood,  # TensorFlow takes seconds.
     )
-    from electra_tf.checkpoints import formats
+    from electra_tf.formats import pretrained
 
-    return PseudoLikelihood(formats.read(storage.path(model_dir)))
+    return PseudoLikelihood(pretrained.read(storage.path(model_dir)))
 
 
 def _sentences(source: str) -> list[str]:

@@ -52,7 +52,7 @@ class Split(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HuggingFaceHead:
-    """A head of a class in transformers, by which `export/hugging_face.py` converts weights."""
+    """A head of a class in transformers, which `formats/hugging_face_heads.py` converts."""
 
     architecture: str
     layers: Mapping[str, tuple[str, ...]]

@@ -18,7 +18,7 @@ from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import Question
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import SIZES
-from electra_tf.export import conversion
+from electra_tf.formats import pretrained
 from electra_tf.reporting import pages
 from electra_tf.text.tokenization import Normalization
 from tests import command_flags, tiny_networks
@@ -112,8 +112,8 @@ def test_a_run_is_compared_with_measured_ones(tmp_path):
 
 def test_mistakes_are_one_line(networks, tmp_path, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    conversion.write(tiny_networks.without(networks, "generator"), alone := tmp_path / "run",
-                     conversion.Format.RUN)
+    pretrained.write(tiny_networks.without(networks, "generator"), alone := tmp_path / "run",
+                     pretrained.Format.RUN)
     for arguments, words in (([], "--model_dir is needed"),
                              ([f"--model_dir={tmp_path}"], "holds no checkpoint"),
                              ([f"--model_dir={alone}"], "generator and a discriminator"),

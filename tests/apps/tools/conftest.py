@@ -1,11 +1,11 @@
 import pytest
 
-from electra_tf.export import conversion
+from electra_tf.formats import pretrained
 
 
 @pytest.fixture(scope="session")
 def run(networks, tmp_path_factory):
     """A run of pre-training; read only."""
     directory = tmp_path_factory.mktemp("runs") / "tiny"
-    conversion.write(networks, directory, conversion.Format.RUN)
+    pretrained.write(networks, directory, pretrained.Format.RUN)
     return directory

@@ -3,7 +3,7 @@
 import pytest
 
 from electra_tf.apps.tools import export_tflite
-from electra_tf.export import conversion
+from electra_tf.formats import pretrained
 from electra_tf.tasks.examples import Kind
 from tests import command_flags, tiny_networks
 from tests.refusals import refused
@@ -12,7 +12,7 @@ from tests.refusals import refused
 @pytest.mark.slow
 def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path, capsys):
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
-    conversion.write(tagger, tmp_path / "tagger", conversion.Format.RUN)
+    pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
     command_flags.run(export_tflite, f"--model_dir={tmp_path / 'tagger'}",
                       f"--output={tmp_path / 'tags.tflite'}")
     assert capsys.readouterr().out.startswith(f"exported {tmp_path / 'tags.tflite'}: ")

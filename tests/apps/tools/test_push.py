@@ -4,12 +4,11 @@ import pytest
 import yaml
 
 from electra_tf.apps.tools import push
-from electra_tf.checkpoints import formats
-from electra_tf.export import conversion
+from electra_tf.formats import pretrained
 from electra_tf.platform import storage
 from electra_tf.tasks.examples import Kind
 from tests import command_flags, tiny_encoder, tiny_networks
-from tests.checkpoints import hub_server
+from tests.formats import hub_server
 from tests.refusals import refused
 
 
@@ -36,10 +35,10 @@ def test_a_run_comes_back_by_name_with_its_generator(server, tmp_path, capsys):
     (run / "eval_results.json").write_text('{"step": 7, "disc_auc": 0.75, "other": null}')
     call(run, "user/name", f"--data_dir={run / 'records'}")
     assert f"uploaded {run}, step 7: {server.endpoint}/user/name" in capsys.readouterr().out
-    theirs, ours = formats.read(storage.path("user/name")), formats.read(run)
+    theirs, ours = pretrained.read(storage.path("user/name")), pretrained.read(run)
     tiny_networks.require_equal_weights(theirs, ours)
     assert (theirs.text, theirs.model.tying) == (ours.text, ours.model.tying)
-    alone = formats.read(storage.path("hf://user/name"), generator=False)
+    alone = pretrained.read(storage.path("hf://user/name"), encoder_only=True)
     assert not any(name.startswith("generator") for name in alone.weights)
     metadata, text = card_of(server, "user/name")
     assert metadata == {"library_name": "transformers", "license": "apache-2.0",
@@ -57,9 +56,9 @@ def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_pa
     model = tiny_networks.finetuned(
         networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
         settings={"task.hidden_layer": True})
-    conversion.write(model, tmp_path / "run", conversion.Format.RUN)
+    pretrained.write(model, tmp_path / "run", pretrained.Format.RUN)
     call(tmp_path / "run", "user/classifier", "--license=mit")
-    theirs = conversion.read(storage.path("user/classifier"))
+    theirs = pretrained.read(storage.path("user/classifier"))
     tiny_networks.require_equal_weights(theirs, model)
     metadata, text = card_of(server, "user/classifier")
     assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")

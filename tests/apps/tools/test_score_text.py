@@ -9,7 +9,7 @@ from absl import flags
 
 from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
-from electra_tf.checkpoints import formats
+from electra_tf.formats import pretrained
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 
@@ -25,7 +25,7 @@ def lines_of(capsys, **given):
 
 def test_sentences_come_likeliest_first(run, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("\n".join([*SENTENCES[:2], "", *SENTENCES[2:]]) + "\n")
-    scores = PseudoLikelihood(formats.read(run)).score(SENTENCES)
+    scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)
     for network in (None, "generator", "discriminator"):
         head, lines = lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"),
                                network=network)
@@ -44,7 +44,7 @@ def test_scores_per_token_of_standard_input(run, tmp_path, capsys):
     os.dup2(given, 0)
     _, lines = lines_of(capsys, model_dir=str(run), input="-", per_token=True)
     os.dup2(kept, 0)
-    scores = PseudoLikelihood(formats.read(run)).score(SENTENCES)["generator"]
+    scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)["generator"]
     for line in lines:
         number = SENTENCES.index(line[2])
         assert float(line[0]) == pytest.approx(
@@ -69,7 +69,7 @@ def pairs_file(path, *pairs):
 
 
 def test_pairs_are_counted_for_every_paradigm(run, tmp_path, capsys):
-    scores = PseudoLikelihood(formats.read(run)).score(SENTENCES)["generator"]
+    scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)["generator"]
     low, high = (SENTENCES[index] for index in np.argsort(scores)[[0, -1]])
     pairs_file(tmp_path / "b.jsonl", (high, low), (low, high), (low, high), (low, low))
     pairs_file(tmp_path / "a.jsonl", (high, low))

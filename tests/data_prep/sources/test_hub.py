@@ -14,8 +14,8 @@ from huggingface_hub import constants
 from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
-from tests.checkpoints import hub_server
 from tests.data_prep.reading import documents_of, read
+from tests.formats import hub_server
 from tests.refusals import refused
 
 CONVERTED = "refs/convert/parquet"

@@ -7,11 +7,11 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
-from electra_tf.checkpoints import formats, hub
+from electra_tf.formats import hub, pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
-from tests.checkpoints import hub_server, keras_files
+from tests.formats import hub_server, keras_files
 
 SMALL = "google/electra-small-discriminator"
 GENERATOR = "google/electra-small-generator"
@@ -30,7 +30,7 @@ def server(pair, tmp_path, monkeypatch):
 
 
 def read(name):
-    return formats.read(storage.path(name))
+    return pretrained.read(storage.path(name))
 
 
 def refusal(name):
@@ -48,12 +48,12 @@ def test_a_discriminator_comes_with_its_generator(server, networks, name):
     assert found.model.generator.hidden_size == found.model.discriminator.hidden_size
 
 
-@pytest.mark.parametrize("options", [{}, {"generator": False}])
+@pytest.mark.parametrize("options", [{}, {"encoder_only": True}])
 def test_a_discriminator_is_read_alone_if_there_is_no_generator_or_none_is_wanted(
         server, networks, options):
     if not options:
         del server.models[GENERATOR]
-    found = formats.read(storage.path(SMALL), **options)
+    found = pretrained.read(storage.path(SMALL), **options)
     assert not any(name.startswith(GENERATOR) for name in server.fetched())
     assert found.weights.keys() == {
         name for name in networks.weights if not name.startswith("generator")}

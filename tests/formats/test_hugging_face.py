@@ -9,9 +9,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from scipy import special
 
-from electra_tf.checkpoints import formats
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
@@ -48,9 +47,9 @@ def test_names_and_shapes_are_those_that_transformers_wants(pair, network):
 def test_a_finetuned_model_has_the_names_that_transformers_wants(
         networks, tmp_path, kind, labels, head, settings):
     model = finetuned(networks, kind, labels, head, settings=settings)
-    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     assert shapes_of(tmp_path / "out") == NAMES[kind]
-    again = conversion.read(tmp_path / "out")
+    again = pretrained.read(tmp_path / "out")
     assert (again.task["task_kind"], again.task["task_labels"]) == (kind, list(labels))
     if again.task_settings == settings:
         tiny_networks.require_equal_weights(again, model)
@@ -63,7 +62,7 @@ def test_a_finetuned_model_has_the_names_that_transformers_wants(
 def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
         networks, tmp_path, kind, labels, more):
     model = finetuned(networks, kind, labels, {"dense": len(labels) or 1}, **more)
-    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     theirs = load_file(tmp_path / "out" / "model.safetensors")
     vectors = np.random.default_rng(8).normal(size=[5, 32]).astype(np.float32)
     hidden = vectors @ theirs["classifier.dense.weight"].T + theirs["classifier.dense.bias"]
@@ -77,11 +76,11 @@ def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
 def test_heads_that_it_has_not_are_refused(networks, tmp_path):
     many = finetuned(networks, Kind.CLASSIFICATION, tuple(map(str, range(17))), {"dense": 17})
     with pytest.raises(UserError, match="17 labels don't fit .* task.hidden_layer=true"):
-        conversion.write(many, tmp_path / "out", Format.HUGGING_FACE)
+        pretrained.write(many, tmp_path / "out", Format.HUGGING_FACE)
     joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
     with refused("ElectraForQuestionAnswering has other layers .* train with --set "
                  "task.ends_given_starts=false --set task.answerability=false"):
-        conversion.write(joint, tmp_path / "out", Format.HUGGING_FACE)
+        pretrained.write(joint, tmp_path / "out", Format.HUGGING_FACE)
     assert not (tmp_path / "out").exists()
 
 
@@ -89,7 +88,7 @@ def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
     """What transformers 5 writes holds no vocab.txt."""
     for network in ("discriminator", "generator"):
         (pair / network / "vocab.txt").unlink()
-    assert formats.read(pair).text == networks.text
+    assert pretrained.read(pair).text == networks.text
 
 
 @pytest.mark.parametrize(("model", "words"), [
@@ -101,35 +100,35 @@ def test_a_tokenizer_of_another_kind_is_refused(pair, model, words):
     (pair / "discriminator" / "vocab.txt").unlink()
     (pair / "discriminator" / "tokenizer.json").write_text(json.dumps({"model": model}))
     with pytest.raises(UserError, match=words):
-        formats.read(pair)
+        pretrained.read(pair)
 
 
 def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_path):
     model = finetuned(networks, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
     model = dataclasses.replace(model, task=glue.TASKS["cola"].spec.facts())
-    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())
     assert config["id2label"] == {"0": "unacceptable", "1": "acceptable"}
     assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
-    assert conversion.read(tmp_path / "out").task == model.task
+    assert pretrained.read(tmp_path / "out").task == model.task
     change_json(path, finetuning_task=None)
-    found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task, "out")
+    found = TaskSpec.of_facts(pretrained.read(tmp_path / "out").task, "out")
     assert (found.name, found.labels) == ("classification", ("unacceptable", "acceptable"))
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):
     """transformers leaves out of config.json what is its default."""
     model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
-    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())
     del config["id2label"], config["label2id"]
     path.write_text(json.dumps(config))
-    assert conversion.read(tmp_path / "out").task["task_labels"] == ["LABEL_0", "LABEL_1"]
+    assert pretrained.read(tmp_path / "out").task["task_labels"] == ["LABEL_0", "LABEL_1"]
     change_json(path, id2label={"1": "no", "2": "yes"})
     with pytest.raises(UserError, match="id2label of config.json must name every label"):
-        conversion.read(tmp_path / "out")
+        pretrained.read(tmp_path / "out")
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -147,20 +146,20 @@ def test_weights_that_dont_fit_are_named(pair, change, words):
     change(weights)
     save_file(weights, path)
     with pytest.raises(UserError) as error:
-        formats.read(pair)
+        pretrained.read(pair)
     assert all(word in str(error.value) for word in words), error.value
 
 
 def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_path):
     networks = tiny_networks.pretrained(model__embedding_size=24)
-    conversion.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    pretrained.write(networks, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "generator" / "model.safetensors"
     weights = load_file(path)
     weights["electra.embeddings.word_embeddings.weight"] += 1.0
     save_file(weights, path)
     with pytest.raises(UserError, match="word_embeddings isn't the discriminator's; a generator "
                        "with embeddings of its own has embedding_size equal to hidden_size"):
-        formats.read(tmp_path / "out")
+        pretrained.read(tmp_path / "out")
 
 
 @pytest.mark.parametrize(("file", "changes", "words"), [
@@ -174,17 +173,17 @@ def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_pa
     ("tokenizer", {"normalizer": {
         "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
         "strip_accents": None, "lowercase": False}},
-     "generator/ reads text in another way than discriminator/"),
+     "generator reads text in another way than its discriminator"),
     ("tokenizer_config", {"do_lower_case": "no"},
      "'do_lower_case' must be true or false. Received: 'no'"),
 ])
 def test_a_config_of_another_kind_is_refused(pair, file, changes, words):
     change_json(pair / "discriminator" / f"{file}.json", **changes)
     with pytest.raises(UserError, match=words):
-        formats.read(pair)
+        pretrained.read(pair)
 
 
 def test_a_generator_alone_is_refused_with_the_place_to_name_instead(pair):
     with pytest.raises(UserError, match="the architecture is ElectraForMaskedLM; .* name the "
                        "directory that holds discriminator/ and generator/"):
-        formats.read(pair / "generator")
+        pretrained.read(pair / "generator")

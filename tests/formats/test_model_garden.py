@@ -8,11 +8,10 @@ import tf_keras
 from official.nlp.modeling import models
 from official.nlp.modeling.networks import BertEncoder, BertEncoderV2
 
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
@@ -73,7 +72,7 @@ def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
     networks = tiny_networks.pretrained(model__embedding_size=embedding_size)
     alone = tiny_networks.without(networks, "generator")
     for name, written in (("pair", networks), ("alone", alone)):
-        conversion.write(written, tmp_path / name, Format.MODEL_GARDEN)
+        pretrained.write(written, tmp_path / name, Format.MODEL_GARDEN)
         encoder = encoder_of(kind, networks.model.discriminator)
         encoder(INPUTS)
         restore(tmp_path / name, encoder=encoder).assert_existing_objects_matched()
@@ -83,7 +82,7 @@ def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
 @pytest.mark.parametrize("tying", [Tying.ALL_EMBEDDINGS, Tying.NONE])
 def test_an_electra_pretrainer_restores_both_networks_tied_or_not(tmp_path, tying):
     networks = tiny_networks.pretrained(model__tying=tying)
-    conversion.write(networks, tmp_path / "out", Format.MODEL_GARDEN)
+    pretrained.write(networks, tmp_path / "out", Format.MODEL_GARDEN)
     found = pretrainer(networks.model, tied=tying is not Tying.NONE)
     restore(tmp_path / "out", model=found).expect_partial()
     require_equal_outputs(networks, found.discriminator_network, found)
@@ -94,7 +93,7 @@ def test_what_model_garden_saves_is_read(networks, tmp_path, tied):
     found = pretrainer(networks.model, tied)
     tf.train.Checkpoint(model=found, **found.checkpoint_items).save(str(tmp_path / "ckpt"))
     networks.text.save(tmp_path / "vocab.txt")
-    read = formats.read(tmp_path)
+    read = pretrained.read(tmp_path)
     assert read.model.tying is (Tying.TOKEN_EMBEDDINGS if tied else Tying.NONE)
     require_equal_outputs(read, found.discriminator_network, found)
 
@@ -106,4 +105,4 @@ def test_another_network_of_model_garden_is_one_line(networks, tmp_path):
                           ("other", "holds no encoder of Model Garden")):
         prefix = tf.train.Checkpoint(**{name: encoder}).save(str(tmp_path / name))
         with pytest.raises(UserError, match=message):
-            formats.read(storage.path(prefix))
+            pretrained.read(storage.path(prefix))

@@ -5,10 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints import formats, google
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.export import conversion
-from electra_tf.export.conversion import Format
+from electra_tf.formats import google, pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
@@ -19,8 +18,8 @@ from tests import tiny_networks
 def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
     networks = tiny_networks.pretrained(
         model__tying=tying, model__hidden_dropout=0.1, model__attention_dropout=0.1)
-    conversion.write(networks, tmp_path / "out", form)
-    found = formats.read(tmp_path / "out")
+    pretrained.write(networks, tmp_path / "out", form)
+    found = pretrained.read(tmp_path / "out")
     tiny_networks.require_equal_weights(networks, found)
     for part in ("discriminator", "generator", "tying"):
         assert getattr(found.model, part) == getattr(networks.model, part)
@@ -28,19 +27,19 @@ def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
 
 
 def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks, tmp_path):
-    conversion.write(networks, out := tmp_path / "out", Format.GOOGLE)
+    pretrained.write(networks, out := tmp_path / "out", Format.GOOGLE)
     (out / "bert_config.json").write_bytes(b"{}")
     with pytest.raises(UserError, match=r"bert_config\.json.*num_attention_heads"):
-        formats.read(out)
+        pretrained.read(out)
     (out / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"2 layers of 32 units are no published model's.*"
                                         r"convert_checkpoint --from=.*--num_heads=HEADS"):
-        formats.read(out)
-    assert formats.read(out, num_heads=2).model.num_heads == 2
+        pretrained.read(out)
+    assert pretrained.read(out, num_heads=2).model.num_heads == 2
     data = out / "model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:5000])
     with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):
-        formats.read(out, num_heads=2)
+        pretrained.read(out, num_heads=2)
 
 
 def test_the_published_models_heads_are_known():
@@ -57,6 +56,6 @@ def test_weights_that_are_no_numbers_are_refused(networks, tmp_path):
     broken = networks.weights[name].copy()
     broken[3] = np.nan
     diverged = dataclasses.replace(networks, weights=networks.weights | {name: broken})
-    conversion.write(diverged, tmp_path / "out", Format.RUN)
+    pretrained.write(diverged, tmp_path / "out", Format.RUN)
     with pytest.raises(UserError, match=f"{name} holds values that are no finite numbers"):
-        formats.read(tmp_path / "out")
+        pretrained.read(tmp_path / "out")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.hugging_face import read_weights
+from electra_tf.formats import pretrained
+from electra_tf.formats.hugging_face_weights import read_weights
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
-from tests.checkpoints import keras_files
+from tests.formats import keras_files
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def keras(networks, pair):
 
 
 def test_kernels_of_keras_are_read_unturned(networks, keras):
-    tiny_networks.require_equal_weights(formats.read(keras), networks)
+    tiny_networks.require_equal_weights(pretrained.read(keras), networks)
 
 
 def test_weights_of_keras_that_are_left_over_are_named_with_their_file(keras):
@@ -36,7 +36,7 @@ def test_weights_of_keras_that_are_left_over_are_named_with_their_file(keras):
         group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
     with pytest.raises(UserError, match="tf_model.h5 has no place for 1 weights: "
                        "electra.pooler.dense.bias"):
-        formats.read(keras)
+        pretrained.read(keras)
 
 
 @pytest.mark.parametrize("length", [0, 4000])
@@ -44,7 +44,7 @@ def test_a_file_of_keras_that_is_cut_short_is_one_line(keras, length):
     path = keras / "discriminator" / "tf_model.h5"
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(UserError, match="tf_model.h5 is damaged, or no weights of Keras"):
-        formats.read(keras)
+        pretrained.read(keras)
 
 
 @pytest.mark.parametrize("options", [
@@ -74,7 +74,7 @@ def test_pickles_are_read_by_pytorch_as_weights_only(networks, pair, monkeypatch
     for name in weights:
         (pair / name / "model.safetensors").unlink()
         (pair / name / "pytorch_model.bin").write_bytes(name.encode())
-    tiny_networks.require_equal_weights(formats.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
     assert calls == [{"map_location": "cpu", "weights_only": True}] * 2
 
 

@@ -1,0 +1,93 @@
+"""Reads and writes checkpoints of Google's ELECTRA code, whose names of weights are ours.
+
+They do not contain the number of attention heads. `bert_config.json` beside them can have it, as in
+BERT's releases.
+"""
+
+import dataclasses
+import json
+from typing import Annotated, Any
+
+import tensorflow as tf
+from annotated_types import Ge
+
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.checkpoints.weights import SLOTS, Weights
+from electra_tf.config.model import ModelConfig
+from electra_tf.formats.pretrained import Pretrained, with_generator
+from electra_tf.platform import storage, strict_json
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import MIB, Path
+
+PREFIX, CONFIG_FILE, HEADS = "model.ckpt", "bert_config.json", "num_attention_heads"
+_PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
+"""(Hidden size, layers) of the published models -> attention heads, which no shape shows."""
+
+
+def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of the networks in a checkpoint, and their weights without Adam's slots."""
+    weights = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+               if not name.endswith(SLOTS) and name != "global_step"}
+    return model_of_weights(
+        weights, prefix, num_heads or _heads_beside(storage.path(prefix).parent)), weights
+
+
+def write(networks: Pretrained, directory: Path) -> None:
+    """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
+    make_directory(directory)
+    names = sorted(networks.weights)
+    tf.raw_ops.SaveV2(
+        prefix=tf.constant(str(directory / PREFIX)), tensor_names=tf.constant(names),
+        shape_and_slices=tf.constant([""] * len(names)),
+        tensors=[tf.constant(networks.weights[name]) for name in names])
+    networks.text.save(directory / VOCABULARY_FILE)
+    sizes = {"hidden_size": networks.model.hidden_size,
+             "num_hidden_layers": networks.model.num_layers, HEADS: networks.model.num_heads}
+    write_atomically(directory / CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
+
+
+def model_of_weights(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
+    """Returns the shape of networks from their weights, with or without a generator.
+
+    Refuses weights without an encoder, and sizes of no published model without `num_heads`.
+    """
+    def shape(name: str) -> tuple[int, ...]:
+        found = weights[name].shape if name in weights else ()
+        if len(found) != (2 if name.endswith("_embeddings") else 1) or 0 in found:
+            raise UserError(f"{source} has no {name} of a possible shape; it is no ELECTRA "
+                            "checkpoint.")
+        return found
+
+    vocab_size, embedding_size = shape("electra/embeddings/word_embeddings")
+    hidden_size = shape("electra/encoder/layer_0/attention/self/query/bias")[0]
+    num_layers = sum(name.startswith("electra/") and name.endswith("self/query/bias")
+                     for name in weights)
+    num_heads = num_heads or _PUBLISHED_HEADS.get((hidden_size, num_layers))
+    if num_heads is None:
+        raise UserError(
+            f"{source} doesn't say how many attention heads it has, and {num_layers} layers of "
+            f"{hidden_size} units are no published model's. Convert it: python -m "
+            f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
+            "--to_format=run --num_heads=HEADS")
+    return with_generator(ModelConfig(
+        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
+        num_layers=num_layers, num_heads=num_heads,
+        intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
+        max_position_embeddings=shape("electra/embeddings/position_embeddings")[0],
+        type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0]), weights, source)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Config:
+    __pydantic_config__ = strict_json.OPEN
+    num_attention_heads: Annotated[int, Ge(1)]
+
+
+def _heads_beside(directory: Path) -> int | None:
+    path = directory / CONFIG_FILE
+    if not path.exists():
+        return None
+    return strict_json.read(path, _Config, most=MIB, fix=(
+        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."
+    )).num_attention_heads

@@ -1,0 +1,254 @@
+"""Reads and writes Hugging Face's directories: config.json, weights and the tokenizer's files.
+
+transformers saves the two networks separately, each with a copy of the embeddings: a pair is a
+directory with `discriminator/` and `generator/`, or two models of the Hub. A fine-tuned model is
+one directory. The modules `hugging_face_*` read its parts, whose names they have.
+"""
+
+import contextlib
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from annotated_types import Interval
+from safetensors.numpy import save
+
+from electra_tf.checkpoints.weights import Weights, require_exactly
+from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.formats import hub, hugging_face_heads
+from electra_tf.formats.hugging_face_heads import HeadConfig
+from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
+from electra_tf.formats.hugging_face_tokenizer import read_text, write_text
+from electra_tf.formats.hugging_face_weights import (
+    WEIGHTS_FILE,
+    WEIGHTS_FILES,
+    read_weights,
+    weights_file,
+)
+from electra_tf.formats.pretrained import Pretrained, joined, with_generator
+from electra_tf.modeling.weight_table import (
+    Shapes,
+    discriminator,
+    language_model,
+    whole_encoder,
+)
+from electra_tf.platform import strict_json
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import MIB, Path
+from electra_tf.text.tokenization import TextSettings
+
+CONFIG_FILE = "config.json"
+SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
+         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
+         "max_position_embeddings": "max_position_embeddings",
+         "type_vocab_size": "type_vocab_size"}
+"""Our setting -> theirs; integers."""
+OTHERS = {"hidden_dropout": "hidden_dropout_prob",
+          "attention_dropout": "attention_probs_dropout_prob",
+          "initializer_range": "initializer_range"}
+"""Our setting -> theirs; floats that only affect training."""
+FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
+_MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
+DISCRIMINATOR, GENERATOR = "discriminator", "generator"
+ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
+_RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
+            "discriminator_predictions/dense_1/kernel":
+                "discriminator_predictions.dense_prediction.weight",
+            "discriminator_predictions/dense_1/bias":
+                "discriminator_predictions.dense_prediction.bias"}
+_IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weight"})
+"""A buffer that old releases saved, and the tied table where it is saved twice."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(HeadConfig):
+    """The entries of config.json that are read."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    model_type: Literal["electra"] = "electra"
+    hidden_act: Literal["gelu"] = "gelu"
+    layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
+    position_embedding_type: Literal["absolute"] = "absolute"
+    is_decoder: Literal[False] = False
+    add_cross_attention: Literal[False] = False
+    vocab_size: int
+    embedding_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    hidden_dropout_prob: float
+    attention_probs_dropout_prob: float
+    initializer_range: float = ModelConfig.initializer_range
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the encoder's settings by our names."""
+        return {ours: getattr(self, theirs) for ours, theirs in (SIZES | OTHERS).items()}
+
+
+def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
+    """Returns the networks of a directory or of a model of the Hub.
+
+    They are a fine-tuned model, or a discriminator and, if there is one, its generator, in
+    `generator/` or, on the Hub, a model of its own. Refuses damaged files, another architecture,
+    and two networks that share too little.
+    """
+    directory, beside = (_fetch(path, generator=not encoder_only) if hub.is_name(path)
+                         else (path, path / GENERATOR))
+    if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
+        directory = directory / DISCRIMINATOR
+    config, model = read_config(directory)
+    text, stored = _read_text(directory, config), read_weights(directory)
+    networks = Pretrained(source=str(path), model=model, text=text, weights={})
+    if config.architecture in hugging_face_heads.ARCHITECTURES:
+        head = {name: stored.pop(name) for name in list(stored)
+                if name not in _IGNORED and not name.startswith("electra.")}
+        weights = _by_our_names(stored, whole_encoder(model.discriminator), directory)
+        if encoder_only:
+            return dataclasses.replace(networks, weights=weights)
+        spec, settings, own = hugging_face_heads.from_theirs(config, head, str(directory))
+        return dataclasses.replace(networks, weights=weights | own, task=spec.facts(),
+                                   task_settings=settings)
+    _require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
+    weights = _by_our_names(stored, discriminator(model.discriminator).weights, directory)
+    if not encoder_only and (beside / CONFIG_FILE).exists():
+        model, weights = _read_generator(beside, model, weights, text)
+    return dataclasses.replace(networks, model=model, weights=weights)
+
+
+def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
+                    text: TextSettings) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of a discriminator and of its generator, and the weights of both."""
+    config, own_model = read_config(directory)
+    _require_architecture(config, directory, ARCHITECTURES[GENERATOR])
+    encoder = own_model.discriminator
+    own = _by_our_names(read_weights(directory), language_model(
+        "generator", encoder, whole_encoder(encoder)).weights, directory)
+    if _read_text(directory, config) != text:
+        raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
+                        "(vocabulary, lower case or accents); they are no pair.")
+    weights = joined(weights, own, str(directory))
+    return with_generator(model, weights, str(directory), encoder.num_heads), weights
+
+
+def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
+    """Downloads a model of the Hub; returns its directory and that of a generator, if any.
+
+    config.json is checked before the weights are downloaded.
+    """
+    def fetch(model: str, folders: Sequence[str] = ("",)) -> Path:
+        def download(*more: str) -> Path:
+            return hub.download(model, revision, [
+                folder + name for folder in folders
+                for name in (CONFIG_FILE, *TOKENIZER_FILES, *more)])
+
+        directory = download()
+        if not (directory / CONFIG_FILE).exists():
+            raise UserError(f"{model} holds no config.json; it is no model of transformers.")
+        read_config(directory)
+        for name in WEIGHTS_FILES:
+            if (download(name) / name).exists():
+                break
+        return directory
+
+    model, revision = hub.parse(path)
+    directory = fetch(model, ("", f"{GENERATOR}/") if generator else ("",))
+    if generator and model.endswith("-discriminator"):
+        with contextlib.suppress(hub.MissingModel):
+            return directory, fetch(f"{model.removesuffix('discriminator')}generator")
+    return directory, directory / GENERATOR
+
+
+def write(networks: Pretrained, directory: Path) -> None:
+    """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
+
+    Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
+    """
+    if networks.task is not None:
+        head, entries = hugging_face_heads.to_theirs(networks)
+        encoder = networks.model.discriminator
+        weights = {name: value for name, value in networks.weights.items()
+                   if not name.startswith(hugging_face_heads.HEAD)}
+        require_exactly(weights, whole_encoder(encoder), networks.source)
+        _write_network(networks.text, directory, encoder, weights, entries, head)
+        return
+    networks.require_networks()
+    for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
+        _write_network(networks.text, directory / name, *networks.alone(name),
+                       {"architectures": [ARCHITECTURES[name]]}, {})
+
+
+def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
+                   entries: Mapping[str, Any], head: Weights) -> None:
+    """Writes one network; `entries` are those of the head in config.json, `head` its weights."""
+    make_directory(directory)
+    head = {_theirs(name): _turned(name, value) for name, value in weights.items()} | dict(head)
+    write_atomically(directory / WEIGHTS_FILE, save(
+        {name: np.ascontiguousarray(value) for name, value in head.items()},
+        metadata={"format": "pt"}))
+    config = {**entries, **FIXED,
+              **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
+              "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
+    write_atomically(directory / CONFIG_FILE, (json.dumps(config, indent=2) + "\n").encode())
+    write_text(text, directory, encoder.max_position_embeddings)
+
+
+def _require_architecture(config: Config, directory: Path, wanted: str) -> None:
+    if config.architecture not in ("", wanted):
+        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
+                        f"{wanted} is expected. A generator is read beside its discriminator: name "
+                        "the directory that holds discriminator/ and generator/.")
+
+
+def read_config(directory: Path) -> tuple[Config, ModelConfig]:
+    """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
+    path = directory / CONFIG_FILE
+    config = strict_json.read(path, Config, most=_MOST_CONFIG)
+    try:
+        return config, ModelConfig(**config.settings())
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def _read_text(directory: Path, config: Config) -> TextSettings:
+    """Returns the vocabulary and normalization of a network; `UserError` if sizes differ."""
+    text = read_text(directory)
+    if text.vocabulary.size != config.vocab_size:
+        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, but "
+                        f"vocab_size of {directory / CONFIG_FILE} is {config.vocab_size}; the "
+                        "vocabulary is another network's.")
+    return text
+
+
+def _by_our_names(stored: Weights, shapes: Shapes, directory: Path) -> dict[str, np.ndarray]:
+    """Returns weights by our names, in float32 and our form, if they have exactly these shapes."""
+    require_exactly(
+        {name: value for name, value in stored.items() if name not in _IGNORED},
+        {_theirs(name): shape[::-1] if name.endswith("/kernel") else shape
+         for name, shape in shapes.items()}, str(weights_file(directory)))
+    return {name: _turned(name, stored[_theirs(name)]).astype(np.float32) for name in shapes}
+
+
+def _theirs(name: str) -> str:
+    """Returns Hugging Face's name of a weight.
+
+    >>> _theirs("electra/encoder/layer_3/output/dense/kernel")
+    'electra.encoder.layer.3.output.dense.weight'
+    """
+    if name in _RENAMED:
+        return _RENAMED[name]
+    path = re.sub(r"/layer_(\d+)/", r"/layer/\1/", name)
+    path = re.sub("/(kernel|gamma)$", "/weight", re.sub("/beta$", "/bias", path))
+    return (f"{path}/weight" if path.endswith("_embeddings") else path).replace("/", ".")
+
+
+def _turned(name: str, value: np.ndarray) -> np.ndarray:
+    """Returns the weight of our name in the other form: PyTorch's kernels are [out, in]."""
+    return value.T if name.endswith("/kernel") else value

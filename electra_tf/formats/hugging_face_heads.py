@@ -1,0 +1,147 @@
+"""Converts the heads of fine-tuned models to Hugging Face's and back.
+
+`HuggingFaceHead` in `tasks/kinds/kind.py` has the layers of each task kind's head. Hugging Face's
+classification head has a hidden layer with GELU; ours and Google's have none by default. Because
+gelu(x) - gelu(-x) = x, a hidden layer that computes each logit and its negative preserves the
+output.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from electra_tf.checkpoints.weights import Weights, require_exactly
+from electra_tf.formats.pretrained import Pretrained
+from electra_tf.modeling.weight_table import dense
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
+
+HEAD = "head/"
+ARCHITECTURES = frozenset(kind.hugging_face.architecture for kind in KINDS.values())
+"""Classes whose heads are converted."""
+_DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
+"""Labels by id that transformers assumes where config.json has none."""
+_REGRESSION, _CLASSIFICATION = "regression", "single_label_classification"
+"""Values of problem_type in config.json."""
+_Layer = tuple[np.ndarray, np.ndarray]
+"""Kernel [inputs, outputs] and bias of a dense layer."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HeadConfig:
+    """The entries of config.json that decide what a head is."""
+
+    hidden_size: int
+    architectures: tuple[str, ...] | None = None
+    id2label: dict[str, str] | None = None
+    label2id: dict[str, int] | None = None
+    problem_type: str | None = None
+    finetuning_task: str | None = None
+
+    @property
+    def architecture(self) -> str:
+        """Name of the network's class; empty if the file has none."""
+        return ", ".join(self.architectures or ())
+
+
+def to_theirs(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
+    """Returns a head's weights in Hugging Face's form, and its entries of config.json.
+
+    Raises `UserError` for more or fewer layers than those of Hugging Face's head.
+    """
+    spec, source = TaskSpec.of_facts(networks.task, networks.source), networks.source
+    form, inputs = KINDS[spec.kind].hugging_face, networks.model.hidden_size
+    own = {name: value for name, value in networks.weights.items() if name.startswith(HEAD)}
+    *hidden, (output, parts) = form.layers.items()
+    sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in own}
+    sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
+    shapes = {path: shape for name, size in sizes.items()
+              for path, shape in dense(f"{HEAD}{name}", inputs, size).items()}
+    if own.keys() != shapes.keys() and form.settings:
+        settings = " ".join(f"--set {name}={str(value).lower()}"
+                            for name, value in form.settings.items())
+        raise UserError(f"{source}: {form.architecture} has other layers than this head; train "
+                        f"with {settings}.")
+    require_exactly(own, shapes, source)
+
+    def joined(parts: Sequence[str]) -> _Layer:
+        return (np.concatenate([own[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
+                np.concatenate([own[f"{HEAD}{part}/bias"] for part in parts]))
+
+    layers = {theirs: joined(names) for theirs, names in hidden if names[0] in sizes}
+    # The converted head outputs a regression in the units of the labels.
+    kernel, bias = (value * np.float32(spec.scale) for value in joined(parts))
+    bias = bias + np.float32(spec.offset)
+    if len(layers) < len(hidden):
+        layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
+    layers[output] = kernel, bias
+    config: dict[str, Any] = {"architectures": [form.architecture]}
+    if spec.labels or form.problem_type:
+        words = spec.label_words or ("LABEL_0",)
+        config |= {"finetuning_task": spec.name,
+                   "id2label": {str(index): word for index, word in enumerate(words)},
+                   "label2id": {word: index for index, word in enumerate(words)}}
+    if form.problem_type:
+        config["problem_type"] = form.problem_type
+    return {name: value for theirs, (kernel, bias) in layers.items()
+            for name, value in ((f"{theirs}.weight", kernel.T), (f"{theirs}.bias", bias))}, config
+
+
+def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:
+    """Returns two layers that, with GELU between them, are equal to one dense layer."""
+    hidden_size, outputs = kernel.shape
+    rest = hidden_size - 2 * outputs
+    if rest < 0:
+        raise UserError(f"{source}: {outputs} labels don't fit into Hugging Face's head, whose "
+                        f"hidden layer has {hidden_size} units; train with --set "
+                        "task.hidden_layer=true.")
+    first = np.concatenate([kernel, -kernel, np.zeros([hidden_size, rest], np.float32)], axis=1)
+    first_bias = np.concatenate([bias, -bias, np.zeros(rest, np.float32)])
+    identity = np.eye(outputs, dtype=np.float32)
+    second = np.concatenate([identity, -identity, np.zeros([rest, outputs], np.float32)])
+    return (first, first_bias), (second, np.zeros(outputs, np.float32))
+
+
+def from_theirs(config: HeadConfig, weights: Weights, source: str
+                ) -> tuple[TaskSpec, dict[str, Any], Weights]:
+    """Returns the task, the settings that build such a head, and its weights by our names.
+
+    Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
+    """
+    kinds = [kind for kind in KINDS.values()
+             if kind.hugging_face.architecture == config.architecture]
+    labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()
+    problem = (_REGRESSION if config.problem_type == _REGRESSION or len(labels) == 1
+               else _CLASSIFICATION)
+    kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
+    labels = labels if kind.labelled else ()
+    form, inputs = kind.hugging_face, config.hidden_size
+    *hidden, (output, parts) = form.layers.items()
+    sizes = {theirs: inputs for theirs, _ in hidden} | {output: len(parts) * (len(labels) or 1)}
+    require_exactly(weights, {
+        name: shape for theirs, size in sizes.items()
+        for name, shape in ((f"{theirs}.weight", (size, inputs)), (f"{theirs}.bias", (size,)))},
+        source)
+    found = {}
+    for theirs, ours in form.layers.items():
+        kernels = np.split(weights[f"{theirs}.weight"].T, len(ours), axis=1)
+        biases = np.split(weights[f"{theirs}.bias"], len(ours))
+        for name, kernel, bias in zip(ours, kernels, biases, strict=True):
+            found |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
+                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
+    return kind.converted(config.finetuning_task, labels), dict(form.settings), found
+
+
+def _labels(config: HeadConfig, source: str) -> tuple[str, ...]:
+    """Returns the labels in the order of their ids."""
+    names = _DEFAULT_LABELS if config.id2label is None else config.id2label
+    labels = tuple(names.get(str(index)) for index in range(len(names)))
+    numbers = {label: index for index, label in enumerate(labels)}
+    if None in labels or config.label2id not in (None, numbers) or len(numbers) < len(labels):
+        raise UserError(f"{source}: id2label of config.json must name every label by its number, "
+                        "from 0, and label2id must be its reverse. Received: "
+                        f"{shown(names)}, {shown(config.label2id)}")
+    return labels

@@ -1,0 +1,101 @@
+"""Reads the files of weights in Hugging Face's directories, by PyTorch's names.
+
+Kernels are [out, in]. The weights are in the first of `WEIGHTS_FILES` that exists.
+"""
+
+import io
+import re
+import shlex
+from pickle import UnpicklingError
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path, cannot_read, read_bytes
+
+WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = WEIGHTS_FILES = (
+    "model.safetensors", "tf_model.h5", "pytorch_model.bin")
+_MOST_WEIGHTS = 16 << 30  # Bytes, read into memory; ELECTRA-Large's has 1.3 GB.
+
+
+def weights_file(directory: Path) -> Path:
+    """Returns the file with the weights of a network; `UserError` if there is none."""
+    for name in WEIGHTS_FILES:
+        if (directory / name).exists():
+            return directory / name
+    raise UserError(f"{directory} holds none of {', '.join(WEIGHTS_FILES)}; write weights with "
+                    "model.save_pretrained(..., max_shard_size='100GB').")
+
+
+def read_weights(directory: Path) -> dict[str, np.ndarray]:
+    """Returns float32, float64 or float16 arrays by PyTorch's names; refuses damaged files."""
+    path = weights_file(directory)
+    try:
+        weights = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,
+                   PICKLED_FILE: _read_pickled}[path.name](path)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    for name, value in weights.items():
+        if value.dtype not in (np.float32, np.float64, np.float16):
+            raise UserError(f"{path}: {shown(name)} is of type {value.dtype}; weights are float32.")
+    return weights
+
+
+def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
+    try:
+        return load(read_bytes(path, _MOST_WEIGHTS))
+    except SafetensorError as error:
+        raise UserError(f"{path} is damaged: {error}.") from error
+    except KeyError as error:  # NumPy has no bfloat16 and no 8-bit floats.
+        raise UserError(f"{path}: weights of type {error} can't be read; save them as float32: "
+                        "model.float().save_pretrained(...).") from error
+
+
+def _read_keras(path: Path) -> dict[str, np.ndarray]:
+    """Returns the weights of Keras' HDF5 format; layers that share a weight repeat it."""
+    import h5py  # Only these files need it.
+
+    content = io.BytesIO(read_bytes(path, _MOST_WEIGHTS))
+    try:
+        with h5py.File(content, "r") as file:
+            groups = [file[name] for name in file.attrs["layer_names"]]
+            weights = [(name, group[name]) for group in groups
+                       for name in group.attrs["weight_names"]]
+            return dict(_as_pytorch(name, value, path) for name, value in weights)
+    except (OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise UserError(f"{path} is damaged, or no weights of Keras: {error}.") from error
+
+
+def _as_pytorch(name: str | bytes, value, path: Path) -> tuple[str, np.ndarray]:
+    """Returns a weight's name in PyTorch and its value, whose kernel is transposed."""
+    name = name.decode() if isinstance(name, bytes) else name
+    # A file of a few bytes can declare any size, and external data is another file's.
+    if value.external is not None or value.is_virtual or value.id.get_storage_size() < value.nbytes:
+        raise UserError(f"{path}: {shown(name)} is not stored whole in the file.")
+    stem, leaf = re.sub("^tf_electra[^/]*/", "", name.removesuffix(":0")).rsplit("/", 1)
+    array = value[()].T if leaf == "kernel" else value[()]
+    leaf = {"kernel": "weight", "embeddings": "weight", "gamma": "weight",
+            "beta": "bias"}.get(leaf, leaf)
+    return f"{stem.replace('layer_._', 'layer/')}/{leaf}".replace("/", "."), array
+
+
+def _read_pickled(path: Path) -> dict[str, np.ndarray]:
+    """Returns the weights of torch.save, through PyTorch's reader that runs no code."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        program = ("import torch, safetensors.torch as s; s.save_file({n: t.clone().contiguous() "
+                   f"for n, t in torch.load({str(path)!r}, map_location='cpu', weights_only=True)"
+                   f".items()}}, {str(path.parent / WEIGHTS_FILE)!r})")
+        raise UserError(
+            f"{path} is pickled and needs PyTorch: pip install torch. Or convert the file where "
+            f"PyTorch is installed: python -c {shlex.quote(program)}") from error
+    content = io.BytesIO(read_bytes(path, _MOST_WEIGHTS))
+    try:
+        found = torch.load(content, map_location="cpu", weights_only=True)
+        return {name: value.detach().float().numpy() for name, value in found.items()}
+    except (UnpicklingError, RuntimeError, EOFError, KeyError, ValueError,
+            AttributeError) as error:
+        raise UserError(f"{path} is damaged, or not a table of weights: {error}.") from error

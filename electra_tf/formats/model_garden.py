@@ -1,0 +1,179 @@
+"""Reads and writes checkpoints of Model Garden, which hold objects.
+
+Of the objects, only the names of attributes are needed:
+
+    model      ElectraPretrainer: discriminator_network, discriminator_projection,
+               discriminator_head, and generator_network and masked_lm if there is a generator
+    encoder    its discriminator_network: BertEncoder or BertEncoderV2
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.checkpoints.weights import ENCODER, Weights, objects
+from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.formats import google
+from electra_tf.formats.pretrained import Pretrained, joined, with_generator
+from electra_tf.modeling.weight_table import (
+    discriminator,
+    language_model,
+    whole_encoder,
+)
+from electra_tf.platform.atomic_file import make_directory
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+
+PREFIX = "electra"
+_ENCODER, _GENERATOR = "discriminator_network", "generator_network"
+_PLACES = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
+"""Names of the discriminator in checkpoints; trainers write "model" and "encoder"."""
+_RENAMED = (
+    ("^discriminator_predictions/dense_1/", "discriminator_head/"),
+    ("^discriminator_predictions/dense/", "discriminator_projection/"),
+    ("^generator_predictions/dense/", "masked_lm/dense/"),
+    ("^generator_predictions/LayerNorm/", "masked_lm/layer_norm/"),
+    ("^generator_predictions/output_bias", "masked_lm/bias"),
+    ("^electra/", f"{_ENCODER}/"),
+    ("embeddings/word_embeddings", "_embedding_layer/embeddings"),
+    ("embeddings/position_embeddings", "_position_embedding_layer/embeddings"),
+    ("embeddings/token_type_embeddings", "_type_embedding_layer/embeddings"),
+    ("embeddings/LayerNorm/", "_embedding_norm_layer/"),
+    ("embeddings_project/", "_embedding_projection/"),
+    (r"encoder/layer_(\d+)/", r"_transformer_layers/\1/"),
+    ("attention/self/(query|key|value)/", r"_attention_layer/_\1_dense/"),
+    ("attention/output/dense/", "_attention_layer/_output_dense/"),
+    ("attention/output/LayerNorm/", "_attention_layer_norm/"),
+    ("/intermediate/dense/", "/_intermediate_dense/"), ("/output/dense/", "/_output_dense/"),
+    ("/output/LayerNorm/", "/_output_layer_norm/"))
+"""Parts of our names -> names of attributes; replaced in this order."""
+
+
+def garden_path(name: str) -> str:
+    """Returns the attributes that lead from an ElectraPretrainer to a weight.
+
+    >>> garden_path("electra/encoder/layer_3/output/dense/kernel")
+    'discriminator_network/_transformer_layers/3/_output_dense/kernel'
+    """
+    for ours, theirs in _RENAMED:
+        name = re.sub(ours, theirs, name)
+    return name
+
+
+def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of the networks, and their weights by our names."""
+    found = _Objects(reader, source)
+    place = next((place for place in _PLACES if found.node(f"{place}/_transformer_layers")), "")
+    if not place:
+        raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
+    above = "model/" if place == _PLACES[0] else ""
+    weights, num_heads = found.network(place, above)
+    own_heads = None
+    if found.node(above + _GENERATOR):
+        own, own_heads = found.network(above + _GENERATOR, above)
+        weights = joined(weights, own, source)
+    model = google.model_of_weights(weights, source, num_heads)
+    return with_generator(model, weights, source, own_heads), weights
+
+
+class _Objects:
+    """The objects of a checkpoint, by the paths of attributes that lead to them."""
+
+    def __init__(self, reader: Any, source: str):
+        self._reader, self._source, self._nodes = reader, source, objects(reader)
+
+    def network(self, place: str, above: str) -> tuple[Weights, int]:
+        """Returns the weights and the attention heads of the network whose encoder is at `place`.
+
+        The encoder's weights are named "electra/..."; those of the head are attributes of `above`.
+        """
+        layers = self.node(f"{place}/_transformer_layers").children
+        config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))
+        network = (language_model("generator", config, whole_encoder(config))
+                   if place.endswith(_GENERATOR) else discriminator(config))
+        weights = {}
+        for name in network.weights:
+            path = garden_path(name)
+            path = (path.replace(_ENCODER, place, 1) if name.startswith(ENCODER) else above + path)
+            if "embeddings_project" not in name or self.node(path):
+                weights[name] = _without_heads(path, self._value(path))
+        query = f"{place}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
+        return weights, self._value(query).shape[1]
+
+    def node(self, path: str) -> Any:
+        """Returns the object at a path of attributes; None if there is none."""
+        node = self._nodes[0]
+        for part in path.split("/"):
+            ids = [child.node_id for child in node.children if child.local_name == part]
+            if not ids:
+                return None
+            node = self._nodes[ids[0]]
+        return node
+
+    def _value(self, path: str) -> np.ndarray:
+        node = self.node(path)
+        if node is None or not node.attributes:
+            raise UserError(f"{self._source} lacks {path}: it is no ELECTRA checkpoint.")
+        return self._reader.get_tensor(node.attributes[0].checkpoint_key)
+
+
+def write(networks: Pretrained, directory: Path) -> None:
+    """Writes a checkpoint that Model Garden's encoders and ElectraPretrainer restore.
+
+    Both networks hold the embeddings, shared or not. The poolers, which ELECTRA does not train, get
+    new values; the next-sentence head is left out.
+    """
+    values: dict[str, np.ndarray] = {}
+    for network in ("discriminator", "generator") if networks.has_generator else ("discriminator",):
+        encoder, weights = networks.alone(network)
+        for name, value in weights.items():
+            path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
+            values[path] = _with_heads(path, value, encoder.num_heads)
+        size, spread = encoder.hidden_size, encoder.initializer_range
+        pooler = f"{network}_network/_pooler_layer"
+        values |= {f"{pooler}/bias": np.zeros(size, np.float32),
+                   f"{pooler}/kernel": tf.random.stateless_truncated_normal(
+                       [size, size], seed=[0, 0], stddev=spread).numpy()}
+    root = _objects(values)
+    if networks.has_generator:
+        root.masked_lm.embedding_table = root.generator_network._embedding_layer.embeddings
+    make_directory(directory)
+    tf.train.Checkpoint(model=root, encoder=root.discriminator_network).save(
+        str(directory / PREFIX))
+    networks.text.save(directory / VOCABULARY_FILE)
+
+
+def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:
+    """Returns a weight with the dimension of heads that Model Garden's attention has."""
+    if path.endswith("_attention_layer/_output_dense/kernel"):
+        return value.reshape(heads, -1, value.shape[-1])
+    if re.search("_attention_layer/_(query|key|value)_dense/", path):
+        return value.reshape(*value.shape[:-1], heads, -1)
+    return value
+
+
+def _without_heads(path: str, value: np.ndarray) -> np.ndarray:
+    """Returns a weight of Model Garden without the dimension of heads."""
+    if path.endswith("_attention_layer/_output_dense/kernel"):
+        return value.reshape(-1, value.shape[-1])
+    if re.search("_attention_layer/_(query|key|value)_dense/", path):
+        return value.reshape(*value.shape[:-2], -1)
+    return value
+
+
+def _objects(values: Mapping[str, np.ndarray]) -> tf.Module:
+    """Returns an object with a variable at each path of attributes; `values` are by path."""
+    root = tf.Module()
+    for path, value in values.items():
+        *parents, leaf = path.split("/")
+        node = root
+        for name in parents:
+            if not hasattr(node, name):
+                setattr(node, name, tf.Module())
+            node = getattr(node, name)
+        setattr(node, leaf, tf.Variable(value))
+    return root

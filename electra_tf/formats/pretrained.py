@@ -1,0 +1,239 @@
+"""A trained model independent of its format, and the functions that read and write every format.
+
+Each format has a module with this name, which is imported when a model of that format is read or
+written.
+"""
+
+import dataclasses
+import enum
+import importlib
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.checkpoints.run_directory import SETTINGS_FILE, VOCABULARY_FILE
+from electra_tf.checkpoints.weights import (
+    ENCODER,
+    GRAPH,
+    Weights,
+    assign_parts,
+    reading,
+    require_exactly,
+)
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.objectives import OBJECTIVES
+from electra_tf.formats import hub
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.text.tokenization import Normalization, TextSettings
+
+
+class Format(enum.StrEnum):
+    """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
+
+    RUN = "run"
+    GOOGLE = "google"
+    HUGGING_FACE = "hugging_face"
+    MODEL_GARDEN = "model_garden"
+
+    @property
+    def module(self) -> Any:
+        """The module of `electra_tf.formats` with its functions `read` and `write`."""
+        return importlib.import_module(f"electra_tf.formats.{self}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pretrained:
+    """A pre-trained or fine-tuned encoder and the other parts of its checkpoint."""
+
+    source: str
+    """Path or name, for messages."""
+    model: ModelConfig
+    """Without a generator, its settings of the generator have no meaning."""
+    text: TextSettings
+    weights: Weights
+    """All weights by our names; those of a task's head are named "head/..."."""
+    objective: str = "electra"
+    """Name of the objective of pre-training; converted checkpoints are ELECTRA's."""
+    task: Mapping[str, Any] | None = None
+    """Facts of the task of fine-tuning, as in settings.json; None after pre-training."""
+    task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Settings of fine-tuning by name: a run's section `task`, or those that build the head."""
+
+    @property
+    def has_generator(self) -> bool:
+        """True if it has the masked language model: with an encoder of its own, or the shared one.
+
+        Electric's generator, which reads text without [MASK], does not count.
+        """
+        return "generator_predictions/output_bias" in self.weights
+
+    @property
+    def has_discriminator(self) -> bool:
+        """True if it has the head that returns a logit, or an energy, for every token."""
+        return "discriminator_predictions/dense/kernel" in self.weights
+
+    @property
+    def has_energies(self) -> bool:
+        """True if the discriminator returns energies instead of log odds of replacement."""
+        return OBJECTIVES[self.objective].settings.energies
+
+    @property
+    def has_both(self) -> bool:
+        """True if it has both networks."""
+        return self.has_generator and self.has_discriminator
+
+    def alone(self, network: str) -> tuple[EncoderConfig, Weights]:
+        """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
+
+        They are named as if there were no other network: the encoder's are "electra/...". Raises
+        `UserError` without the network.
+        """
+        if not (self.has_generator if network == "generator" else self.has_discriminator):
+            raise UserError(f"{self.source} has no {network} to take. Name a run of "
+                            "objective.name=electra, or of mlm for a generator.")
+        table = (weight_table.generator(self.model) if network == "generator"
+                 else weight_table.discriminator(self.model.discriminator))
+        return table.encoder, {re.sub("^generator/", ENCODER, name): self.weights[name]
+                               for name in table.weights}
+
+    def build(self, policy: str = "float32") -> ElectraModel:
+        """Returns both networks; the heads that the checkpoint lacks have new weights."""
+        config = self.model
+        if not self.has_generator:  # Its head alone is created, without an encoder.
+            config = dataclasses.replace(config, tying=Tying.EVERYTHING)
+        model = ElectraModel(config, seed=0, policy=policy)
+        assign_parts(model.variables, self.weights, self.source)
+        return model
+
+    def require_networks(self) -> None:
+        """Raises `UserError` unless it is a discriminator, with or without its generator."""
+        shapes = weight_table.discriminator(self.model.discriminator).weights
+        if self.has_generator:
+            shapes |= weight_table.own_generator(self.model)
+        require_exactly(self.weights, shapes, self.source)
+
+
+def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = None,
+         normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
+    """Returns the model at a path, in any format.
+
+    Args:
+        path: a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
+            Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
+        encoder_only: True neither downloads nor converts the generator and a task's head in
+            Hugging Face's format.
+        vocab_file: vocabulary of a checkpoint of Google or Model Garden; by default `vocab.txt`
+            beside it.
+        normalization: that of this vocabulary; by default its manifest's, or BERT's uncased one.
+        num_heads: attention heads of a checkpoint of Google; by default those of
+            `bert_config.json` beside it, or of the published model of this size.
+
+    Raises:
+        UserError: damage, missing or unknown weights, or values that aren't finite.
+    """
+    if not hub.is_name(path) and (path / SETTINGS_FILE).exists():
+        networks = Format.RUN.module.read(path)
+    elif hub.is_name(path) or any((path / name).exists() for name in (
+            "config.json", "discriminator/config.json")):
+        networks = Format.HUGGING_FACE.module.read(path, encoder_only=encoder_only)
+    elif (prefix := _prefix(path)) is not None:
+        networks = _read_tensorflow(prefix, vocab_file, normalization, num_heads)
+    else:
+        raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
+                        "program), nor config.json (Hugging Face), nor *.index (Google, Model "
+                        "Garden).")
+    for name, value in networks.weights.items():
+        if not np.isfinite(value).all():
+            raise UserError(f"{networks.source}: {name} holds values that are no finite numbers "
+                            "(of a training that diverged, perhaps); take another checkpoint.")
+    return networks
+
+
+def write(networks: Pretrained, directory: Path, form: Format) -> None:
+    """Writes a model into a new directory; refuses weights that the format cannot hold."""
+    if form in (Format.GOOGLE, Format.MODEL_GARDEN):
+        if networks.task is not None:
+            raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
+                            "pre-trained networks alone.")
+        networks.require_networks()
+    form.module.write(networks, directory)
+
+
+def _prefix(path: Path) -> str | None:
+    """Returns the prefix of the checkpoint that a path is or holds; None if there is none."""
+    if storage.path(f"{path}.index").exists():
+        return str(path)
+    newest = tf.train.latest_checkpoint(str(path))
+    if newest is not None and (path / f"{os.path.basename(newest)}.index").exists():
+        return str(path / os.path.basename(newest))
+    files = sorted(path.glob("*.index"))
+    return str(files[0]).removesuffix(".index") if len(files) == 1 else None
+
+
+def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
+                     num_heads: int | None) -> Pretrained:
+    """Returns the networks of Google's code, or of Model Garden's objects, without Adam's slots."""
+    text = TextSettings.load(
+        vocab_file or storage.path(prefix).parent / VOCABULARY_FILE, normalization)
+    with reading(prefix) as reader:
+        if reader.has_tensor(GRAPH):
+            model, weights = Format.MODEL_GARDEN.module.read(reader, prefix)
+        else:
+            model, weights = Format.GOOGLE.module.read(reader, prefix, num_heads)
+    if model.vocab_size != text.vocabulary.size:
+        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, {prefix} "
+                        f"{model.vocab_size}.")
+    networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
+    networks.require_networks()
+    return networks
+
+
+def joined(weights: Weights, own: Weights, source: str) -> Weights:
+    """Returns a discriminator's weights and those of its generator that it doesn't share.
+
+    `own` are the generator's, named as if it were alone. Raises `UserError` for embeddings that no
+    tying allows.
+    """
+    paths = ENCODER, f"{ENCODER}embeddings/", f"{ENCODER}embeddings/word_embeddings"
+    shared = next((path for path in paths if all(
+        name in own and np.array_equal(own[name], value)
+        for name, value in weights.items() if name.startswith(path))), None)
+    if shared is None and f"{ENCODER}embeddings_project/kernel" in own:
+        raise UserError(f"{source}: the generator's word_embeddings isn't the discriminator's; a "
+                        "generator with embeddings of its own has embedding_size equal to "
+                        "hidden_size.")
+    return {**weights, **{re.sub(f"^{ENCODER}", "generator/", name): value
+                          for name, value in own.items()
+                          if shared is None or not name.startswith(shared)}}
+
+
+def with_generator(model: ModelConfig, weights: Weights, source: str,
+                   num_heads: int | None = None) -> ModelConfig:
+    """Returns the shape of a discriminator with that of the generator among the weights, if any.
+
+    Raises `UserError` for another number of heads than the generator of this shape has.
+    """
+    query = "encoder/layer_{}/attention/self/query/bias"
+    if f"generator/{query.format(0)}" not in weights:
+        own = ({"tying": Tying.EVERYTHING, "generator_width": 1.0}
+               if "generator_predictions/output_bias" in weights else {})
+        return dataclasses.replace(model, **own)
+    tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
+             Tying.TOKEN_EMBEDDINGS if "generator/embeddings/position_embeddings" in weights else
+             Tying.ALL_EMBEDDINGS)
+    layers = sum(f"generator/{query.format(index)}" in weights for index in range(1000))
+    model = dataclasses.replace(
+        model, tying=tying, generator_depth=layers / model.num_layers,
+        generator_width=weights[f"generator/{query.format(0)}"].shape[0] / model.hidden_size)
+    if num_heads not in (None, model.generator.num_heads):
+        raise UserError(f"{source}: the generator's num_heads is {num_heads}; the generator of "
+                        f"this discriminator has {model.generator.num_heads}.")
+    return model

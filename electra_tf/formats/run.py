@@ -1,0 +1,77 @@
+"""Reads and writes a run's directory: settings.json, vocab.txt and sealed checkpoints."""
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.checkpoints.run_directory import TASK, VOCABULARY_FILE, Identity, read_identity
+from electra_tf.checkpoints.weights import read_checkpoint
+from electra_tf.config.model import Tying
+from electra_tf.config.objectives import OBJECTIVES
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.formats.pretrained import Pretrained
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.tasks.registry import recipe
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
+from electra_tf.text.vocabulary import Vocabulary
+
+
+def read(model_dir: Path) -> Pretrained:
+    """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
+    saved = read_identity(model_dir)
+    model = override(PretrainingConfig(), {
+        name: value for name, value in saved.items() if name.startswith("model.")}).model
+    weights, step = read_checkpoint(model_dir)
+    networks = Pretrained(
+        source=f"{model_dir}, step {step:,}", model=model, weights=weights,
+        objective=saved.get("objective.name", Pretrained.objective),
+        text=text_settings(model_dir), task=task_facts(saved),
+        task_settings={name: saved[name] for name in saved if name.startswith("task.")})
+    if networks.has_generator and not any(name.startswith("generator/") for name in weights):
+        # Masked language modelling trains one encoder, whatever the settings of a generator are.
+        model = dataclasses.replace(model, tying=Tying.EVERYTHING)
+    return dataclasses.replace(networks, model=model)
+
+
+def task_facts(saved: Identity) -> dict[str, Any] | None:
+    """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
+    return {name: value for name, value in saved.items() if name.startswith(TASK)} or None
+
+
+def text_settings(model_dir: Path) -> TextSettings:
+    """Returns a run's vocabulary and normalization; `UserError` if vocab.txt was changed."""
+    saved = read_identity(model_dir)
+    vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
+    digest = saved.get(VOCABULARY_FACT)
+    if vocabulary.sha256 != digest:
+        raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
+                        f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
+                        "tokens would get other ids. Restore the file.")
+    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of_facts(saved))
+
+
+def write(networks: Pretrained, directory: Path) -> None:
+    """Writes a run's directory with a checkpoint of step 0, without an optimizer's state."""
+    facts = networks.text.facts() | {"initial": networks.source}
+    if networks.task is None:
+        config = PretrainingConfig(model=networks.model,
+                                   objective=OBJECTIVES[networks.objective].settings)
+        identity = facts | {name: value for name, value in flatten(config).items()
+                            if name.startswith(("model.", "objective."))}
+    else:
+        task = TaskSpec.of_facts(networks.task, networks.source)
+        config = override(recipe(task.name, networks.model), networks.task_settings)
+        identity = run_directory.identity(config, facts | task.facts())
+    run_directory.claim(directory, identity)
+    networks.text.save(directory / VOCABULARY_FILE)
+    holder = tf.Module()
+    holder.weights = [tf.Variable(value, name=name) for name, value in networks.weights.items()]
+    step = tf.Variable(0, dtype=tf.int64, name="step")
+    CheckpointManager(tf.train.Checkpoint(weights=holder, step=step),
+                      directory / run_directory.CHECKPOINTS, keep=1).save(0)
