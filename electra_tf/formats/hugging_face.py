@@ -18,7 +18,7 @@ from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.formats import hub, hugging_face_heads
+from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
 from electra_tf.formats.hugging_face_tokenizer import read_text, write_text
@@ -104,9 +104,15 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
                          else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
+    pooling, lower_case = Pretrained.pooling, False
+    if (directory / sentence_transformers.MODULES_FILE).exists():
+        directory, pooling, lower_case = sentence_transformers.read(directory)
     config, model = read_config(directory)
     text, stored = _read_text(directory, config), read_weights(directory)
-    networks = Pretrained(source=str(path), model=model, text=text, weights={})
+    if lower_case:
+        text = dataclasses.replace(text, normalization=dataclasses.replace(
+            text.normalization, lower_case=True))
+    networks = Pretrained(source=str(path), model=model, text=text, weights={}, pooling=pooling)
     if config.architecture in hugging_face_heads.ARCHITECTURES:
         head = {name: stored.pop(name) for name in list(stored)
                 if name not in _IGNORED and not name.startswith("electra.")}
@@ -147,7 +153,8 @@ def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
         def download(*more: str) -> Path:
             return hub.download(model, revision, [
                 folder + name for folder in folders
-                for name in (CONFIG_FILE, *TOKENIZER_FILES, *more)])
+                for name in (CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES,
+                             *more)])
 
         directory = download()
         if not (directory / CONFIG_FILE).exists():

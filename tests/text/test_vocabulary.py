@@ -22,7 +22,8 @@ def test_a_vocabulary_survives_its_file_in_every_form(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "  \n"])
 def test_one_line_is_one_token_whatever_character_it_holds(tmp_path, end):
     """Google's Chinese vocabulary has a line with U+2028; str.splitlines would shift later ids."""
-    odd = ["\u2028", "##\u2028", "\x85", "a\x85b", "\x0b", "\x0c", "\x1c", "\x1e", "\u3000", "\ufeff"]
+    odd = ["\u2028", "##\u2028", "\x85", "a\x85b", "\x0b", "\x0c", "\x1c", "\x1e", "\u3000",
+           "\ufeff"]
     content = end.join([*SPECIAL_TOKENS, *odd, "\u6211"])
     (tmp_path / "vocab.txt").write_bytes(content.encode())
     vocabulary = Vocabulary.load(tmp_path / "vocab.txt")
