@@ -1,5 +1,7 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
+import copy
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.pooling import MODES, pool
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
@@ -42,35 +45,45 @@ class Electra:
         self._fills = networks.has_generator
         self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
         self._rows = RowEncoder(networks.text, networks.model.max_position_embeddings)
+        self._pooling, self._embedded_rows = networks.pooling, copy.copy(self._rows)
+        self._embedded_rows.max_length = min(
+            self._rows.max_length, networks.pooling.max_length or self._rows.max_length)
         self.encoder = ElectraEncoder(
             networks.model.discriminator, networks.text.vocabulary.tokens,
             vars(networks.text.normalization), encoder=self._network.discriminator.encoder)
 
-    def embed(self, texts: Sequence[str], *, pooling: str = "mean",
+    def embed(self, texts: Sequence[str], *, pooling: str | None = None,
               batch_size: int = 32) -> np.ndarray:
         """Returns one vector for each text.
 
+        A directory of sentence-transformers defines pooling, normalization and length; other
+        checkpoints have the mean of all tokens, [CLS] and [SEP] included.
+
         Args:
             texts: N texts. Longer texts than the encoder reads are cut.
-            pooling: "mean" averages the vectors of all tokens; "cls" returns the vector of [CLS].
+            pooling: "mean", "cls" (the vector of [CLS]) or another of `modeling.pooling.MODES`; by
+                default the checkpoint's.
             batch_size: Number of texts that are encoded together.
 
         Returns:
-            float32 [N, H].
+            float32 [N, H], or [N, M H] of a checkpoint with M kinds of pooling.
 
         Example:
             >>> electra.embed(["First text.", "Second text."]).shape[0]
             2
         """
-        require(pooling in ("mean", "cls"), "pooling", "'mean' or 'cls'", pooling)
+        require(pooling in (None, *MODES), "pooling", f"one of {', '.join(MODES)}", pooling)
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         checked = [string(text, "every text") for text in listed(texts)]
-        vectors = np.zeros([len(checked), self.model.hidden_size], np.float32)
+        way = self._pooling
+        if pooling is not None:
+            way = dataclasses.replace(way, modes=(pooling,))
+        vectors = np.zeros([len(checked), len(way.modes) * self.model.hidden_size], np.float32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
         for first in range(0, len(order), batch_size):
             indices = order[first:first + batch_size]
-            first_token, mean = self._vectors(tf.constant([checked[index] for index in indices]))
-            vectors[indices] = first_token if pooling == "cls" else mean
+            vectors[indices] = way.combine(self._vectors(
+                tf.constant([checked[index] for index in indices])))
         return vectors
 
     def detect(self, text: str) -> list[Word]:
@@ -132,11 +145,10 @@ class Electra:
         return [self._text.vocabulary.cls_id, *map(int, inside), self._text.vocabulary.sep_id]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _vectors(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the vectors of [CLS] and the means over all tokens, float32 [B, H] each."""
-        hidden = self.encoder(texts)
-        weights = tf.cast(hidden._keras_mask, tf.float32)[:, :, tf.newaxis]
-        return hidden[:, 0], tf.reduce_sum(hidden * weights, 1) / tf.reduce_sum(weights, 1)
+    def _vectors(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the vectors of texts, float32 [B, H] by mode of pooling."""
+        hidden = self.encoder(self._embedded_rows.encode(texts)._asdict())
+        return pool(hidden, hidden._keras_mask)
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:

@@ -43,7 +43,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], vocabulary: Sequence[str],
-                 normalization: Mapping[str, bool], *, max_length: int | None = None,
+                 normalization: Mapping[str, Any], *, max_length: int | None = None,
                  encoder: Encoder | None = None, seed: int = 0, **options: Any):
         super().__init__(**options)
         config = config if isinstance(config, EncoderConfig) else EncoderConfig(**config)

@@ -191,6 +191,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
     for name, value in (("max_seq_length", length), ("packing", manifest.packing),
                         *dataclasses.asdict(vocabulary.normalization).items(),
                         ("vocabulary_sha256", vocabulary.sha256)):
+        value = list(value) if isinstance(value, tuple) else value
         if manifest.settings.get(name, value) != value:
             yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"
     examples = sum(shard.examples for shard in shards)

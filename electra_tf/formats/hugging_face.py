@@ -19,7 +19,7 @@ from safetensors.numpy import save
 from electra_tf.checkpoints.directory import print_once
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.formats import hub, hugging_face_heads
+from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
 from electra_tf.formats.hugging_face_tokenizer import read_text, write_text
@@ -116,8 +116,14 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
                          else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
+    pooling, lower_case = Pretrained.pooling, False
+    if (directory / sentence_transformers.MODULES_FILE).exists():
+        directory, pooling, lower_case = sentence_transformers.read(directory)
     config, model = read_config(directory)
     text, stored = read_text(directory), read_weights(directory)
+    if lower_case:
+        text = dataclasses.replace(text, normalization=dataclasses.replace(
+            text.normalization, lower_case=True))
     architecture = config.architecture or _architecture(stored)
     more: dict[str, Any] = {}
     if architecture == ARCHITECTURES[DISCRIMINATOR]:
@@ -141,7 +147,8 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
         elif architecture not in _ENCODERS:
             _require_encoder(architecture, directory, encoder_only)
         _note_unused(unused, directory)
-    networks = Pretrained(source=str(path), model=model, text=text, weights=weights, **more)
+    networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
+                          pooling=pooling, **more)
     if networks.task is None:
         networks.require_networks()
     return networks
@@ -210,7 +217,8 @@ def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
         def download(*more: str) -> Path:
             return hub.download(model, revision, [
                 folder + name for folder in folders
-                for name in (CONFIG_FILE, *TOKENIZER_FILES, *more)])
+                for name in (CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES,
+                             *more)])
 
         directory = download()
         if not (directory / CONFIG_FILE).exists():

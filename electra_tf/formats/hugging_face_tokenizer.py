@@ -1,27 +1,129 @@
 """Reads and writes the files of Hugging Face's tokenizers.
 
-The vocabulary is in vocab.txt, or in tokenizer.json if transformers 5 wrote the directory. The
-normalization is in tokenizer_config.json, and in tokenizer.json for text in NFC.
+tokenizer.json describes the whole tokenizer. transformers builds the classes `_BERT_CLASSES` anew
+from its vocabulary, or vocab.txt, and from tokenizer_config.json. `read_text` does the same and
+refuses what gives other ids than `text.tokenizer`.
 """
 
 import dataclasses
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_atomically
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path
-from electra_tf.text import vocabulary as tokens
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
 from electra_tf.text.tokenization import Normalization, TextSettings
-from electra_tf.text.tokenizer import LONG_WORD_CUT
-from electra_tf.text.vocabulary import CONTINUATION, UNK, Vocabulary
+from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
+from electra_tf.text.vocabulary import (
+    CLS,
+    CONTINUATION,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL_TOKENS,
+    UNK,
+    Vocabulary,
+)
 
+CONFIG_FILE = "config.json"
 SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
 VOCABULARY_FILE = "vocab.txt"
-FILES = SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE
-"""All files that `read_text` may read."""
+SPECIAL_FILE, ADDED_FILE = "special_tokens_map.json", "added_tokens.json"
+FILES = SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE, SPECIAL_FILE, ADDED_FILE
+"""All files that `read_text` may read, beside config.json."""
+_BERT_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast")
+_LIBRARY_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
+"""Classes that read tokenizer.json alone."""
+_SPECIAL_NAMES = {"pad_token": PAD, "unk_token": UNK, "cls_token": CLS, "sep_token": SEP,
+                  "mask_token": MASK}
+_LIBRARY_WORD_CHARACTERS = 100
+"""The tokenizers library's default of max_input_chars_per_word."""
 _MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
+_NO_MAXIMUM = b"1000000000000000019884624838656"
+"""How transformers writes that model_max_length isn't limited; JSON numbers have 64 bits."""
+_BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
+_NFC, _BERT_SPLIT = {"type": "NFC"}, {"type": "BertPreTokenizer"}
+_CUT = {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
+        "invert": False}
+_SIGMA = {"type": "Replace", "pattern": {"Regex": FINAL_SIGMA}, "content": "ς"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Token:
+    """An added or special token; spaces around it (lstrip, rstrip) have no ids."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    content: str
+    id: int | None = None
+    single_word: bool = False
+    normalized: bool | None = None
+    special: bool = False
+
+
+_Name = str | _Token
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """The entries of tokenizer_config.json and special_tokens_map.json that affect ids."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    tokenizer_class: str | None = None
+    auto_map: Any = None
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
+    tokenize_chinese_chars: bool | None = None
+    do_basic_tokenize: bool | None = None
+    never_split: list[str] | None = None
+    padding_side: str | None = None
+    truncation_side: str | None = None
+    split_special_tokens: bool | None = None
+    pad_token: _Name | None = None
+    unk_token: _Name | None = None
+    cls_token: _Name | None = None
+    sep_token: _Name | None = None
+    mask_token: _Name | None = None
+    bos_token: _Name | None = None
+    eos_token: _Name | None = None
+    additional_special_tokens: list[_Name] | None = None
+    extra_special_tokens: list[_Name] | dict[str, _Name] | None = None
+    added_tokens_decoder: dict[str, _Token] | None = None
+
+
+_ONLY = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "never_split": [],
+         "padding_side": "right", "truncation_side": "right", "auto_map": None,
+         **_SPECIAL_NAMES}
+"""The value of each entry that has only one here."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _WordPiece:
+    __pydantic_config__ = strict_json.OPEN
+
+    type: Literal["WordPiece"] = "WordPiece"
+    continuing_subword_prefix: Literal[CONTINUATION]
+    vocab: dict[str, int]
+    unk_token: Literal[UNK] = UNK
+    max_input_chars_per_word: int = _LIBRARY_WORD_CHARACTERS
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Tokenizer:
+    """The entries of tokenizer.json that affect ids."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    model: _WordPiece
+    normalizer: dict[str, Any] | None = None
+    pre_tokenizer: dict[str, Any] | None = None
+    post_processor: dict[str, Any] | None = None
+    truncation: dict[str, Any] | None = None
+    padding: dict[str, Any] | None = None
+    added_tokens: list[_Token] = dataclasses.field(default_factory=list)
 
 
 def read_text(directory: Path) -> TextSettings:
@@ -29,119 +131,221 @@ def read_text(directory: Path) -> TextSettings:
 
     The caller compares the number of tokens with the rows of the embeddings.
     """
-    path, settings = directory / SETTINGS_FILE, _TokenizerSettings()
-    if path.exists():
-        settings = strict_json.read(path, _TokenizerSettings, most=MIB)
-    normalization = Normalization.of(settings.do_lower_case, settings.strip_accents)
-    if not normalization.strip_accents and (directory / TOKENIZER_FILE).exists():
-        # Only tokenizer.json has this step, which can be nested in others.
-        steps = str(_read_tokenizer(directory).normalizer)
-        normalization = dataclasses.replace(normalization, nfc="'type': 'NFC'" in steps)
-    return TextSettings(vocabulary=_read_vocabulary(directory), normalization=normalization)
+    settings, path = _read_settings(directory), directory / TOKENIZER_FILE
+    file = _read(path, _Tokenizer) if path.exists() else None
+    library = settings.tokenizer_class in _LIBRARY_CLASSES
+    if library and file is None:
+        raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class {settings.tokenizer_class} "
+                        f"needs {TOKENIZER_FILE}, which is missing; copy it from the model.")
+    base, ids, added = _tokens(directory, settings, file)
+    vocabulary = _vocabulary(directory, ids, file)
+    normalization = dataclasses.replace(
+        Normalization.of(settings.do_lower_case, settings.strip_accents),
+        max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=settings.do_lower_case is False)
+    if file is not None:
+        written = _normalization(path, file, ids)
+        if not library and (written.nfc or written.lower_case and written.final_sigma
+                            or written.max_word_characters != _LIBRARY_WORD_CHARACTERS):
+            raise UserError(f"{path} has a step or a max_input_chars_per_word that the class "
+                            'BertTokenizer does not read; write "tokenizer_class": '
+                            f'"{_LIBRARY_CLASSES[0]}" in {SETTINGS_FILE} to use it.')
+        normalization = written if library else normalization
+    return TextSettings(vocabulary=vocabulary, normalization=dataclasses.replace(
+        normalization, **_added_tokens(directory, settings, added, base)))
+
+
+def _read(path: Path, form: Any) -> Any:
+    try:
+        return strict_json.loads(
+            read_bytes(path, _MOST_TOKENIZER).replace(_NO_MAXIMUM, b"1e30"), form)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except strict_json.Unreadable as error:
+        raise UserError(f"{path}: {error}.") from error
+
+
+def _read_settings(directory: Path) -> _Settings:
+    """Returns the entries of all files that have some; refuses those that can't be followed."""
+    values: dict[str, Any] = {}
+    for name in (CONFIG_FILE, SPECIAL_FILE, SETTINGS_FILE):
+        path = directory / name
+        if not path.exists():
+            continue
+        entries = vars(_read(path, _Settings))
+        if name == CONFIG_FILE:
+            entries = {"tokenizer_class": entries["tokenizer_class"]}
+        for key, value in entries.items():
+            value = value.content if isinstance(value, _Token) else value
+            if key in _ONLY and value not in (None, _ONLY[key]):
+                also = " and in the vocabulary" if key.endswith("_token") else ""
+                raise UserError(f"{path}: {key} is {shown(value)}, and this program reads only "
+                                f"{json.dumps(_ONLY[key])}: it would give other ids. To read the "
+                                f"model all the same, write {json.dumps(_ONLY[key])} there{also}.")
+        values |= {key: value for key, value in entries.items() if value is not None}
+    settings = _Settings(**values)
+    if settings.tokenizer_class not in (None, *_BERT_CLASSES, *_LIBRARY_CLASSES):
+        raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class "
+                        f"{shown(settings.tokenizer_class)} makes other words and ids of a text "
+                        f"than this program; choose a model with {_BERT_CLASSES[0]}, "
+                        f"{_BERT_CLASSES[2]} or {_LIBRARY_CLASSES[0]}.")
+    return settings
+
+
+def _normalization(path: Path, file: _Tokenizer, ids: Mapping[str, int]) -> Normalization:
+    """Returns what tokenizer.json does to text; `UserError` if this program does other things."""
+    steps = _flat(file.normalizer, "normalizers")
+    splits = _flat(file.pre_tokenizer, "pretokenizers")
+    sigma = steps[:1] == [_SIGMA]
+    bert, after = steps[sigma:][:1], steps[sigma:][1:]
+    nfc = (after, splits[1:]) == ([_NFC], [_CUT])
+    if (not bert or not _BERT_NORMALIZER.items() <= bert[0].items() or splits[:1] != [_BERT_SPLIT]
+            or ((after or splits[1:]) and not nfc)):
+        normalizer, splitter = (", ".join(shown(step)[1:-1] for step in part) or "none"
+                                for part in (steps, splits))
+        raise UserError(f"{path}: this program can't follow its normalizer ({normalizer}) or its "
+                        f"pre_tokenizer ({splitter}); it reads BertNormalizer with clean_text and "
+                        "handle_chinese_chars, and BertPreTokenizer. Choose another model.")
+    for name, value in (("truncation", file.truncation), ("padding", file.padding)):
+        if (value or {}).get("direction", "Right") != "Right":
+            raise UserError(f"{path}: the direction of {name} is not Right; this program cuts and "
+                            'pads rows at their end: write "Right".')
+    rows, written = _rows(ids), file.post_processor or {}
+    ends = {"type": "BertProcessing", "sep": [SEP, ids.get(SEP)], "cls": [CLS, ids.get(CLS)]}
+    if written not in ({}, ends) and any(written.get(key) != rows[key]
+                                         for key in ("type", "single", "pair")):
+        raise UserError(f"{path}: its post_processor {shown(written)} makes other rows than "
+                        "[CLS] text [SEP] text [SEP] with the segments 0, 0, 0, 1, 1; write null "
+                        "to use these.")
+    lower, strip = bert[0].get("lowercase", True), bert[0].get("strip_accents")
+    return dataclasses.replace(
+        Normalization.of(lower, strip), nfc=nfc, final_sigma=sigma or not lower,
+        max_word_characters=file.model.max_input_chars_per_word)
+
+
+def _flat(step: Any, key: str) -> list[dict[str, Any]]:
+    if isinstance(step, dict) and isinstance(step.get(key), list):
+        return [inner for part in step[key] for inner in _flat(part, key)]
+    return [step] if isinstance(step, dict) else []
+
+
+def _tokens(directory: Path, settings: _Settings, file: _Tokenizer | None
+            ) -> tuple[Mapping[str, int], dict[str, int], list[_Token]]:
+    """Returns ids before and after tokens were added, and the added tokens."""
+    base = file.model.vocab if file else Vocabulary.load(directory / VOCABULARY_FILE).ids
+    extra = settings.extra_special_tokens or settings.additional_special_tokens or []
+    extra = [*(extra.values() if isinstance(extra, dict) else extra),
+             *filter(None, (settings.bos_token, settings.eos_token))]
+    special = [token if isinstance(token, _Token) else _Token(content=token, special=True)
+               for token in extra]
+    added = [*(file.added_tokens if file else ()),
+             *(dataclasses.replace(token, id=int(index)) for index, token in
+               (settings.added_tokens_decoder or {}).items())]
+    if (directory / ADDED_FILE).exists():
+        contents = _read(directory / ADDED_FILE, dict[str, int])
+        names = [token.content for token in special]
+        added += [_Token(content=name, id=index, special=name in names)
+                  for name, index in contents.items()]
+    ids = dict(base)
+    for token in added:
+        if ids.setdefault(token.content, token.id) != token.id:
+            raise UserError(f"{directory}: the added token {shown(token.content)} has the id "
+                            f"{token.id} and the id {ids[token.content]}; restore its files.")
+    for token in special:
+        if token.content not in ids:
+            raise UserError(f"{directory}: the special token {shown(token.content)} "
+                            "(additional_special_tokens) has no id; remove it from "
+                            f"{SETTINGS_FILE} and {SPECIAL_FILE}.")
+    return base, ids, added + special
+
+
+def _vocabulary(directory: Path, ids: Mapping[str, int], file: _Tokenizer | None) -> Vocabulary:
+    listed = directory / VOCABULARY_FILE
+    path = directory / TOKENIZER_FILE if file else listed
+    names = sorted(ids, key=ids.__getitem__)
+    if [ids[name] for name in names] != list(range(len(names))):
+        raise UserError(f"{path}: the ids of its {len(names)} tokens aren't 0, 1, 2 and so on; "
+                        "restore the file and those of added tokens.")
+    if file and listed.exists():
+        lines = Vocabulary.load(listed).tokens
+        for index, line in enumerate(lines):  # The library strips lines of more characters.
+            if index >= len(names) or line.strip() != names[index].strip():
+                raise UserError(f"{listed}: the token of id {index} is {shown(line)}, but another "
+                                f"one in {path}; remove the file that is another model's.")
+        names[:len(lines)] = lines
+    return Vocabulary(tuple(names), source=str(listed if listed.exists() else path))
+
+
+def _added_tokens(directory: Path, settings: _Settings, added: Iterable[_Token],
+                  base: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """Returns the fields of `Normalization` with the tokens that are searched for in a text."""
+    literal: list[str] = []
+    normalized: list[str] = []
+    for token in added:
+        name, special = token.content, token.special
+        in_normalized = not special if token.normalized is None else token.normalized
+        if (name in (*SPECIAL_TOKENS, *literal, *normalized)
+                or special and settings.split_special_tokens):
+            continue
+        problem = ("is matched as a whole word only; write \"single_word\": false"
+                   if token.single_word else
+                   f"begins with {CONTINUATION}; remove it" if name.startswith(CONTINUATION) else
+                   "is a word of the vocabulary too; write \"normalized\": true"
+                   if name in base and name.isalnum() and not in_normalized else "")
+        if problem:
+            raise UserError(f"{directory}: the added token {shown(name)} {problem} in its entry.")
+        (normalized if in_normalized else literal).append(name)
+    return {"literal_tokens": tuple(literal), "normalized_tokens": tuple(normalized)}
 
 
 def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
-    """Writes the files of a tokenizer that reads rows of at most `max_length` tokens.
-
-    tokenizer.json is written only for text in NFC.
-    """
+    """Writes the files of a tokenizer that reads rows of at most `max_length` tokens."""
     normalization = text.normalization
-    settings = {"tokenizer_class":
-                "PreTrainedTokenizerFast" if normalization.nfc else "ElectraTokenizer",
+    settings = {"tokenizer_class": _LIBRARY_CLASSES[0],
                 "do_lower_case": normalization.lower_case,
                 "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
-                "model_max_length": max_length, "pad_token": tokens.PAD,
-                "unk_token": tokens.UNK, "cls_token": tokens.CLS, "sep_token": tokens.SEP,
-                "mask_token": tokens.MASK}
-    contents = {SETTINGS_FILE: settings}
-    if normalization.nfc:
-        contents[TOKENIZER_FILE] = _composing_tokenizer(text)
-    for file, content in contents.items():
+                "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+                "model_max_length": max_length, **_SPECIAL_NAMES}
+    for file, content in {SETTINGS_FILE: settings, TOKENIZER_FILE: _library_form(text)}.items():
         write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
     text.vocabulary.save(directory / VOCABULARY_FILE)
 
 
-def _composing_tokenizer(text: TextSettings) -> dict[str, Any]:
-    """Returns tokenizer.json for text in NFC, for which tokenizer_config.json has no setting.
-
-    Its steps are those of `text.tokenizer`: BERT's cleaning, NFC, BERT's splitting, the cut of long
-    words, WordPiece. Rows are [CLS] text [SEP] or [CLS] text [SEP] text [SEP].
-    """
+def _library_form(text: TextSettings) -> dict[str, Any]:
+    """Returns tokenizer.json, with the steps of `text.tokenizer`."""
     normalization, ids = text.normalization, text.vocabulary.ids
-
-    def special(token: str, segment: int = 0) -> dict[str, Any]:
-        return {"SpecialToken": {"id": token, "type_id": segment}}
-
-    first, second = ({"Sequence": {"id": name, "type_id": segment}}
-                     for segment, name in enumerate("AB"))
-    single = [special(tokens.CLS), first, special(tokens.SEP)]
+    added = set(normalization.literal_tokens + normalization.normalized_tokens)
+    # WordPiece doesn't get the added tokens after the last token that is none.
+    size = 1 + max(index for name, index in ids.items() if name not in added)
+    sigma = normalization.lower_case and normalization.final_sigma
     return {
         "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": [
-            {"id": ids[token], "content": token, "single_word": False, "lstrip": False,
-             "rstrip": False, "normalized": False, "special": True}
-            for token in tokens.SPECIAL_TOKENS],
+            {"id": ids[name], "content": name, "single_word": False, "lstrip": False,
+             "rstrip": False, "normalized": name in normalization.normalized_tokens,
+             "special": name not in normalization.normalized_tokens}
+            for name in sorted({*SPECIAL_TOKENS, *added}, key=ids.__getitem__)],
         "normalizer": {"type": "Sequence", "normalizers": [
-            {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-             "strip_accents": normalization.strip_accents, "lowercase": normalization.lower_case},
-            {"type": "NFC"}]},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-            {"type": "BertPreTokenizer"},
-            {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
-             "invert": False}]},
-        "post_processor": {
-            "type": "TemplateProcessing", "single": single,
-            "pair": [*single, second, special(tokens.SEP, 1)],
-            "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]}
-                               for token in (tokens.CLS, tokens.SEP)}},
-        "decoder": {"type": "WordPiece", "prefix": tokens.CONTINUATION, "cleanup": False},
-        "model": {"type": "WordPiece", "unk_token": tokens.UNK,
-                  "continuing_subword_prefix": tokens.CONTINUATION,
-                  "max_input_chars_per_word": tokens.MAX_WORD_CHARACTERS, "vocab": ids}}
+            *([_SIGMA] if sigma else []),
+            {**_BERT_NORMALIZER, "strip_accents": normalization.strip_accents,
+             "lowercase": normalization.lower_case},
+            *([_NFC] if normalization.nfc else [])]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [_BERT_SPLIT, _CUT]}
+        if normalization.nfc else _BERT_SPLIT,
+        "post_processor": _rows(ids),
+        "decoder": {"type": "WordPiece", "prefix": CONTINUATION, "cleanup": False},
+        "model": {"type": "WordPiece", "unk_token": UNK,
+                  "continuing_subword_prefix": CONTINUATION,
+                  "max_input_chars_per_word": normalization.max_word_characters,
+                  "vocab": {name: index for name, index in ids.items() if index < size}}}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _TokenizerSettings:
-    """The entries of tokenizer_config.json that are read; None is transformers' default."""
-
-    __pydantic_config__ = strict_json.OPEN
-
-    do_lower_case: bool | None = None
-    strip_accents: bool | None = None
-    tokenize_chinese_chars: Literal[True] | None = None
-    do_basic_tokenize: Literal[True] | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _WordPiece:
-    __pydantic_config__ = strict_json.OPEN
-
-    type: Literal["WordPiece"]
-    continuing_subword_prefix: Literal[CONTINUATION]
-    vocab: dict[str, int]
-    unk_token: Literal[UNK] = UNK
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Tokenizer:
-    """The entries of tokenizer.json that are read."""
-
-    __pydantic_config__ = strict_json.OPEN
-
-    model: _WordPiece
-    normalizer: Any = None
-
-
-def _read_tokenizer(directory: Path) -> _Tokenizer:
-    return strict_json.read(directory / TOKENIZER_FILE, _Tokenizer, most=_MOST_TOKENIZER)
-
-
-def _read_vocabulary(directory: Path) -> Vocabulary:
-    path = directory / TOKENIZER_FILE
-    if (directory / VOCABULARY_FILE).exists() or not path.exists():
-        return Vocabulary.load(directory / VOCABULARY_FILE)
-    ids = _read_tokenizer(directory).model.vocab
-    tokens = sorted(ids, key=ids.__getitem__)
-    if [ids[token] for token in tokens] != list(range(len(tokens))):
-        raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")
-    return Vocabulary(tuple(tokens), source=str(path))
+def _rows(ids: Mapping[str, int]) -> dict[str, Any]:
+    """Returns the post_processor: [CLS] text [SEP], or [CLS] text [SEP] text [SEP]."""
+    first, second = ({"Sequence": {"id": name, "type_id": segment}}
+                     for segment, name in enumerate("AB"))
+    begin, end, last = ({"SpecialToken": {"id": token, "type_id": segment}}
+                        for token, segment in ((CLS, 0), (SEP, 0), (SEP, 1)))
+    return {"type": "TemplateProcessing", "single": [begin, first, end],
+            "pair": [begin, first, end, second, last],
+            "special_tokens": {token: {"id": token, "ids": [ids.get(token)], "tokens": [token]}
+                               for token in (CLS, SEP)}}

@@ -30,6 +30,7 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.formats import hub
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.pooling import Pooling
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -68,6 +69,8 @@ class Pretrained:
     """Facts of the task of fine-tuning, as in settings.json; None after pre-training."""
     task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning by name: a run's section `task`, or those that build the head."""
+    pooling: Pooling = Pooling()
+    """Vectors of texts: their tokens' mean, or what sentence-transformers' files say."""
 
     @property
     def has_generator(self) -> bool:
@@ -149,7 +152,7 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     if not hub.is_name(path) and (path / SETTINGS_FILE).exists():
         networks = Format.RUN.module.read(path)
     elif hub.is_name(path) or any((path / name).exists() for name in (
-            "config.json", "discriminator/config.json")):
+            "config.json", "discriminator/config.json", "modules.json")):
         networks = Format.HUGGING_FACE.module.read(path, encoder_only=encoder_only)
     elif (prefix := _prefix(path)) is not None:
         networks = _read_tensorflow(prefix, vocab_file, normalization, num_heads)

@@ -12,7 +12,7 @@ from typing import Any
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 SUFFIX = ".manifest.json"
 VOCABULARY_FACT = "vocabulary"
@@ -34,9 +34,22 @@ class Normalization:
     """Compose characters (NFC), and cut words after 100 characters instead of reading long ones as
     [UNK]."""
 
+    max_word_characters: int = MAX_WORD_CHARACTERS
+    """Longer words become [UNK], except with `nfc`. The tokenizers library's default is 100."""
+    final_sigma: bool = True
+    """Lower-case a capital sigma at a word's end to ς, not σ; the tokenizers library doesn't."""
+    literal_tokens: tuple[str, ...] = ()
+    """Tokens that are searched for in the text as it is, before all other changes."""
+    normalized_tokens: tuple[str, ...] = ()
+    """Tokens that are searched for in the changed text, also inside words."""
+
     def __post_init__(self):
+        for name in ("literal_tokens", "normalized_tokens"):  # JSON has lists.
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.nfc and self.strip_accents:
             raise ValueError("strip_accents can't be True with nfc.")
+        if not 1 <= self.max_word_characters < 1000:
+            raise ValueError("max_word_characters must be in [1, 999].")
 
     @classmethod
     def of(cls, lower_case: bool | None = None, strip_accents: bool | None = None
@@ -53,14 +66,21 @@ class Normalization:
             **{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
 
     def facts(self) -> dict[str, Any]:
-        """Returns the fields by name, as files keep them; options such as `nfc` only if on."""
-        return {name: getattr(self, name) for name in FACTS
-                if getattr(self, name) or name in NEEDED_FACTS}
+        """Returns the fields by name, as files keep them; options such as `nfc` if not default."""
+        values = {name: getattr(self, name) for name in FACTS}
+        return {name: list(value) if isinstance(value, tuple) else value
+                for name, value in values.items()
+                if name in NEEDED_FACTS or value != getattr(UNCASED, name)}
+
+    def same_letters(self, other: "Normalization") -> bool:
+        """Returns True if both give equal letters, apart from final sigmas and long words."""
+        return all(getattr(self, name) == getattr(other, name) for name in (*NEEDED_FACTS, "nfc"))
 
     def __str__(self) -> str:
-        """Returns the name of the mode, or the fields of a value without one."""
-        return next((name for name, mode in MODES.items() if mode == self), ", ".join(
-            f"{name}={value}" for name, value in self.facts().items()))
+        """Returns the name of the mode, if it has one, and the options that the mode leaves out."""
+        mode = [name for name, mode in MODES.items() if mode.same_letters(self)]
+        return ", ".join(mode + [f"{name}={value}" for name, value in self.facts().items()
+                                 if not mode or name not in (*NEEDED_FACTS, "nfc")])
 
 
 FACTS = tuple(field.name for field in dataclasses.fields(Normalization))

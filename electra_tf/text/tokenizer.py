@@ -1,6 +1,7 @@
 """The WordPiece tokenizer: a TensorFlow graph for data preparation, training and serving."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -10,13 +11,14 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
-_MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
 _LONGEST_TOKEN = 256
 """Most bytes of a token that the op accepts."""
-_LONG_WORD = "a" * (_MAX_WORD_BYTES + 1)
 
 _SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]")
 """All of \\p{Z} except the space: matching every space takes 10 times as long."""
+_BEFORE_TOKEN, _AFTER_TOKEN, _FIRST_MARK = "\ue000", "\ue001", 0xF0000
+_PRIVATE = r"[\x{E000}-\x{F8FF}\x{F0000}-\x{10FFFF}]"
+"""Characters that `_DROPPED` removes, therefore free to mark added tokens."""
 _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
 _ACCENTS = r"\p{Mn}"
@@ -37,6 +39,8 @@ _LONG_RUN = f"({_REORDERED}{{{MAX_WORD_CHARACTERS + 1}}}){_REORDERED}+"
 _CUT_CHARACTERS = MAX_WORD_CHARACTERS // 2
 LONG_WORD_CUT = f".{{{_CUT_CHARACTERS}}}\\p{{M}}{{0,30}}"
 """A part of a long word under NFC; it ends before a letter, not before its marks."""
+FINAL_SIGMA = r"(?<=\p{L})Σ(?!\p{L})"
+"""Capital sigma that lower-casing makes a final one, for libraries that have no such rule."""
 
 
 class Words(NamedTuple):
@@ -62,6 +66,8 @@ class WordSplitter(tf.Module):
     def __init__(self, normalization: Normalization = UNCASED):
         super().__init__(name="word_splitter")
         self.normalization = normalization
+        self.literal_marks: dict[str, str] = {}
+        self.normalized_marks: dict[str, str] = {}
 
     def normalize(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns string [N]: texts cleaned, lower-cased and stripped of accents as configured."""
@@ -71,14 +77,22 @@ class WordSplitter(tf.Module):
     def normalize_valid(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns `normalize` of texts that are valid UTF-8, in half the time."""
         strip_accents = self.normalization.strip_accents
+        dropped = _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED
+        if self.literal_marks:
+            texts = tf.strings.regex_replace(texts, _PRIVATE, "")
+            texts = _marked(texts, self.literal_marks)
+            dropped = dropped.replace("[^", f"[^{_PRIVATE[1:-1]}")
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
-        texts = tf.strings.regex_replace(
-            texts, _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED, "")
+        texts = tf.strings.regex_replace(texts, dropped, "")
         if self.normalization.lower_case:
+            if not self.normalization.final_sigma:
+                texts = tf.strings.regex_replace(texts, "Σ", "σ")
             texts = _lower(texts, keep_accents=not strip_accents)
         if strip_accents:
             texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
             texts = tf.strings.regex_replace(texts, _ACCENTS, "")
+        if self.normalized_marks:
+            texts = _marked(texts, self.normalized_marks)
         if self.normalization.nfc:
             texts = tf.strings.regex_replace(texts, _MANY_MARKS, "")
             texts = tf_text.normalize_utf8(texts, "NFC")
@@ -96,9 +110,10 @@ class Tokenizer(tf.Module):
     """A converter of text to WordPiece ids, equal to BERT's and ELECTRA's Python tokenizer.
 
     It normalizes, splits at spaces, punctuation and Chinese characters, then takes the longest
-    known piece first. A special token in the text, like "[MASK]", is split into its characters. A
-    stock TensorFlow Serving has the ops. Texts are UTF-8; invalid bytes are dropped. Raises
-    `UserError` for a vocabulary of special tokens only, or with a token of more than 256 bytes.
+    known piece first. A special token in the text, like "[MASK]", is split into its characters;
+    added tokens of `Normalization` are not split. A stock TensorFlow Serving has the ops. Texts are
+    UTF-8; invalid bytes are dropped. Raises `UserError` for a vocabulary of special tokens only, or
+    with a token of more than 256 bytes.
 
     Example:
         >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -117,10 +132,32 @@ class Tokenizer(tf.Module):
             if len(token) > _LONGEST_TOKEN // 4 and len(token.encode()) > _LONGEST_TOKEN:
                 raise UserError(f"{vocabulary.source}: line {line} has more than {_LONGEST_TOKEN} "
                                 f"bytes: {shown(token)}; remove it.")
-        self.splitter = WordSplitter(text.normalization)
+        self.splitter, normalization = WordSplitter(text.normalization), text.normalization
+        literal, normalized = normalization.literal_tokens, normalization.normalized_tokens
+        marks = {token: chr(_FIRST_MARK + index)
+                 for index, token in enumerate((*literal, *normalized))}
+        self._max_characters = normalization.max_word_characters
+        self._whole = ""
+        if marks:
+            with tf.init_scope():
+                texts = [text.decode() for text in
+                         self.splitter.normalize(tf.constant([*normalized, ""])).numpy()]
+                marked = [f"{_BEFORE_TOKEN}{text}{_AFTER_TOKEN}" for text in texts]
+                words = _split_words(tf.constant([*marks, *marked])).row_lengths().numpy()
+            # Words are marked by characters around them, in one step; other tokens one by one.
+            marks |= {token: mark for token, mark, count in zip(
+                normalized, marked, words[len(marks):], strict=False) if count == 1}
+            self.splitter.literal_marks = {token: marks[token] for token in literal}
+            self.splitter.normalized_marks = {text: marks[token] for token, text in zip(
+                normalized, texts, strict=False) if text}
+            self._whole = "".join(
+                f"(?{'i' if token in normalized and normalization.lower_case else ''}:"
+                f"{re.escape(token)})|" for token, count in zip(marks, words, strict=False)
+                if count > 1)
         self._pieces = tf_text.FastWordpieceTokenizer(
-            vocab=list(vocabulary.tokens), unknown_token=UNK, token_out_type=tf.int32,
-            max_bytes_per_word=_MAX_WORD_BYTES, support_detokenization=False)
+            vocab=[marks.get(token, token) for token in vocabulary.tokens], unknown_token=UNK,
+            token_out_type=tf.int32, max_bytes_per_word=4 * self._max_characters,
+            support_detokenization=False)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the WordPiece ids, int32 [N, (pieces)], of texts, string [N]; none special."""
@@ -132,9 +169,10 @@ class Tokenizer(tf.Module):
 
     def _pieces_of(self, normalized: tf.Tensor) -> tf.RaggedTensor:
         if not self.splitter.normalization.nfc:
-            # The op limits bytes, the reference limits characters: `_LONG_WORD` exceeds both.
+            # The op limits bytes, the reference limits characters: this word exceeds both.
             normalized = _change_long_words(
-                normalized, MAX_WORD_CHARACTERS, lambda _: tf.constant(_LONG_WORD))
+                normalized, self._max_characters,
+                lambda _: tf.constant("a" * (4 * self._max_characters + 1)))
         return self._pieces.tokenize(normalized)
 
     def tokenize_words(self, texts: tf.Tensor) -> Words:
@@ -148,7 +186,7 @@ class Tokenizer(tf.Module):
         # The split ends at a NUL; any other control character is dropped as it would be.
         texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
         words, starts, ends = tf_text.regex_split_with_offsets(
-            texts, f" |{_SPACES}|{_DELIMITERS}", _DELIMITERS)
+            texts, f"{self._whole} |{_SPACES}|{_DELIMITERS}", f"{self._whole}{_DELIMITERS}")
         return Words(words, starts, ends, self.tokenize(words.flat_values))
 
     def tokenize_with_words(self, texts: tf.Tensor) -> Pieces:
@@ -176,6 +214,18 @@ def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
     for capital, small in _LOCALE_DEPENDENT.items() if keep_accents else ():
         texts = tf.strings.regex_replace(texts, capital, small)
     return tf.strings.lower(texts, encoding="utf-8")
+
+
+def _marked(texts: tf.Tensor, marks: Mapping[str, str]) -> tf.Tensor:
+    """Replaces tokens by their marks, as words: the first token, of several the longest."""
+    longest_first = sorted(marks, key=len, reverse=True)
+    texts = tf.strings.regex_replace(texts, "|".join(map(re.escape, longest_first)),
+                                     rf" {_BEFORE_TOKEN}\0{_AFTER_TOKEN} ")
+    for token, mark in marks.items():
+        if len(mark) == 1:
+            texts = tf.strings.regex_replace(
+                texts, f"{_BEFORE_TOKEN}{re.escape(token)}{_AFTER_TOKEN}", mark)
+    return texts
 
 
 def _shorten_runs_of_marks(texts: tf.Tensor) -> tf.Tensor:

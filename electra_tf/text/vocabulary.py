@@ -12,7 +12,9 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, read_bytes
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_IN_A_LINE = re.compile(r"[\x00\t\n\r]|^ | $")
+"""What a line can't hold or `load` drops; a tab shows that the file is a table."""
+_FIX = "write a token of its own there, such as [unused0], so that later lines keep their ids."
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
 MAX_WORD_CHARACTERS = 200
@@ -21,7 +23,10 @@ MAX_WORD_CHARACTERS = 200
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by id; missing special tokens, empty tokens and duplicates raise `UserError`."""
+    """Tokens by id; missing special tokens, empty tokens and duplicates raise `UserError`.
+
+    A token may hold any character that a line can, such as U+2028, even if no text gives it.
+    """
 
     tokens: tuple[str, ...]
     source: str = dataclasses.field(default="the vocabulary", compare=False)
@@ -30,14 +35,15 @@ class Vocabulary:
     def __post_init__(self):
         first_line: dict[str, int] = {}
         for line, token in enumerate(self.tokens, start=1):
-            if not token.strip():
-                raise UserError(f"{self.source}: line {line} is empty; give every line one token.")
-            if _CONTROL.search(token):
-                raise UserError(f"{self.source}: line {line} holds a control character: "
-                                f"{shown(token)}; name a text file in UTF-8.")
+            if not token:
+                raise UserError(f"{self.source}: line {line} is empty; {_FIX}")
+            if _NOT_IN_A_LINE.search(token):
+                raise UserError(f"{self.source}: line {line} must hold one token, without tabs and "
+                                f"other control characters. Received: {shown(token)}; name a "
+                                "vocabulary in UTF-8.")
             if token in first_line:
                 raise UserError(f"{self.source}: {shown(token)} is in line {first_line[token]} and "
-                                f"again in line {line}; remove one.")
+                                f"again in line {line}; {_FIX}")
             first_line[token] = line
         missing = [token for token in SPECIAL_TOKENS if token not in first_line]
         if missing:

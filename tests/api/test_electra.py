@@ -30,7 +30,7 @@ def test_candidates_are_the_generators_for_every_mask(electra, networks):
 
 
 @pytest.mark.parametrize(("ask", "arguments", "named"), [
-    ("embed", {"texts": ["a"], "pooling": "max"}, "pooling must be 'mean' or 'cls'. .*'max'"),
+    ("embed", {"texts": ["a"], "pooling": "sum"}, "pooling must be one of cls, max, .*'sum'"),
     ("embed", {"texts": ["a"], "batch_size": -1}, "batch_size must be 1 or more. Received: -1"),
     ("embed", {"texts": "a"}, "list of strings"), ("embed", {"texts": ["a", None]}, "None"),
     ("detect", {"text": ["a"]}, "must be a string"), ("fill", {"text": None}, "must be a string"),

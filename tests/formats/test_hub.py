@@ -68,7 +68,7 @@ def test_one_file_of_weights_is_downloaded_and_once(server, networks, pair, form
     weights = {"safetensors": "model.safetensors", "keras": "tf_model.h5"}[format_there]
     tiny_networks.require_equal_weights(read(SMALL), networks)
     expected = sorted(f"{model}/{name}" for model in (SMALL, GENERATOR) for name in (
-        "config.json", "tokenizer_config.json", "vocab.txt", weights))
+        "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", weights))
     assert server.fetched() == expected
     read(SMALL)
     assert server.fetched() == expected

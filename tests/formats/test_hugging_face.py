@@ -15,7 +15,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.vocabulary import CONTINUATION
 from tests import tiny_networks
 from tests.refusals import refused
 from tests.tiny_networks import NO_ANSWERABILITY, finetuned
@@ -87,12 +86,8 @@ def test_heads_that_it_has_not_are_refused(networks, tmp_path):
 
 def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
     """What transformers 5 writes holds no vocab.txt."""
-    vocabulary = networks.text.vocabulary
     for network in ("discriminator", "generator"):
         (pair / network / "vocab.txt").unlink()
-        (pair / network / "tokenizer.json").write_text(json.dumps({"model": {
-            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": CONTINUATION,
-            "vocab": {token: vocabulary.ids[token] for token in sorted(vocabulary.tokens)}}}))
     assert pretrained.read(pair).text == networks.text
 
 
@@ -175,7 +170,9 @@ def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_pa
     ("config", {"position_embedding_type": "relative_key"},
      "'position_embedding_type' must be 'absolute'"),
     ("config", {"vocab_size": 41}, "vocab.txt has 40 entries, but vocab_size of .*json is 41"),
-    ("tokenizer_config", {"do_lower_case": False},
+    ("tokenizer", {"normalizer": {
+        "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+        "strip_accents": None, "lowercase": False}},
      "generator reads text in another way than its discriminator"),
     ("tokenizer_config", {"do_lower_case": "no"},
      "'do_lower_case' must be true or false. Received: 'no'"),

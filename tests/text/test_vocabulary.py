@@ -3,6 +3,8 @@
 import pytest
 
 from electra_tf.platform.errors import UserError
+from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 GOOD = (*SPECIAL_TOKENS, "the", "un", "##able")
@@ -15,6 +17,21 @@ def test_a_vocabulary_survives_its_file_in_every_form(tmp_path):
     assert path.read_text() == "\n".join(GOOD) + "\n"
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(GOOD).encode())
     assert Vocabulary.load(path).sha256 == vocabulary.sha256
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "  \n"])
+def test_one_line_is_one_token_whatever_character_it_holds(tmp_path, end):
+    """Google's Chinese vocabulary has a line with U+2028; str.splitlines would shift later ids."""
+    odd = ["\u2028", "##\u2028", "\x85", "a\x85b", "\x0b", "\x0c", "\x1c", "\x1e", "\u3000",
+           "\ufeff"]
+    content = end.join([*SPECIAL_TOKENS, *odd, "\u6211"])
+    (tmp_path / "vocab.txt").write_bytes(content.encode())
+    vocabulary = Vocabulary.load(tmp_path / "vocab.txt")
+    assert list(vocabulary.tokens) == [*SPECIAL_TOKENS, *odd, "\u6211"]
+    Tokenizer(TextSettings(vocabulary=vocabulary))
+    assert vocabulary.ids["\u6211"] == 15
+    vocabulary.save(tmp_path / "vocab.txt")
+    assert Vocabulary.load(tmp_path / "vocab.txt").sha256 == vocabulary.sha256
 
 
 def test_ids_are_line_numbers_wherever_the_special_tokens_stand():
@@ -35,6 +52,9 @@ def test_the_digest_is_of_the_newline_joined_tokens():
     (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' is in line 3 and again in line 7"),
     (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3 is empty"),
     (b"", "line 1 is empty"),
+    (b"[PAD]\n[UNK]\n \n[CLS]\n", r"line 3 is empty; write a token .* such as \[unused0\]"),
+    (b"the\t-3.4\n", r"line 1 must hold one token, without tabs .* 'the\\t-3.4'"),
+    (b"[PAD]\r[UNK]\r[CLS]\r", "line 1 must hold one token"),
     (b"[PAD]\n[UNK]\n\xff\n", "not UTF-8: bad byte at offset 12"),
 ])
 def test_a_bad_vocabulary_is_refused_with_its_place(tmp_path, content, message):

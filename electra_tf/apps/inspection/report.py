@@ -1,6 +1,5 @@
 """Formats a survey and its examples as text of 100 columns and as a page."""
 
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 
@@ -109,9 +108,7 @@ def _records(found: Survey) -> Table:
          "positions are padding"),
         ("examples of one segment", percent(counts.single_segment_examples, counts.examples)),
         ("vocabulary", f"{vocabulary.size:,} pieces, sha256 {vocabulary.sha256[:12]}..."),
-        ("normalization", ", ".join(
-            ("" if value else "not ") + name.replace("_", " ")
-            for name, value in dataclasses.asdict(vocabulary.normalization).items())),
+        ("normalization", str(vocabulary.normalization)),
         ("made of", f"{counts.documents:,} documents, {counts.lines:,} lines, {counts.words:,} "
          f"words, {counts.text_bytes / 1e6:,.1f} MB of text")]
     if counts.dropped_text_bytes:

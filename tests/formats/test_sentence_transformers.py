@@ -1,0 +1,102 @@
+"""Directories of sentence-transformers: pooling, normalization and length are those of `embed`."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.api import electra
+from electra_tf.formats import pretrained
+from tests.refusals import refused
+
+TYPES = "sentence_transformers.models."
+TEXTS = ["a text", "the longer text of the other", ""]
+ALL = ("cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens",
+       "lasttoken")
+
+
+def write(directory, *names, pooling=None, encoder=None, folder="", kind="Transformer"):
+    paths = [folder, *(f"{index}_{name}" for index, name in enumerate(names, start=1))]
+    (directory / "modules.json").write_text(json.dumps([
+        {"idx": index, "name": str(index), "path": path, "type": TYPES + name}
+        for index, (path, name) in enumerate(zip(paths, (kind, *names), strict=True))]))
+    if pooling is not None:
+        (directory / "1_Pooling").mkdir(exist_ok=True)
+        (directory / "1_Pooling" / "config.json").write_text(
+            json.dumps({"word_embedding_dimension": 32} | pooling))
+    if encoder is not None:
+        (directory / folder / "sentence_bert_config.json").write_text(json.dumps(encoder))
+
+
+def by_hand(loaded, modes, length):
+    """Pools the vectors of the tokens with NumPy, row by row, as the formulas say."""
+    rows = []
+    for text in TEXTS:
+        ids = loaded.encoder.tokens(tf.constant([text])).ids.numpy()[0]
+        if len(ids) > length:
+            ids = np.append(ids[:length - 1], ids[-1])
+        vectors = loaded.encoder(ids[np.newaxis]).numpy()[0]
+        places = np.arange(1, len(ids) + 1)
+        pooled = {"cls_token": vectors[0], "max_tokens": vectors.max(0),
+                  "mean_tokens": vectors.mean(0), "lasttoken": vectors[-1],
+                  "mean_sqrt_len_tokens": vectors.sum(0) / np.sqrt(len(ids)),
+                  "weightedmean_tokens": places @ vectors / places.sum()}
+        rows.append(np.concatenate([pooled[mode] for mode in modes]))
+    return np.stack(rows)
+
+
+def test_the_pooling_normalization_and_length_are_those_of_its_files(pair):
+    directory = pair / "discriminator"
+    write(directory, "Pooling", "Normalize", encoder={"max_seq_length": 6},
+          pooling={f"pooling_mode_{mode}": True for mode in ALL})
+    loaded = electra.load(directory)
+    expected = by_hand(loaded, ALL, 6)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(loaded.embed(TEXTS), expected, rtol=0, atol=1e-5)
+    cls = by_hand(loaded, ["cls_token"], 6)
+    np.testing.assert_allclose(loaded.embed(TEXTS, pooling="cls"), cls / np.linalg.norm(
+        cls, axis=1, keepdims=True), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("pooling", "modes"), [
+    ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, ("cls",)),
+    ({"pooling_mode_cls_token": True}, ("cls", "mean")),
+    ({}, ("mean",)), ({"pooling_mode": "lasttoken"}, ("lasttoken",)),
+    ({"pooling_mode": ["mean", "cls"], "include_prompt": True}, ("cls", "mean")),
+    ({"pooling_mode_mean_sqrt_len_tokens": True, "pooling_mode_mean_tokens": False},
+     ("mean_sqrt_len_tokens",)),
+])
+def test_every_form_of_its_configuration_is_read(pair, pooling, modes):
+    write(pair / "discriminator", "Pooling", pooling=pooling)
+    assert pretrained.read(pair / "discriminator").pooling.modes == modes
+
+
+@pytest.mark.parametrize(("folder", "kind"), [("0_Transformer", "Transformer"), ("0_BERT", "BERT")])
+def test_the_old_layout_has_the_encoder_in_a_folder(pair, folder, kind):
+    (pair / "discriminator").rename(pair / folder)
+    write(pair, "Pooling", folder=folder, kind=kind, pooling={},
+          encoder={"max_seq_length": 5, "do_lower_case": True})
+    networks = pretrained.read(pair)
+    assert (networks.pooling.max_length, networks.text.normalization.lower_case) == (5, True)
+
+
+@pytest.mark.parametrize(("names", "pooling", "words"), [
+    (("Pooling", "Dense"), {}, "the modules are Transformer, Pooling, Dense; .* remove modules.json"),
+    (("WeightedLayerPooling",), None, "the modules are Transformer, WeightedLayerPooling"),
+    (("Pooling",), {"pooling_mode_attention": True}, "Received: .'mean', 'pooling_mode_attention'"),
+    (("Pooling",), {"pooling_mode_mean_tokens": "yes"}, "Received: .'pooling_mode_mean_tokens'"),
+    (("Pooling",), {"pooling_mode": "first"}, "1_Pooling/config.json: the pooling must be one"),
+])
+def test_modules_that_are_not_computed_are_refused_by_name(pair, names, pooling, words):
+    write(pair / "discriminator", *names, pooling=pooling)
+    with refused(words):
+        pretrained.read(pair / "discriminator")
+
+
+def test_a_default_prompt_is_refused(pair):
+    write(pair / "discriminator", "Pooling", pooling={})
+    (pair / "discriminator" / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": {"query": "query: "}, "default_prompt_name": "query"}))
+    with refused("default_prompt_name is 'query', and embed adds no prompt"):
+        pretrained.read(pair / "discriminator")
