@@ -25,14 +25,16 @@ from electra_tf.objectives.pretraining import Given, GivenGenerator, Pretraining
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.pretraining import continuation
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import devices, failures
 from electra_tf.training.assembly import build_model
 
+_POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
-                  "intermediate_size", "max_position_embeddings", "type_vocab_size")
+                  "intermediate_size", _POSITIONS, "type_vocab_size")
 _GENERATOR_SIZE = ("generator_width", "generator_depth")
 
 
@@ -50,6 +52,8 @@ class Run:
     objective: PretrainingObjective
     initial: Pretrained | None = None
     """Initial networks; None for new weights."""
+    new_rows: Sequence[str] = ()
+    """What `continuation.fit` added to the initial networks, as text."""
     finished_at: Sequence[int] = ()
     """Earlier numbers of steps, if the run was extended."""
 
@@ -134,15 +138,18 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
     More steps than those of a finished run in `model_dir` extend it, unless `restart` is true. The
     vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
-    shape. With `here`, a step must fit into this machine's memory.
+    shape, except for rows that `continuation.fit` adds. With `here`, a step must fit into this
+    machine's memory.
     """
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)
     _check_length(config, records)
+    new_rows: list[str] = []
     if initial is not None:
-        _check_text(initial, text, records)
         _check_shape(initial, config)
+        initial, new_rows = continuation.fit(
+            initial, text, config.model.max_position_embeddings, str(records))
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
@@ -156,9 +163,13 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     } | resolved)
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
-        found = pretrained.read(source)
-        _check_text(found, text, records)
-        generator = GivenGenerator(*found.alone("generator"))
+        networks = pretrained.read(source)
+        if networks.text.facts() != text.facts():
+            continuation.require_same_normalization(networks, text, str(records))
+            raise UserError(
+                f"{networks.source} has another vocabulary than the records in {records}; build "
+                f"them again with --vocab_file={networks.text.vocabulary.source}.")
+        generator = GivenGenerator(*networks.alone("generator"))
     kinds = token_kinds(text.vocabulary)
     objective = objective_class(config.objective.name)(config, Given(
         kinds=kinds, generator=generator,
@@ -168,7 +179,8 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             config.model, config.runtime, strategy, length=config.data.max_seq_length,
             batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, text=text,
-               strategy=strategy, objective=objective, initial=initial, finished_at=finished_at)
+               strategy=strategy, objective=objective, initial=initial, new_rows=new_rows,
+               finished_at=finished_at)
 
 
 def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
@@ -207,7 +219,8 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
     names = _ENCODER_SHAPE + (
         _GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
     other = [f"model.{name} is {getattr(theirs, name)} there, {getattr(ours, name)} here"
-             for name in names if getattr(theirs, name) != getattr(ours, name)]
+             for name in names if getattr(theirs, name) != getattr(ours, name)
+             and not (name == _POSITIONS and theirs.max_position_embeddings < getattr(ours, name))]
     if other:
         raise UserError(f"{initial.source} is of another size: {'; '.join(other)}. Leave "
                         "--model_size and these settings out: new networks take its shape.")
@@ -223,12 +236,6 @@ def _text(made: Manifest, records: Records, vocab_file: Path | None) -> TextSett
             f"in {records} were built with ({built.size} entries, {built.normalization}). Name the "
             "right one by --vocab_file, or build the records again.")
     return TextSettings(vocabulary=vocabulary, normalization=recorded)
-
-
-def _check_text(initial: Pretrained, text: TextSettings, records: Records) -> None:
-    if initial.text.facts() != text.facts():
-        raise UserError(f"{initial.source} has another vocabulary, or another "
-                        f"normalization of text, than the records in {records}.")
 
 
 def _check_length(config: PretrainingConfig, records: Records) -> None:

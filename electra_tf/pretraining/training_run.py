@@ -191,7 +191,8 @@ def _header(run: Run, state: TrainState, first_step: int,
              f"steps of {training.train_batch_size} an epoch"]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
-                     + (f"; new: {', '.join(new_parts)}" if new_parts else ""))
+                     + (f"; new: {', '.join([*new_parts, *run.new_rows])}"
+                        if new_parts or run.new_rows else ""))
     lines += [f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
               f"{training.precision.value}",
               f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"

@@ -77,9 +77,10 @@ def test_two_stages_are_extended_in_the_second(place, capsys):
     assert (step_of(place / "both" / "generator"), step_of(place / "both")) == (2, 6)
 
 
-def test_initial_networks_give_a_new_run_their_shape(place):
+def test_initial_networks_give_a_new_run_their_shape(place, capsys):
     initial = f"--init_checkpoint={place / 'first'}"
-    call(place, "second", initial, "--num_train_steps=2")
+    call(place, "second", initial, "--num_train_steps=2", "--set=model.max_position_embeddings=40")
+    assert "; new: positions 32 to 39 (copies of the first 32)\n" in capsys.readouterr().out
     first, second = (json.loads((place / name / "settings.json").read_text())
                      for name in ("first", "second"))
     for name in ("hidden_size", "num_layers", "num_heads", "generator_width", "tying"):

@@ -1,0 +1,106 @@
+"""Fits a checkpoint to records with added tokens or longer examples (continued pre-training).
+
+The row of an added token begins as the mean of the rows of its pieces, which the checkpoint has
+read in its place so far (as in Sachidananda et al., 2021). Positions beyond the checkpoint's begin
+as copies of its positions, in order (as in Beltagy et al., 2020, section 5).
+"""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from electra_tf.formats.pretrained import Pretrained
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
+
+_UNUSED = re.compile(r"\[unused\d+\]")
+"""Lines of BERT's vocabularies that are free for tokens of a domain."""
+
+
+def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: str
+        ) -> tuple[Pretrained, list[str]]:
+    """Returns a checkpoint with a row for every token and position, and what is new as text.
+
+    Args:
+        initial: the checkpoint.
+        text: vocabulary and normalization of the records. The vocabulary may have more tokens after
+            the checkpoint's, and other tokens in [unusedN] lines.
+        max_positions: positions of the new networks; not less than the checkpoint's.
+        records: the records' directory, for messages.
+
+    Raises `UserError` for a vocabulary with other differences, and for another normalization.
+    """
+    added = _added_ids(initial, text, records)
+    old, new = initial.text.vocabulary, text.vocabulary
+    pieces = [pieces_of(new.tokens[index], old) for index in added]
+    weights, positions = dict(initial.weights), initial.model.max_position_embeddings
+    for name, value in initial.weights.items():
+        if name.endswith(("/word_embeddings", "/output_bias")):
+            rows = np.resize(value, (new.size, *value.shape[1:]))
+            for index, ids in zip(added, pieces, strict=True):
+                rows[index] = value[ids].mean(axis=0)
+            weights[name] = rows
+        elif name.endswith("/position_embeddings"):
+            weights[name] = np.resize(value, (max(positions, max_positions), value.shape[1]))
+    notes = []
+    if added:
+        notes.append(f"{len(added)} token{'s' * (len(added) > 1)} (mean of their pieces)")
+    if max_positions > positions:
+        notes.append(f"positions {positions} to {max_positions - 1} (copies of the first "
+                     f"{positions})")
+    model = dataclasses.replace(initial.model, vocab_size=new.size,
+                                max_position_embeddings=max(positions, max_positions))
+    return dataclasses.replace(initial, weights=weights, model=model, text=text), notes
+
+
+def require_same_normalization(initial: Pretrained, text: TextSettings, records: str) -> None:
+    """Raises `UserError` unless text becomes words in the same way."""
+    ours, theirs = text.normalization, initial.text.normalization
+    if ours != theirs:
+        raise UserError(f"{initial.source} reads text with normalization {theirs}, but the records "
+                        f"in {records} were built with {ours}. Build them again with "
+                        f"--normalization={theirs}, or train new weights without "
+                        "--init_checkpoint.")
+
+
+def _added_ids(initial: Pretrained, text: TextSettings, records: str) -> list[int]:
+    """Returns the ids of the tokens that the checkpoint doesn't have in the same line."""
+    require_same_normalization(initial, text, records)
+    old, new = initial.text.vocabulary, text.vocabulary
+    changed = [index for index, tokens in enumerate(zip(old.tokens, new.tokens, strict=False))
+               if tokens[0] != tokens[1]]
+    conflicts = [index for index in changed if not (
+        _UNUSED.fullmatch(old.tokens[index]) or _UNUSED.fullmatch(new.tokens[index]))]
+    advice = ("New tokens can follow its last line or replace [unusedN] lines. Build the records "
+              f"again with --vocab_file={old.source} or such an extension of it.")
+    if new.size < old.size:
+        raise UserError(f"the vocabulary of the records in {records} has {new.size} tokens, fewer "
+                        f"than the {old.size} of {initial.source}. {advice}")
+    if conflicts:
+        line = conflicts[0]
+        raise UserError(
+            f"the vocabulary of the records in {records} differs from that of {initial.source} in "
+            f"{len(conflicts)} lines, first in line {line + 1}: {shown(new.tokens[line])} instead "
+            f"of {shown(old.tokens[line])}. {advice}")
+    return [*(index for index in changed if not _UNUSED.fullmatch(new.tokens[index])),
+            *range(old.size, new.size)]
+
+
+def pieces_of(token: str, vocabulary: Vocabulary) -> list[int]:
+    """Returns the ids of the longest pieces of a token, first to last (WordPiece); or [UNK]'s.
+
+    A token that begins with "##" continues a word, and so do all its pieces.
+    """
+    ids, start = [], 0
+    stem = token.removeprefix(CONTINUATION) or token
+    prefix = CONTINUATION if stem != token else ""
+    while start < len(stem):
+        end = next((end for end in range(len(stem), start, -1)
+                    if prefix + stem[start:end] in vocabulary.ids), None)
+        if end is None:
+            return [vocabulary.unk_id]
+        ids.append(vocabulary.ids[prefix + stem[start:end]])
+        start, prefix = end, CONTINUATION
+    return ids

@@ -1,0 +1,118 @@
+"""Checkpoints that continue on records with added tokens, or with longer examples."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import continuation
+from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests import tiny_networks
+
+OLD = (*SPECIAL_TOKENS, "[unused0]", "[unused1]", "hep", "##ar", "##in", "in", "a")
+WORDS = "electra/embeddings/word_embeddings"
+BIAS = "generator_predictions/output_bias"
+POSITIONS = "electra/embeddings/position_embeddings"
+
+
+def vocabulary(*added, **replaced):
+    """The old tokens, of which some are replaced by line (`line_6="word"`), and further ones."""
+    tokens = [replaced.get(f"line_{number}", token) for number, token in enumerate(OLD, start=1)]
+    return Vocabulary((*tokens, *added))
+
+
+def fit(new, *, positions=None, **changes):
+    initial = tiny_networks.pretrained(Vocabulary(OLD, source="old/vocab.txt"), **changes)
+    positions = positions or initial.model.max_position_embeddings
+    return initial, *continuation.fit(initial, TextSettings(vocabulary=new), positions, "records")
+
+
+@pytest.mark.parametrize(("token", "pieces"), [
+    ("heparin", ["hep", "##ar", "##in"]), ("hep", ["hep"]), ("##arin", ["##ar", "##in"]),
+    ("in", ["in"]), ("##inar", ["##in", "##ar"]), ("xyz", ["[UNK]"]), ("##hep", ["[UNK]"]),
+    ("##", ["[UNK]"]), ("hepa", ["[UNK]"])])
+def test_a_token_splits_into_the_longest_pieces(token, pieces):
+    assert continuation.pieces_of(token, Vocabulary(OLD)) == [OLD.index(piece) for piece in pieces]
+
+
+def test_an_appended_token_begins_as_the_mean_of_its_pieces():
+    initial, fitted, notes = fit(vocabulary("heparin", "##x"))
+    assert notes == ["2 tokens (mean of their pieces)"]
+    assert fitted.model.vocab_size == 14
+    for name in (WORDS, BIAS):
+        old, new = initial.weights[name], fitted.weights[name]
+        np.testing.assert_array_equal(new[:12], old)
+        np.testing.assert_allclose(new[12], (old[7] + old[8] + old[9]) / 3, rtol=1e-6)
+        np.testing.assert_array_equal(new[13], old[1])
+    same = initial.weights.keys() - {WORDS, BIAS}
+    assert all(fitted.weights[name] is initial.weights[name] or
+               np.array_equal(fitted.weights[name], initial.weights[name]) for name in same)
+
+
+@pytest.mark.parametrize("tying", ["none", "token_embeddings", "everything"])
+def test_every_table_of_words_grows(tying):
+    changes = {"model__embedding_size": 32} if tying == "none" else {}
+    _, fitted, _ = fit(vocabulary("heparin"), model__tying=tying, **changes)
+    tables = {name: value.shape[0] for name, value in fitted.weights.items()
+              if "word_embeddings" in name or "output_bias" in name}
+    assert len(tables) == (3 if tying == "none" else 2)
+    assert set(tables.values()) == {13}
+
+
+def test_a_token_in_an_unused_line_gets_a_new_row():
+    initial, fitted, notes = fit(vocabulary(line_6="inin"))
+    assert notes == ["1 token (mean of their pieces)"]
+    old, new = initial.weights[WORDS], fitted.weights[WORDS]
+    np.testing.assert_allclose(new[5], (old[10] + old[9]) / 2, rtol=1e-6)
+    np.testing.assert_array_equal(np.delete(new, 5, axis=0), np.delete(old, 5, axis=0))
+
+
+@pytest.mark.parametrize("replaced", [{"line_6": "[unused99]"}, {"line_12": "[unused3]"}])
+def test_an_unused_line_keeps_its_row(replaced):
+    initial, fitted, notes = fit(vocabulary(**replaced))
+    assert notes == []
+    np.testing.assert_array_equal(fitted.weights[WORDS], initial.weights[WORDS])
+
+
+def test_a_token_that_moves_to_an_unused_line_keeps_its_values():
+    initial, fitted, _ = fit(vocabulary(line_6="a", line_12="[unused5]"))
+    np.testing.assert_array_equal(fitted.weights[WORDS][5], initial.weights[WORDS][11])
+
+
+def test_further_positions_are_copies_of_the_first():
+    initial, fitted, notes = fit(vocabulary(), positions=80)
+    old = initial.weights[POSITIONS]
+    assert len(old) == 32
+    np.testing.assert_array_equal(
+        fitted.weights[POSITIONS], np.concatenate([old, old, old[:16]]))
+    assert notes == ["positions 32 to 79 (copies of the first 32)"]
+    assert fitted.model.max_position_embeddings == 80
+
+
+def test_rows_of_padding_beyond_the_vocabulary_are_not_kept():
+    initial = tiny_networks.pretrained(Vocabulary((*OLD, "pad1", "pad2")))
+    padded = dataclasses.replace(initial, text=TextSettings(vocabulary=Vocabulary(OLD)))
+    fitted, _ = continuation.fit(padded, TextSettings(vocabulary=vocabulary("heparin")), 32, "r")
+    assert fitted.weights[WORDS].shape[0] == 13
+    np.testing.assert_allclose(
+        fitted.weights[WORDS][12], initial.weights[WORDS][7:10].mean(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("new", "words"), [
+    (vocabulary(line_8="other"), "in 1 lines, first in line 8: 'other' instead of 'hep'"),
+    (Vocabulary((*SPECIAL_TOKENS, "new", *OLD[5:])), "in 4 lines, first in line 9"),
+    (Vocabulary(OLD[:-1]), "has 11 tokens, fewer than the 12")])
+def test_other_vocabularies_are_refused_with_the_first_difference(new, words):
+    with pytest.raises(UserError) as error:
+        fit(new)
+    assert words in str(error.value)
+    assert "--vocab_file=old/vocab.txt" in str(error.value)
+
+
+def test_another_normalization_is_refused_by_name():
+    initial = tiny_networks.pretrained(Vocabulary(OLD))
+    text = TextSettings(vocabulary=Vocabulary(OLD), normalization=Normalization.of(False))
+    with pytest.raises(UserError, match="normalization bert_uncased, .* built with bert_cased"):
+        continuation.fit(initial, text, 32, "records")
