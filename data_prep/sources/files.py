@@ -23,9 +23,10 @@ from electra_tf.platform.storage import Path, cannot_read
 
 CORRUPT = (EOFError, OSError, zlib.error)
 """Errors of reading a damaged file; an `OSError` with `errno` is the operating system's."""
-_STORED = 1 << 12
-"""Compressed bytes read at once; they decompress to 128 MB at most."""
+_STORED = 1 << 10
+"""Compressed bytes read at once; in .zst they are 256 blocks at most, which hold 32 MB."""
 _BUFFER = 1 << 17
+"""Most bytes that .bz2 and .xz decompress at once; 1 KB of .bz2 may hold 1 GB."""
 
 
 @dataclasses.dataclass
@@ -179,10 +180,13 @@ class _Unpacked(io.RawIOBase):
                 if not (stored := self._raw.read(_STORED)):
                     return False
             self._stream = self._new()
-        elif not (stored := self._raw.read(_STORED)):
+        elif getattr(self._stream, "needs_input", True) and not (
+                stored := self._raw.read(_STORED)):
             raise EOFError("the file ends within a compressed stream")
         try:
-            self._ready = memoryview(self._stream.decompress(stored))
+            # zstandard's decompressor has no `needs_input` and no limit.
+            limit = (_BUFFER,) if hasattr(self._stream, "needs_input") else ()
+            self._ready = memoryview(self._stream.decompress(stored, *limit))
         except self._error as error:
             raise OSError(str(error)) from error
         return True
