@@ -6,11 +6,14 @@ reports both as errors.
 """
 
 import bz2
+import collections
 import dataclasses
 import gzip
 import hashlib
 import io
 import lzma
+import pathlib
+import re
 import typing
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +22,7 @@ from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources.source import PIECE_BYTES, Source
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.file_kinds import HEAD, require_text
 from electra_tf.platform.storage import Path, cannot_read
 
 CORRUPT = (EOFError, OSError, zlib.error)
@@ -40,6 +44,8 @@ class FileSource(Source):
     """A picklable function that yields the documents of a decompressed file with a name. If it
     raises one of `CORRUPT`, the rest of the file is not read."""
     parse: Parser
+    require: Callable[[str, bytes], None] | None = require_text
+    """Raises `UserError` for a file by its name and its first decompressed bytes."""
 
     def __post_init__(self):
         self.size = sum(path.stat().st_size for path in self.paths)
@@ -53,7 +59,7 @@ class FileSource(Source):
             last, end, problem = None, 0, ""
             try:
                 with path.open("rb") as self._file:
-                    for last in self.read(unpacked(self._file, path.suffix), str(path)):
+                    for last in self._checked(unpacked(self._file, path.suffix), str(path)):
                         end = max(end, last.offset + len(last.content))
                         yield last
             except CORRUPT as error:
@@ -70,6 +76,15 @@ class FileSource(Source):
                     path=str(path), damage=f"{path} is corrupt or cut short ({problem}), after "
                     f"byte {end}{content}; get a whole copy of the file.")
             self._finished_bytes += path.stat().st_size
+
+    def _checked(self, file: typing.Any, name: str) -> Iterator[DocumentPart]:
+        """Returns the documents of a file, or damage if `require` raises an error."""
+        if self.require:
+            try:
+                self.require(name, file.peek(HEAD)[:HEAD])
+            except UserError as error:
+                return iter([DocumentPart(content=b"", key=NO_KEY, path=name, damage=str(error))])
+        return self.read(file, name)
 
     def position(self) -> int:
         """Returns the stored bytes of the finished files and of the open one."""
@@ -120,8 +135,7 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
             matches = [path for name in names.split()
                        for path in storage.matching(f"{pattern.rstrip('/')}/{below}{name}")]
         if not matches:
-            raise UserError(f"--input: no file matches {pattern!r}; check the pattern (quote it, "
-                            "so that the shell does not expand it).")
+            raise UserError(f"--input: {_no_file(pattern)}")
         found.update(matches)
     paths = tuple(sorted(found, key=str))
     if not any(path.stat().st_size for path in paths):
@@ -129,6 +143,26 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
                         f"{' and so are the others' if len(paths) > 1 else ''}; "
                         "give files with text.")
     return paths
+
+
+def _no_file(pattern: str) -> str:
+    """Returns why a pattern names no file, and what to do."""
+    path = storage.path("/dev/stdin" if pattern == "-" else pattern)
+    if path.is_dir():
+        below = "*" if isinstance(path, storage.RemotePath) else "**/*"
+        every = f"{pattern.rstrip('/') or pattern}/{below}"
+        names = [file.name for file in storage.matching(every)]
+        suffixes = collections.Counter("".join(re.findall(r"(?:\.[A-Za-z]\w*)+$", name))
+                                       for name in names)
+        if not names:
+            return f"{pattern} is a directory without files; name one that holds files."
+        return (f"{pattern} is a directory; name its files, for example "
+                f"'{every}{suffixes.most_common(1)[0][0]}'.")
+    if path.exists():
+        return (f"{pattern} is a pipe or a device, and the text is read several times; write it to "
+                "a file, and name the file.")
+    return (f"no file matches {pattern!r}; check the path from this directory, "
+            f"{pathlib.Path.cwd()}.")
 
 
 def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:

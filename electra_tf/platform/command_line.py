@@ -65,7 +65,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
         except (UserError, OSError, ModuleNotFoundError) as error:
             if not (line := _line(error)):
                 raise
-            print(f"error: {line}", file=sys.stderr)
+            print(f"error: {as_started(line)}", file=sys.stderr)
             if isinstance(error, Abandoned):
                 _end(1)
             raise SystemExit(1) from None
@@ -158,7 +158,7 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
     return [python, file] if file and os.path.exists(file) else [python, "-m", module]
 
 
-def _as_started(text: str) -> str:
+def as_started(text: str) -> str:
     """Returns text with console scripts for Python commands, if this program is such a script."""
     if not program()[0].startswith("electra-"):
         return text
@@ -173,7 +173,7 @@ def same_command() -> str:
 
 
 def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
-    lines = [_as_started(textwrap.dedent(summary).strip())]
+    lines = [as_started(textwrap.dedent(summary).strip())]
     for title, names in groups.items():
         lines += ["", f"{title}:"]
         for flag in (flags.FLAGS[name] for name in names):

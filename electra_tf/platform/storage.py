@@ -132,8 +132,8 @@ def path(name: str | os.PathLike) -> Path:
     if "\0" in name:
         raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
     scheme = _SCHEME.match(name)
-    if scheme is None:
-        return pathlib.Path(name)
+    if scheme is None:  # The shell leaves "~" in --flag=~/x.
+        return pathlib.Path(os.path.expanduser(name))
     if scheme[1] != "hf":  # A model's name, which only `checkpoints.hub` reads.
         import tensorflow as tf  # It takes seconds.
 
@@ -176,6 +176,8 @@ def file_sha256(path: Path) -> str:
 
 def read_bytes(path: Path, most: int) -> bytes:
     """Returns a file's content; raises `UserError` for more than `most` bytes."""
+    if isinstance(path, pathlib.Path) and path.is_fifo():  # Its reader may wait for ever.
+        raise UserError(f"{path} is a named pipe; write its content to a file, and name the file.")
     with path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
