@@ -160,11 +160,13 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
 
 def as_started(text: str) -> str:
     """Returns text with console scripts for Python commands, if this program is such a script."""
-    if not program()[0].startswith("electra-"):
+    if not os.path.basename(sys.argv[0]).startswith("electra-"):
         return text
     names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
-        script.module: script.name for script in metadata.distribution("electra-tf").entry_points}
-    return re.sub(r"python (?:-m )?([\w.]+)", lambda match: names.get(match[1], match[0]), text)
+        script.module: script.name for script in metadata.entry_points(group="console_scripts")
+        if script.name.startswith("electra-")}
+    return re.sub(r"python (?:-m )?(\w+(?:\.\w+)*)", lambda match: names.get(match[1], match[0]),
+                  text)
 
 
 def same_command() -> str:

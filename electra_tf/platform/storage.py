@@ -188,7 +188,8 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 def cannot_read(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a file that can't be read."""
-    return UserError(f"cannot read {path}: {error.strerror or error}.")
+    advice = " Name a file in it." if isinstance(error, IsADirectoryError) else ""
+    return UserError(f"cannot read {path}: {error.strerror or error}.{advice}")
 
 
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.file_kinds import HEAD, require_text
 from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
@@ -146,6 +147,8 @@ def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
                                     "of its kind has; name the right file.")
                 if not line:
                     return
+                if number == 1:
+                    require_text(path, line[:HEAD])
                 yield number, line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
