@@ -18,6 +18,8 @@ from electra_tf.platform.storage import Path
 
 _FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
 _MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')
+_WITHOUT_MARKS = r"sed '/^<doc /{N;d;};/^$/d;s/^<\/doc>.*//'"
+"""Removes the marks, titles and blank lines of WikiExtractor's articles; a blank line ends each."""
 _LONGEST_BLANK = 64
 """Bytes of the longest line that is checked for non-ASCII spaces."""
 
@@ -35,7 +37,8 @@ def require_plain_text(path: str, head: bytes) -> None:
     start = text[:200].lower()
     field = _json_field(text)
     if text.startswith("<doc id="):
-        kind = f"WikiExtractor's output; read it with --input='wikiextractor:{path}'"
+        kind = (f"WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
+                f"remove its marks: `{_WITHOUT_MARKS} {path} > {path}.documents.txt`")
     elif "<mediawiki" in start:
         kind = f"a dump of a MediaWiki; read it with --input='wikipedia:{path}'"
     elif field:

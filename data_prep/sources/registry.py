@@ -18,7 +18,6 @@ from data_prep.documents import SkippingParser, parse_by_source
 from data_prep.sources import columns, data_sets, hub, json_lines, plain_text
 from data_prep.sources.books import books
 from data_prep.sources.embedded import EmbeddedText
-from data_prep.sources.extracted import extracted
 from data_prep.sources.files import matching_files
 from data_prep.sources.source import Member, Mixture, Sequence, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
@@ -49,7 +48,6 @@ SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
     TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern),
                                                        any_markup=_is_named(entry)),
     "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
-    "wikiextractor": lambda entry, options: extracted(entry.pattern, options.wiki_headings),
     "books": lambda entry, options: books(entry.pattern),
     "jsonl": lambda entry, options: json_lines.json_lines(entry.pattern, entry.field),
     "parquet": lambda entry, options: columns.columns(entry.pattern, entry.field),

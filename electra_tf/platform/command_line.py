@@ -65,7 +65,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
         except (UserError, OSError, ModuleNotFoundError) as error:
             if not (line := _line(error)):
                 raise
-            print(f"error: {as_started(line)}", file=sys.stderr)
+            print(f"error: {line}", file=sys.stderr)
             if isinstance(error, Abandoned):
                 _end(1)
             raise SystemExit(1) from None
@@ -85,7 +85,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
 def _line(error: Exception) -> str:
     """Returns the line to print for an error that the user can fix; "" for others."""
     if isinstance(error, UserError):
-        return str(error)
+        return as_started(str(error))
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
     module = (getattr(error, "name", None) or "").partition(".")[0]
@@ -160,13 +160,12 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
 
 def as_started(text: str) -> str:
     """Returns text with console scripts for Python commands, if this program is such a script."""
-    if not os.path.basename(sys.argv[0]).startswith("electra-"):
+    if not program()[0].startswith("electra-"):
         return text
     names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
-        script.module: script.name for script in metadata.entry_points(group="console_scripts")
-        if script.name.startswith("electra-")}
-    return re.sub(r"python (?:-m )?(\w+(?:\.\w+)*)", lambda match: names.get(match[1], match[0]),
-                  text)
+        script.module: script.name for script in metadata.distribution("electra-tf").entry_points}
+    return re.sub(r"(?<![\w/.-])(?:python (?:-m )?)?([\w.]+\w)",
+                  lambda match: names.get(match[1], match[0]), text)
 
 
 def same_command() -> str:

@@ -3,11 +3,8 @@
 import os
 import subprocess
 import sys
-from importlib import metadata
 
 import pytest
-
-from electra_tf.platform import command_line
 
 
 def command(body, parameters="", operand=""):
@@ -84,16 +81,3 @@ def test_an_operand_is_there_once(arguments, status, words):
     assert done.returncode == status
     assert (done.stdout + done.stderr).startswith(words)
     assert (done.stdout + done.stderr).count("\n") == 1
-
-
-def test_a_console_script_advises_console_scripts(monkeypatch):
-    scripts = [metadata.EntryPoint("electra-data", "data_prep.build_pretraining_data:run", "c"),
-               metadata.EntryPoint("other", "a.b:run", "c")]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: scripts)
-    advice = ("Run `python -m data_prep.build_pretraining_data`, python run_pretraining.py, "
-              "python -m a.b.")
-    for program, words in (
-            ("/bin/electra-pretrain", "Run `electra-data`, electra-pretrain, python -m a.b."),
-            ("run_pretraining.py", advice)):
-        monkeypatch.setattr("sys.argv", [program])
-        assert command_line.as_started(advice) == words

@@ -31,7 +31,7 @@ def test_an_input_means(text, meaning):
 @pytest.mark.parametrize(("text", "message"), [
     (" , ,", "--input is empty"),
     ("wikipedai:a.xml", "no file matches 'wikipedai:a.xml', and 'wikipedai' is no source; the "
-     "sources are text, wikipedia, wikiextractor, books, jsonl, parquet, hf, tfds, embedded"),
+     "sources are text, wikipedia, books, jsonl, parquet, hf, tfds, embedded"),
     ("jsonl:a*,b*", "'b.*' has no source name and others have.*write text:b"),
     ("text:a:0.5,books:b", "'books:b' has no share and others have; give every source one"),
     ("a:0,b:1", "a share must be in \\(0, 1000000\\]. Received: 'a:0'"),
