@@ -19,7 +19,7 @@ _ROWS = 256
 def columns(pattern: str, column: str) -> FileSource:
     """Returns the source of a text column of Parquet files."""
     return FileSource(matching_files(pattern), f"parquet#{column}",
-                      functools.partial(read_rows, column), parse_plain_text)
+                      functools.partial(read_rows, column), parse_plain_text, None)
 
 
 def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

@@ -6,11 +6,14 @@ reports both as errors.
 """
 
 import bz2
+import collections
 import dataclasses
 import gzip
 import hashlib
 import io
 import lzma
+import pathlib
+import re
 import typing
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,13 +22,15 @@ from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources.source import PIECE_BYTES, Source
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.file_kinds import HEAD, require_text
 from electra_tf.platform.storage import Path, cannot_read
 
 CORRUPT = (EOFError, OSError, zlib.error)
 """Errors of reading a damaged file; an `OSError` with `errno` is the operating system's."""
-_STORED = 1 << 12
-"""Compressed bytes read at once; they decompress to 128 MB at most."""
+_STORED = 1 << 10
+"""Compressed bytes read at once; in .zst they are 256 blocks at most, which hold 32 MB."""
 _BUFFER = 1 << 17
+"""Most bytes that .bz2 and .xz decompress at once; 1 KB of .bz2 may hold 1 GB."""
 
 
 @dataclasses.dataclass
@@ -39,6 +44,8 @@ class FileSource(Source):
     """A picklable function that yields the documents of a decompressed file with a name. If it
     raises one of `CORRUPT`, the rest of the file is not read."""
     parse: Parser
+    require: Callable[[str, bytes], None] | None = require_text
+    """Raises `UserError` for a file by its name and its first decompressed bytes."""
 
     def __post_init__(self):
         self.size = sum(path.stat().st_size for path in self.paths)
@@ -52,7 +59,7 @@ class FileSource(Source):
             last, end, problem = None, 0, ""
             try:
                 with path.open("rb") as self._file:
-                    for last in self.read(unpacked(self._file, path.suffix), str(path)):
+                    for last in self._checked(unpacked(self._file, path.suffix), str(path)):
                         end = max(end, last.offset + len(last.content))
                         yield last
             except CORRUPT as error:
@@ -69,6 +76,15 @@ class FileSource(Source):
                     path=str(path), damage=f"{path} is corrupt or cut short ({problem}), after "
                     f"byte {end}{content}; get a whole copy of the file.")
             self._finished_bytes += path.stat().st_size
+
+    def _checked(self, file: typing.Any, name: str) -> Iterator[DocumentPart]:
+        """Returns the documents of a file, or damage if `require` raises an error."""
+        if self.require:
+            try:
+                self.require(name, file.peek(HEAD)[:HEAD])
+            except UserError as error:
+                return iter([DocumentPart(content=b"", key=NO_KEY, path=name, damage=str(error))])
+        return self.read(file, name)
 
     def position(self) -> int:
         """Returns the stored bytes of the finished files and of the open one."""
@@ -119,8 +135,7 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
             matches = [path for name in names.split()
                        for path in storage.matching(f"{pattern.rstrip('/')}/{below}{name}")]
         if not matches:
-            raise UserError(f"--input: no file matches {pattern!r}; check the pattern (quote it, "
-                            "so that the shell does not expand it).")
+            raise UserError(f"--input: {_no_file(pattern)}")
         found.update(matches)
     paths = tuple(sorted(found, key=str))
     if not any(path.stat().st_size for path in paths):
@@ -128,6 +143,26 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
                         f"{' and so are the others' if len(paths) > 1 else ''}; "
                         "give files with text.")
     return paths
+
+
+def _no_file(pattern: str) -> str:
+    """Returns why a pattern names no file, and what to do."""
+    path = storage.path("/dev/stdin" if pattern == "-" else pattern)
+    if path.is_dir():
+        below = "*" if isinstance(path, storage.RemotePath) else "**/*"
+        every = f"{pattern.rstrip('/') or pattern}/{below}"
+        names = [file.name for file in storage.matching(every)]
+        suffixes = collections.Counter("".join(re.findall(r"(?:\.[A-Za-z]\w*)+$", name))
+                                       for name in names)
+        if not names:
+            return f"{pattern} is a directory without files; name one that holds files."
+        return (f"{pattern} is a directory; name its files, for example "
+                f"'{every}{suffixes.most_common(1)[0][0]}'.")
+    if path.exists():
+        return (f"{pattern} is a pipe or a device, and the text is read several times; write it to "
+                "a file, and name the file.")
+    return (f"no file matches {pattern!r}; check the path from this directory, "
+            f"{pathlib.Path.cwd()}.")
 
 
 def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:
@@ -179,10 +214,13 @@ class _Unpacked(io.RawIOBase):
                 if not (stored := self._raw.read(_STORED)):
                     return False
             self._stream = self._new()
-        elif not (stored := self._raw.read(_STORED)):
+        elif getattr(self._stream, "needs_input", True) and not (
+                stored := self._raw.read(_STORED)):
             raise EOFError("the file ends within a compressed stream")
         try:
-            self._ready = memoryview(self._stream.decompress(stored))
+            # zstandard's decompressor has no `needs_input` and no limit.
+            limit = (_BUFFER,) if hasattr(self._stream, "needs_input") else ()
+            self._ready = memoryview(self._stream.decompress(stored, *limit))
         except self._error as error:
             raise OSError(str(error)) from error
         return True

@@ -88,7 +88,7 @@ def hub_data_set(name: str, column: str) -> HubSource:
     split = split or (min(splits) if len(splits) == 1 else "train")
     files = _choose(splits, split, f"{repository}:{config} has no split")
     return HubSource(tuple(files), f"parquet#{column}", functools.partial(read_rows, column),
-                     parse_plain_text)
+                     parse_plain_text, None)
 
 
 def _files(repository: str, revision: str | None) -> list[HubFile]:

@@ -5,20 +5,62 @@ Memory is bounded for files, documents and lines of any size.
 
 import io
 import itertools
+import json
+import re
 import typing
 from collections.abc import Iterator
 
 from data_prep.documents import LONGEST_PART, DocumentPart, key_of, parse_plain_text
 from data_prep.sources.files import FileSource
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.file_kinds import require_text
 from electra_tf.platform.storage import Path
 
+_FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
+_MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')
+_WITHOUT_MARKS = r"sed '/^<doc /{N;d;};/^$/d;s/^<\/doc>.*//'"
+"""Removes the marks, titles and blank lines of WikiExtractor's articles; a blank line ends each."""
 _LONGEST_BLANK = 64
 """Bytes of the longest line that is checked for non-ASCII spaces."""
 
 
-def text_files(paths: tuple[Path, ...]) -> FileSource:
-    """Returns the source of plain text files."""
-    return FileSource(paths, "", split_text, parse_plain_text)
+def text_files(paths: tuple[Path, ...], *, any_markup: bool = False) -> FileSource:
+    """Returns the source of plain text files; `any_markup` also takes HTML, JSON and the like."""
+    return FileSource(paths, "", split_text, parse_plain_text,
+                      require_text if any_markup else require_plain_text)
+
+
+def require_plain_text(path: str, head: bytes) -> None:
+    """Raises `UserError` for a file that begins like another source's, or with markup."""
+    require_text(path, head)
+    text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
+    start = text[:200].lower()
+    field = _json_field(text)
+    if text.startswith("<doc id="):
+        kind = (f"WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
+                f"remove its marks: `{_WITHOUT_MARKS} {path} > {path}.documents.txt`")
+    elif "<mediawiki" in start:
+        kind = f"a dump of a MediaWiki; read it with --input='wikipedia:{path}'"
+    elif field:
+        kind = f"JSON lines; read them with --input='jsonl:{path}#{field}'"
+    elif _MARKUP.match(start):
+        kind = f"HTML, XML or JSON; extract its text, or read it as it is: --input='text:{path}'"
+    elif "\r" in text.rstrip("\r") and "\n" not in text:
+        kind = r"text with CR alone as line ends; convert it with `tr '\r' '\n'`"
+    else:
+        return
+    raise UserError(f"{path} is {kind}.")
+
+
+def _json_field(text: str) -> str:
+    """Returns the field with the longest string of a line that is a JSON object; "" for others."""
+    line, line_end, _ = text.partition("\n")
+    try:
+        fields = json.loads(line) if line.startswith("{") else {}
+    except ValueError:  # A line longer than the text is cut.
+        fields = dict.fromkeys(_FIELD.findall(line), "") if not line_end else {}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    return "text" if "text" in texts else max(texts, key=lambda name: len(texts[name]), default="")
 
 
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

@@ -45,7 +45,8 @@ class Entry:
 
 
 SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
-    TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern)),
+    TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern),
+                                                       any_markup=_is_named(entry)),
     "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
     "books": lambda entry, options: books(entry.pattern),
     "jsonl": lambda entry, options: json_lines.json_lines(entry.pattern, entry.field),
@@ -75,7 +76,7 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     if 0 < len(without) < len(entries):
         raise UserError(f"--input: {shown(without[0].text)} has no share and others have; give "
                         f"every source one ({without[0].text}:0.5), or none.")
-    bare = [entry for entry in without if entry.text == entry.pattern]
+    bare = [entry for entry in without if not _is_named(entry)]
     if 0 < len(bare) < len(entries):
         raise UserError(
             f"--input: {shown(bare[0].text)} has no source name and others have, so its source is "
@@ -86,6 +87,10 @@ def entries_of(text: str) -> tuple[Entry, ...]:
         raise UserError(f"--input names {shown(twice[0])} twice, and its documents would be read "
                         "twice; name it once.")
     return entries
+
+
+def _is_named(entry: Entry) -> bool:
+    return entry.text != entry.pattern
 
 
 def _entry(whole: str) -> Entry:
@@ -118,7 +123,8 @@ def _entry(whole: str) -> Entry:
 def _combined(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
     total = sum(entry.share for entry in entries)
     if not total and all(entry.source == TEXT for entry in entries):
-        return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)))
+        return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)),
+                                     any_markup=_is_named(entries[0]))
     members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
                            number=number, share=entry.share / total if total else 0.0)
                     for number, entry in enumerate(entries))

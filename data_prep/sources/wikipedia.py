@@ -4,13 +4,15 @@ The reader splits pages as bytes; workers parse their XML and their wikitext.
 """
 
 import functools
+import html
 import io
 import re
 import xml.parsers.expat
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from data_prep.documents import DocumentPart, key_of
-from data_prep.sources import files
+from data_prep.sources import files, wiki_names
 from data_prep.sources.files import damaged_stretch
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
@@ -21,10 +23,12 @@ _LONGEST_PAGE = 64 << 20
 """Bytes; MediaWiki takes 2 MB of wikitext."""
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
 _REDIRECT = re.compile(rb"<redirect\b")
-_REDIRECT_TEXT = re.compile(rb"<text[^>]*>\s*#REDIRECT\b", re.IGNORECASE)
+_REDIRECT_TEXT = re.compile(rb"<text[^>]*>\s*#(?:REDIRECT\b|([^<\[\n]{1,80})\[\[)", re.IGNORECASE)
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<mediawiki\b[^>]*>"
                    rb"(?:\s*<siteinfo>.*?</siteinfo>)?", re.DOTALL)
 _MEDIA = re.compile(rb'<namespace key="(-2|6|14)"[^>]*>([^<]+)</namespace>')
+_WIKI = re.compile(rb"""<mediawiki\b[^>]*?\bxml:lang=["']([a-z]+)|<dbname>([a-z]+?)wik""")
+"""The language of a dump."""
 _HEADER = 1 << 17
 """Bytes of a dump that name its namespaces."""
 
@@ -39,19 +43,32 @@ def wikipedia(pattern: str, headings: bool) -> files.FileSource:
     if not dumps:
         raise UserError(f"--input: {paths[0]} is the index of a dump, not the dump; name the file "
                         "that ends with .xml.bz2.")
-    dropped = tuple(sorted(set().union(*map(_media_namespaces, dumps))))
+    wikis = {str(path): _wiki_of(path) for path in dumps}
     return files.FileSource(dumps, f"wikipedia headings={headings}", split_articles,
-                            functools.partial(parse_article, headings, dropped))
+                            functools.partial(parse_article, headings, wikis))
 
 
-def _media_namespaces(path: Path) -> set[str]:
-    """Returns a wiki's own names of the namespaces of files and categories."""
+class Wiki(NamedTuple):
+    """What the text of a wiki depends on."""
+
+    namespaces: tuple[str, ...] = ()
+    """Names of the namespaces of files and categories, besides the English ones."""
+    variants: bool = False
+    """True for languages with the markup of variants, -{...}-."""
+
+
+def _wiki_of(path: Path) -> Wiki:
+    """Returns the names in a dump's header, and those that its language adds."""
     try:
         with path.open("rb") as raw:
             header = files.unpacked(raw, path.suffix).read(_HEADER)
     except files.CORRUPT:
-        return set()  # `FileSource.documents` reports the damage.
-    return {name.decode(errors="replace") for _, name in _MEDIA.findall(header)}
+        return Wiki()  # `FileSource.documents` reports the damage.
+    wiki = _WIKI.search(header)
+    language = (wiki[1] or wiki[2]).decode() if wiki else ""
+    own = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
+    names = wiki_names.NAMESPACES.get(language, "").split()
+    return Wiki(tuple(sorted(own.union(names))), language in wiki_names.VARIANTS)
 
 
 def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
@@ -67,7 +84,13 @@ def _is_article(page: bytes) -> bool:
     namespace = _NAMESPACE.search(head)
     if namespace is not None and namespace[1] != b"0":
         return False
-    return not (_REDIRECT.search(head) or _REDIRECT_TEXT.search(page))
+    if _REDIRECT.search(head):
+        return False
+    text = _REDIRECT_TEXT.search(page)
+    if text is None or text[1] is None:
+        return text is None
+    word = text[1].decode(errors="replace").strip().rstrip(":").strip()
+    return word.replace(" ", "_").lower() not in wiki_names.REDIRECTS
 
 
 def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
@@ -102,14 +125,15 @@ def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
         yield DocumentPart(content=page, key=key_of(page), path=path, offset=start)
 
 
-def parse_article(headings: bool, namespaces: tuple[str, ...], part: DocumentPart
-                  ) -> Iterator[str]:
-    """Returns a page's prose without links into `namespaces`; `UserError` for a damaged page."""
+def parse_article(headings: bool, wikis: dict[str, Wiki], part: DocumentPart) -> Iterator[str]:
+    """Returns a page's prose as its dump's wiki shows it; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
     title, text = _read_page(part)
+    wiki = wikis[part.path]
     try:
-        lines = wikitext.prose(text, headings=headings, namespaces=namespaces)
+        lines = wikitext.prose(text, headings=headings, namespaces=wiki.namespaces,
+                               variants=wiki.variants)
     except wikitext.UNREADABLE as error:
         raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
                         f"{part.offset}, is nested too deeply ({error}).") from error

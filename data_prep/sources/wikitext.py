@@ -9,6 +9,8 @@ import mwparserfromhell
 from mwparserfromhell import nodes
 from mwparserfromhell.parser import ParserError
 
+from data_prep.sources.wiki_names import VARIANTS
+
 _DROPPED_TAGS = frozenset({
     "ref", "references", "table", "gallery", "math", "chem", "ce", "score", "timeline", "graph",
     "mapframe", "maplink", "imagemap", "hiero", "syntaxhighlight", "source", "pre", "indicator",
@@ -24,10 +26,28 @@ _NAMESPACES = ("file", "image", "media", "category")
 _LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")
 """A link to the article in another language."""
 _QUOTES = re.compile("'{2,5}")
-_SWITCH = re.compile("__[A-Z]+__")
+_MEDIA_FILE = re.compile(
+    r"[^:]+:[^:]+\.(?:jpe?g|png|svg|gif|tiff?|web[mp]|og[agv]|mp3|pdf|djvu)\s*", re.IGNORECASE)
+"""The title of a file's page in any language."""
+_LETTERS = r"[^\s_＿!-@[-`{-~]+"
+_SWITCH = re.compile(rf"(__|＿＿)({_LETTERS}(?:_{_LETTERS})*)\1")
+"""A behaviour switch such as __NOTOC__, which has a name in each language."""
+_SWITCHES_OF_ANY_CASE = frozenset({"TOC", "NOTOC", "FORCETOC", "NOEDITSECTION", "NOGALLERY"})
+_VARIANTS = re.compile(
+    r"<!--.*?-->|<(math|chem|ce|nowiki|pre|source|syntaxhighlight)\b[^>]*(?<!/)>.*?</\1\s*>"
+    r"|(?P<begin>-\{(?!\{(?!\{)))|(?P<end>(?:(?<!\})|(?<=\}\}))\}-)", re.DOTALL | re.IGNORECASE)
+"""The marks of language variants, and what hides them: -{{ begins, and }}- ends, a template."""
+_VARIANT_FLAGS = re.compile(r"[A-Z-]|[a-z]{2,3}(?:-[a-z]+)*", re.IGNORECASE)
+_VARIANT = rf"(?:ike|{'|'.join(sorted(VARIANTS))})(?:-[a-z]+)*"
+"""The name of a variant; "ike-latn" is one of Inuktitut, iu."""
+_RULE = re.compile(rf"\s*(?:[^;]*?=>)?\s*({_VARIANT})\s*:", re.IGNORECASE)
+_NEXT_RULE = re.compile(rf"(?<!&nbsp);(?=\s*(?:[^;]*?=>)?\s*{_VARIANT}\s*:|\s*$)", re.IGNORECASE)
+_DEEPEST_VARIANT = 20
+_PREFERRED = ("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my", "sr", "sr-ec", "sr-cyrl")
+"""Variants in order of preference, before the first of a rule."""
 _LEFT_OVER = re.compile(r"\[\[|\]\]|\{\{+|\}\}+|</?[a-zA-Z][^<>\n]{0,200}>")
 _SPACES = re.compile(r"[^\S\n]+")
-_HOLLOW = re.compile(r" ?[(\[][\s,;:–—-]*[)\]]")
+_HOLLOW = re.compile(r" ?[(\[（][\s,;:–—，；：、-]*[)\]）]")
 _AFTER_BRACKET = re.compile(r"\([\s,;]+")
 _BEFORE_MARK = re.compile(r" +([,;.)])")
 _OF_A_TABLE = ("{|", "|", "!")
@@ -35,23 +55,70 @@ UNREADABLE = (ParserError, RecursionError)
 """Errors of wikitext that is nested too deeply."""
 
 
-def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = ()) -> list[str]:
+def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = (),
+          variants: bool = False) -> list[str]:
     r"""Returns the lines of an article: paragraphs, list entries and, if `headings`, headings.
 
     It omits templates, tables, references, files, categories, formulas and code, and the brackets
-    and commas left empty. `namespaces` are the wiki's names of files and categories.
-    Raises one of `UNREADABLE`.
+    and commas left empty. `namespaces` are the wiki's names of files and categories. `variants`
+    keeps one variant of -{...}-. Raises one of `UNREADABLE`.
 
     Example:
         >>> prose("'''Ada''' ({{IPA|x}}; b. 1815)<ref>A</ref> met [[Charles Babbage|him]].\n* one")
         ['Ada (b. 1815) met him.', 'one']
     """
-    names = {*_NAMESPACES, *(name.lower() for name in namespaces)}
+    names = {*_NAMESPACES, *(name.lower().replace("_", " ") for name in namespaces)}
+    wikitext = one_variant(wikitext) if variants and "-{" in wikitext else wikitext
     pieces: list[str] = []
     _Reader(names, headings, pieces.append).read(
         mwparserfromhell.parse(wikitext, skip_style_tags=True))
     lines = (_tidy(line) for line in "".join(pieces).split("\n"))
     return [line for line in lines if any(map(str.isalnum, line))]
+
+
+def one_variant(wikitext: str) -> str:
+    """Returns wikitext with one language variant of each -{...}-, and without hidden rules.
+
+    It follows MediaWiki's LanguageConverter, but D (a list of all variants) has one variant too,
+    and a mark without an end ends with its line. Rules of A and H do not change other text.
+
+    >>> one_variant("在-{zh-tw:軟體; zh-cn:软件}-领域-{H|zh-cn:a;zh-tw:b}-，-{高雄}-")
+    '在软件领域，高雄'
+    """
+    pieces: list[list[str]] = [[]]
+    end = 0
+    for match in _VARIANTS.finditer(wikitext):
+        pieces[-1].append(wikitext[end:match.start()])
+        end = match.end()
+        if match["begin"] and len(pieces) <= _DEEPEST_VARIANT:
+            pieces.append([])
+        elif not match["end"]:
+            pieces[-1].append(match[0])
+        elif len(pieces) > 1:
+            content = "".join(pieces.pop())
+            pieces[-1].append(_chosen_variant(content))
+    pieces[-1].append(wikitext[end:])
+    for unclosed in pieces[1:]:
+        line, line_end, rest = "".join(unclosed).partition("\n")
+        pieces[0] += [_chosen_variant(line), line_end, rest]
+    return "".join(pieces[0])
+
+
+def _chosen_variant(content: str) -> str:
+    """Returns what a reader sees of the content of -{...}-."""
+    before, bar, rest = content.partition("|")
+    flags = {flag.strip() for flag in before.split(";")} - {""}
+    if not bar or not all(map(_VARIANT_FLAGS.fullmatch, flags)):  # The bar is a link's or none.
+        flags, rest = set(), content
+    if flags & {"H", "-", "N"} or flags == {"T"}:
+        return ""
+    if "R" in flags or any(len(flag) > 1 for flag in flags):
+        return rest
+    rules = [(_RULE.match(rule), rule) for rule in _NEXT_RULE.split(rest) if rule.strip()]
+    if not rules or not all(match for match, _ in rules):
+        return rest
+    texts = {match[1].lower(): rule[match.end():].strip() for match, rule in reversed(rules)}
+    return next((texts[name] for name in _PREFERRED if name in texts), list(texts.values())[-1])
 
 
 class _Reader:
@@ -82,7 +149,7 @@ class _Reader:
     def link(self, node: nodes.Wikilink) -> None:
         title = str(node.title)
         namespace = title.partition(":")[0].strip().lower().replace("_", " ")
-        if ":" in title and namespace in self._namespaces:
+        if ":" in title and (namespace in self._namespaces or _MEDIA_FILE.fullmatch(title)):
             return
         if node.text is not None:
             self.read(node.text)
@@ -120,6 +187,12 @@ def _tidy(line: str) -> str:
     """Returns a line without remaining markup and empty brackets."""
     if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
         return ""
-    line = _SPACES.sub(" ", _SWITCH.sub("", line))
+    line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
     line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))
     return _BEFORE_MARK.sub(r"\1", _SPACES.sub(" ", line)).strip()
+
+
+def _without_switch(match: re.Match[str]) -> str:
+    """Returns "" for a switch; words with small letters between underscores are text."""
+    capitals = match[2].upper()
+    return "" if capitals in (match[2], *_SWITCHES_OF_ANY_CASE) else match[0]

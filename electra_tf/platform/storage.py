@@ -132,8 +132,8 @@ def path(name: str | os.PathLike) -> Path:
     if "\0" in name:
         raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
     scheme = _SCHEME.match(name)
-    if scheme is None:
-        return pathlib.Path(name)
+    if scheme is None:  # The shell leaves "~" in --flag=~/x.
+        return pathlib.Path(os.path.expanduser(name))
     if scheme[1] != "hf":  # A model's name, which only `formats.hub` reads.
         import tensorflow as tf  # It takes seconds.
 
@@ -186,7 +186,8 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 def cannot_read(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a file that can't be read."""
-    return UserError(f"cannot read {path}: {error.strerror or error}.")
+    advice = " Name a file in it." if isinstance(error, IsADirectoryError) else ""
+    return UserError(f"cannot read {path}: {error.strerror or error}.{advice}")
 
 
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:

@@ -12,19 +12,13 @@ from typing import Any
 
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.file_kinds import HEAD, require_text
 from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
 """Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""
 MOST_SKIPPED = 10
 """Lines of a published benchmark that are skipped at most, or 1 %; in short files a fifth."""
-_CONTAINERS = {
-    b"PK\x03\x04": "a ZIP archive or a workbook; unpack it, or save the sheet as .csv",
-    b"\x1f\x8b": "compressed by gzip; let its name end in .gz", b"BZh": "compressed; run bunzip2",
-    b"\xfd7zXZ": "compressed; run unxz", b"\x28\xb5\x2f\xfd": "compressed; run unzstd",
-    b"PAR1": "Parquet; in pandas: read_parquet(...).to_json(\"new.jsonl\", orient=\"records\", "
-             "lines=True)", b"ARROW1": "Arrow; save it as .jsonl", b"%PDF": "PDF; extract its text"}
-"""First bytes of files that hold no plain text -> what they are, and the fix."""
 _QUOTED = r'"(?:[^"]|"")*+"'
 _QUOTED_FILE = re.compile(rf'(?:(?:{_QUOTED}|[^"\t\n]*+)(?:[\t\n]|$))*+')
 LABEL_NAMES = ("label", "labels", "tags", "tag", "ner_tags", "ner", "class", "category", "target")
@@ -224,10 +218,8 @@ def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
                                     "of its kind has; name the right file.")
                 if not line:
                     return
-                kind = next((kind for magic, kind in _CONTAINERS.items() if line.startswith(magic)),
-                            "") if number == 1 else ""
-                if kind:
-                    raise UserError(f"{path} is no plain text but {kind}.")
+                if number == 1:
+                    require_text(path, line[:HEAD])
                 yield number, line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from electra_tf.platform.command_line import as_started
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 _MOST_UNKNOWN = 0.05
 """Largest fraction of words that become [UNK] without a warning."""
@@ -51,18 +52,21 @@ def unknown_warning(unknown: int, words: int) -> str:
     """Returns a warning about a text with many unknown words; "" if they are few."""
     if unknown <= _MOST_UNKNOWN * words:
         return ""
-    return (f"{unknown / words:.1%} of the words became [UNK], because the vocabulary was "
-            "learned from other text. Learn one from this text with "
-            "`python -m data_prep.build_vocab`, and pre-train with it.")
+    return as_started(
+        f"{unknown / words:.1%} of the words became [UNK]: the vocabulary lacks some of their "
+        f"characters, or they have more than {MAX_WORD_CHARACTERS} characters. For missing "
+        "characters learn a vocabulary from this text with `python -m data_prep.build_vocab`, and "
+        "pre-train with it.")
 
 
 def changed_warning(changed: int, whole: int) -> str:
     """Returns a warning about many characters that stripping accents changes, or ""."""
     if changed <= _MOST_CHANGED * whole:
         return ""
-    return (f"{changed / whole:.0%} of the characters change where accents are stripped: vowel "
-            "signs and voicing marks are lost, Korean syllables are split. Learn a vocabulary with "
-            "`python -m data_prep.build_vocab --normalization=nfc`, and pre-train with it.")
+    return as_started(
+        f"{changed / whole:.0%} of the characters change where accents are stripped: vowel "
+        "signs and voicing marks are lost, Korean syllables are split. Learn a vocabulary with "
+        "`python -m data_prep.build_vocab --normalization=nfc`, and pre-train with it.")
 
 
 def count_characters(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:

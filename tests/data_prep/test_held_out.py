@@ -75,3 +75,6 @@ def test_what_is_held_out_is_told(build, tmp_path):
     (tmp_path / "one.txt").write_text("a single document\n")
     note = summary.held_out_note(build("single", text=str(tmp_path / "one.txt")))
     assert "the text is a single document. Put blank lines between documents" in note
+    (tmp_path / "equal.txt").write_text("one document\n\n" * 30)
+    note = summary.held_out_note(build("equal", text=str(tmp_path / "equal.txt")))
+    assert "its 30 documents are equal or begin alike" in note

@@ -8,6 +8,7 @@ import numpy as np
 from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
 from electra_tf.apps.inspection.survey import Survey
 from electra_tf.data.records import SPLITS
+from electra_tf.platform.command_line import as_started
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
@@ -84,7 +85,7 @@ def remarks(found: Survey) -> list[str]:
         lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
                      "its embeddings are not trained: learn a vocabulary from this text with "
                      "`python -m data_prep.build_vocab`.")
-    return [line for line in lines if line]
+    return [as_started(line) for line in lines if line]
 
 
 def safe(text: str) -> str:

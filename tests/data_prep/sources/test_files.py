@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import random
+import tracemalloc
 
 import pytest
 import zstandard
@@ -50,3 +51,16 @@ def test_documents_before_the_damage_are_read_and_the_place_is_told(tmp_path, su
     place = int(message.split("after byte ")[1].split()[0])
     assert text[:place].count(b"\n\n") == max(0, len(found) - 2)
     assert f"a{suffix} is corrupt or cut short" in message
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_file_that_grows_a_thousandfold_takes_little_memory(suffix, monkeypatch):
+    monkeypatch.setattr(files, "_STORED", 64)
+    bomb = io.BytesIO(PACKERS[suffix](bytes(20 << 20)))
+    tracemalloc.start()
+    try:
+        stream = files.unpacked(bomb, suffix)
+        assert sum(iter(lambda: len(stream.read(1 << 16)), 0)) == 20 << 20
+        assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    finally:
+        tracemalloc.stop()

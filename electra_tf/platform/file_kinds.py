@@ -1,0 +1,47 @@
+"""Recognizes files that are not text in UTF-8 by their first bytes."""
+
+from electra_tf.platform.errors import UserError
+
+HEAD = 1 << 12
+"""Bytes of a file's beginning that `require_text` needs."""
+_KINDS = {
+    b"PK\x03\x04": "a zip archive or an Office document; unpack it with unzip, or save it as text",
+    b"PK\x05\x06": "an empty zip archive; name a file with text",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it with `7z x`",
+    b"Rar!\x1a\x07": "a rar archive; unpack it with `unrar x`",
+    b"\x1f\x8b": "compressed with gzip; let its name end with .gz",
+    b"BZh": "compressed with bzip2; decompress it with `bzip2 -dc`",
+    b"\xfd7zXZ\0": "compressed with xz; decompress it with `xz -dc`",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it with `zstd -dc`",
+    b"%PDF-": "a PDF; extract its text with pdftotext",
+    b"{\\rtf": "RTF; save it as text in UTF-8",
+    b"\xd0\xcf\x11\xe0": "an Office document; save it as text in UTF-8",
+    b"PAR1": "Parquet, which --input=parquet:PATTERN#COLUMN of data_prep reads",
+    b"ARROW1": "an Arrow file; write its texts as JSON lines",
+    b"\x89HDF\r\n\x1a\n": "HDF5; write its texts as JSON lines",
+    b"SQLite format 3\0": "a SQLite database; write its texts as JSON lines",
+    b"Obj\x01": "an Avro file; write its texts as JSON lines",
+    b"\x93NUMPY": "a NumPy array; write its texts as JSON lines",
+    b"\xff\xfe": "UTF-16; convert it with `iconv -f utf-16 -t utf-8`",
+    b"\xfe\xff": "UTF-16; convert it with `iconv -f utf-16 -t utf-8`",
+    b"\0\0\xfe\xff": "UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
+    b"\xff\xfe\0\0": "UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
+}
+"""First bytes -> what the file is, and what to do. The longest match counts."""
+
+
+def require_text(path: object, head: bytes) -> None:
+    """Raises `UserError` if a file's first `HEAD` bytes, decompressed, are not those of text."""
+    starts = [start for start in _KINDS if head.startswith(start)]
+    if head[:3] == b"BZh" and not head[4:10] == b"1AY&SY":
+        starts = []
+    if starts:
+        raise UserError(f"{path} is {_KINDS[max(starts, key=len)]}.")
+    if head[257:262] == b"ustar":
+        raise UserError(f"{path} is a tar archive; unpack it with `tar -xf`.")
+    if b"\0" in head:
+        halves = [head[side::2].count(0) / len(head) for side in (0, 1)]
+        kind = {True: "utf-16be", False: "utf-16le"}[halves[0] > halves[1]]
+        raise UserError(f"{path} looks like UTF-16; convert it with `iconv -f {kind} -t utf-8`."
+                        if max(halves) > 0.3 and min(halves) < 0.1 else
+                        f"{path} is not text: NUL is at byte {head.index(0)}; name a text file.")
