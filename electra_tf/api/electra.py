@@ -58,7 +58,8 @@ class Electra:
 
         Args:
             texts: N texts. Longer texts than the encoder reads are cut.
-            pooling: "mean" averages the vectors of all tokens; "cls" returns the vector of [CLS].
+            pooling: "mean" averages the vectors of all tokens, [CLS] and [SEP] included, as
+                `pooled` of an exported discriminator; "cls" returns the vector of [CLS].
             batch_size: Number of texts that are encoded together.
 
         Returns:

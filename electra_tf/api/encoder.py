@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -206,7 +207,8 @@ def _checked(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
 
 def _refuse_keras_3(inputs: Any) -> None:
     """Raises a `UserError` in a model of Keras 3, which does not train the encoder's weights."""
-    calls, frame = set(), sys._getframe()
+    calls = set()
+    frame: types.FrameType | None = sys._getframe()
     while frame is not None:
         calls.add((frame.f_globals.get("__name__"), frame.f_code.co_name))
         frame = frame.f_back
