@@ -97,7 +97,14 @@ from electra_tf import ElectraEncoder            # registers the layer in a new 
 model = tf_keras.models.load_model("topics.keras")
 ```
 
-- Inputs are texts, token ids, or a mapping with ids. Batches and rows may have any size.
+- Inputs are texts, pairs of texts, token ids, or a mapping with ids. Batches and rows may have any
+  size. A mapping may have the names of Hugging Face: `input_ids`, `attention_mask`,
+  `token_type_ids`. Ids must be in the vocabulary.
+- `["a", "b"]` is two texts, `[("a", "b")]` is one pair. A string tensor [B, 2] has a pair in each
+  row. For two inputs of a model, call `electra.encoder([question, text])`: a list of two tensors,
+  string [B] each, is the first and the second texts. A tuple of strings is refused.
+- `electra.encoder.tokens(pairs)` returns ids, segment ids and valid positions, for example in
+  `tf.data`.
 - The file contains the vocabulary. `.h5` and SavedModel directories work too. For the latter, Keras
   logs that inner layers are not serialized one by one.
 - `fit` trains the encoder with the dropout of its configuration. To freeze it, set
@@ -105,7 +112,9 @@ model = tf_keras.models.load_model("topics.keras")
   block in `electra.encoder.blocks[:-2]`. Keras does not save which blocks are frozen.
 - The encoder computes in the policy of `tf_keras.mixed_precision` and returns float32. Set the
   policy before `load`.
-- Use `tf_keras`. Keras 3 models do not accept its layers.
+- Use `tf_keras`. Models of Keras 3 (`keras`, `tf.keras`) would train the other layers only, so the
+  encoder raises `UserError` in them. To use its vectors without training it, compute them before:
+  `dataset.map(electra.encoder)`.
 
 ## Training
 

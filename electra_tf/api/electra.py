@@ -3,7 +3,8 @@
 import copy
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +62,9 @@ class Electra:
 
         Args:
             texts: N texts. Longer texts than the encoder reads are cut.
-            pooling: "mean", "cls" (the vector of [CLS]) or another of `modeling.pooling.MODES`; by
-                default the checkpoint's.
+            pooling: "mean" averages the vectors of all tokens, as `pooled` of an exported
+                discriminator; "cls" returns the vector of [CLS]; `modeling.pooling.MODES` has more.
+                The default is the checkpoint's.
             batch_size: Number of texts that are encoded together.
 
         Returns:
@@ -157,8 +159,10 @@ class Electra:
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))
         return tf.sigmoid(tf.cast(logits, tf.float32))
 
-    @tf.function(autograph=False, reduce_retracing=True)
-    def _candidates(self, ids: tf.Tensor, positions: tf.Tensor, count: int) -> Any:
+    @tf.function(autograph=False, input_signature=[
+        tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1, None], tf.int32),
+        tf.TensorSpec([], tf.int32)])
+    def _candidates(self, ids: tf.Tensor, positions: tf.Tensor, count: tf.Tensor) -> Any:
         """Returns probabilities and ids of the `count` likeliest tokens at [1, N] positions."""
         with inference_mode():
             logits = self._network.generator(
@@ -182,15 +186,18 @@ def string(value: Any, what: str = "text") -> str:
     """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
-    if not isinstance(value, str):
-        raise UserError(f"{what} must be a string. Received: {shown(value)}")
+    if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
+        raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
     return value
 
 
 def listed(values: Any, what: str = "texts") -> list[Any]:
-    """Returns the elements of a list, an array or a tensor; `UserError` for one string."""
-    if isinstance(values, tf.Tensor | np.ndarray):
+    """Returns the elements of a list, an array, a tensor or a column of a table.
+
+    Raises `UserError` for one string and for values without an order of texts.
+    """
+    if hasattr(values, "__array__"):  # Also: tensors, and the rows of a data frame.
         values = np.asarray(values).tolist()
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise UserError(f"{what} must be a list of strings. Received: {shown(values)}")
     return list(values)

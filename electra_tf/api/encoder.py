@@ -1,9 +1,12 @@
 """The encoder as a layer of tf_keras."""
 
 import dataclasses
+import sys
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -12,10 +15,17 @@ from electra_tf.modeling.encoder import Encoder, own_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
+
+HUGGING_FACE_NAMES = {
+    "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "valid"}
+"""Names that tokenizers of Hugging Face give to the parts of `Tokens`."""
+_KERAS_3_CALLS = {("keras.src.layers.layer", "__call__"),
+                  ("keras.src.backend.tensorflow.trainer", "one_step_on_data")}
+"""Module and name of the functions in which Keras 3 calls layers and training steps."""
 
 
 @tf_keras.utils.register_keras_serializable("electra_tf")
@@ -68,8 +78,11 @@ class ElectraEncoder(tf_keras.layers.Layer):
         """Encodes texts or ids.
 
         Args:
-            inputs: Texts, string [B]; or token ids, integers [B, L], ragged or padded with [PAD];
-                or a mapping with "ids" and optionally "segment_ids" and "valid", [B, L] each.
+            inputs: Texts, string [B]; pairs of texts, string [B, 2] or two tensors of string [B];
+                token ids, integers [B, L], ragged or padded with [PAD]; or a mapping with "ids" and
+                optionally "segment_ids" and "valid", [B, L] each, also by the names of Hugging
+                Face: "input_ids", "token_type_ids", "attention_mask". In Python, `["a", "b"]` is
+                two texts and `[("a", "b")]` is one pair.
             training: True applies dropout.
 
         Returns:
@@ -86,19 +99,19 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""
+        _refuse_keras_3(inputs)
+        pad_id = self._text.vocabulary.pad_id
         if not isinstance(inputs, Mapping):
-            if isinstance(inputs, tf.RaggedTensor):
-                inputs = inputs.to_tensor(self._text.vocabulary.pad_id)
-            inputs = tf.convert_to_tensor(inputs)
-            if inputs.dtype == tf.string:
-                if inputs.shape.rank and inputs.shape[1:].num_elements() != 1:
-                    raise UserError(f"texts must have shape [B]. Received: {inputs.shape}")
-                return self._rows.encode(tf.reshape(inputs, [-1]))
-            inputs = {"ids": inputs}
-        if "ids" not in inputs or inputs.keys() - set(Tokens._fields):
-            raise UserError("inputs must have the key ids, and may have segment_ids and valid. "
-                            f"Received: {', '.join(map(str, inputs))}")
-        ids, longest = tf.convert_to_tensor(inputs["ids"]), self.config.max_position_embeddings
+            columns = _columns(inputs, pad_id)
+            if columns[0].dtype == tf.string:
+                return self._rows.encode(*columns)
+            inputs = {"ids": columns[0]}
+        named = {HUGGING_FACE_NAMES.get(name, name): value for name, value in inputs.items()}
+        if len(named) < len(inputs) or "ids" not in named or named.keys() - set(Tokens._fields):
+            raise UserError("inputs must have the key ids, and may have segment_ids and valid (or "
+                            f"{', '.join(HUGGING_FACE_NAMES)}). Received: "
+                            f"{', '.join(map(str, inputs))}")
+        ids, longest = _tensor(named["ids"], pad_id), self.config.max_position_embeddings
         if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > longest:
             raise UserError("ids must be integers [B, L], as Input([None], dtype='int32') has, "
                             f"with L at most {longest}. Received: {ids.dtype.name} {ids.shape}")
@@ -106,9 +119,15 @@ class ElectraEncoder(tf_keras.layers.Layer):
             with tf.control_dependencies([tf.debugging.assert_less_equal(
                     tf.shape(ids)[1], longest, "rows of ids are longer than the encoder reads")]):
                 ids = tf.identity(ids)
-        segment_ids = inputs.get("segment_ids", tf.zeros_like(ids))
-        valid = inputs.get("valid", ids != self._text.vocabulary.pad_id)
-        return Tokens(*map(tf.cast, (ids, segment_ids, valid), (tf.int32, tf.int32, tf.bool)))
+        segment_ids = _tensor(named.get("segment_ids", tf.zeros_like(ids)))
+        valid = _tensor(named.get("valid", ids != pad_id))
+        for name, values in (("segment_ids", segment_ids), ("valid", valid)):
+            if not values.shape.is_compatible_with(ids.shape):
+                raise UserError(f"{name} must have the shape of ids, {ids.shape}. Received: "
+                                f"{values.shape}")
+        return Tokens(_checked(ids, self.config.vocab_size, "ids"),
+                      _checked(segment_ids, self.config.type_vocab_size, "segment_ids"),
+                      tf.cast(valid, tf.bool))
 
     @property
     def blocks(self) -> list[Any]:
@@ -117,6 +136,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
         return [block for block in (network.embeddings, network.embeddings_project,
                                     *network.encoder_layers) if block is not None]
 
+    def __repr__(self) -> str:
+        return f"<ElectraEncoder {self.name!r}, a layer of tf_keras; use tf_keras for its model>"
+
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of an equal layer, without weights, for `from_config`."""
         return super().get_config() | {
@@ -124,3 +146,73 @@ class ElectraEncoder(tf_keras.layers.Layer):
             "vocabulary": list(self._text.vocabulary.tokens),
             "normalization": dataclasses.asdict(self._text.normalization),
             "max_length": self._rows.max_length, "seed": self._seed}
+
+
+def _columns(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
+    """Returns a tensor of ids, or one or two columns of texts, string [B]."""
+    if isinstance(inputs, tuple) and any(isinstance(each, str | bytes) for each in inputs):
+        raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "
+                        f"and ['a', 'b'] for two texts. Received: {shown(inputs)}")
+    if isinstance(inputs, list | tuple) and inputs and all(
+            isinstance(each, tf.Tensor | np.ndarray) and each.shape != () for each in inputs):
+        columns = list(map(_tensor, inputs))
+        if columns[0].dtype == tf.string:
+            texts = [_column(each) for each in columns]
+            if len(texts) != 2 or not texts[0].shape.is_compatible_with(texts[1].shape):
+                raise UserError("a list of tensors must be the first and the second texts of "
+                                "pairs, string [B] each; give texts as one tensor. Received: "
+                                f"shapes {', '.join(str(each.shape) for each in columns)}")
+            return texts
+    values = _tensor(inputs, pad_id)
+    if values.dtype != tf.string:
+        return [values]
+    if values.shape.rank == 2 and values.shape[1] == 2:
+        return tf.unstack(values, axis=1)
+    return [_column(values)]
+
+
+def _column(texts: tf.Tensor) -> tf.Tensor:
+    if texts.shape.rank is None:
+        return tf.ensure_shape(texts, [None])
+    if texts.shape.rank and texts.shape[1:].num_elements() != 1:
+        raise UserError("texts must have shape [B], or [B, 2] for pairs, or be two tensors [B]. "
+                        f"Received: {texts.shape}")
+    return tf.reshape(texts, [-1])
+
+
+def _tensor(values: Any, padding: int = 0) -> tf.Tensor:
+    """Returns a tensor; rows of a ragged tensor of integers are padded."""
+    try:
+        if isinstance(values, tf.RaggedTensor) and values.dtype.is_integer:
+            return values.to_tensor(padding)
+        return tf.convert_to_tensor(values)
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError("inputs must be texts, or rows of ids of one length or in a RaggedTensor. "
+                        f"Received: {shown(values)} ({reason})") from error
+
+
+def _checked(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
+    """Returns integers as int32; they must be from 0 to `size` - 1, as the graph checks later."""
+    values = tf.cast(values, tf.int64)
+    inside = tf.reduce_all((values >= 0) & (values < size))
+    message = f"{name} must be from 0 to {size - 1}. Received:"
+    if not tf.executing_eagerly():
+        with tf.control_dependencies([tf.debugging.Assert(inside, [message, values])]):
+            return tf.cast(values, tf.int32)
+    if not inside:
+        raise UserError(f"{message} {values.numpy().min()} to {values.numpy().max()}")
+    return tf.cast(values, tf.int32)
+
+
+def _refuse_keras_3(inputs: Any) -> None:
+    """Raises a `UserError` in a model of Keras 3, which does not train the encoder's weights."""
+    calls = set()
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None:
+        calls.add((frame.f_globals.get("__name__"), frame.f_code.co_name))
+        frame = frame.f_back
+    if calls & _KERAS_3_CALLS or any(
+            type(each).__module__.startswith("keras.") for each in tf.nest.flatten(inputs)):
+        raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
+                        "tf.keras) would not train it; use tf_keras for the whole model.")

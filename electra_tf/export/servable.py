@@ -89,7 +89,8 @@ class Servable(abc.ABC):
             Tokens(ids, segment_ids, mask > 0)), _token_specs(shape))
 
     def _score_checked(self, *inputs: tf.Tensor) -> Outputs:
-        return self.score(_checked_tokens(inputs, self.encoder.config))
+        return self.score(_checked_tokens(
+            inputs, self.encoder.config, self.texts.vocabulary.cls_id))
 
     def _answer_columns(self, *columns: tf.Tensor) -> Outputs:
         named = dict(zip(self.columns, columns, strict=True))
@@ -135,7 +136,7 @@ class TextEncoder(Servable):
             "embed_tokens": self._traced(self.embed_tokens, self._text_specs())}
 
     def embed(self, text: tf.Tensor) -> Outputs:
-        """Returns the mean over word pieces, `pooled`, and the vector of [CLS], `cls`.
+        """Returns the mean over all tokens, `pooled`, and the vector of [CLS], `cls`.
 
         Texts, string [B], are cut at the encoder's length; both are float32 [B, H].
         """
@@ -150,12 +151,8 @@ class TextEncoder(Servable):
         tokens = self.texts.encode(text)
         hidden = self._hidden(tokens)
         hidden = tf.where(tokens.valid[:, :, tf.newaxis], hidden, 0.0)
-        special = [self.texts.vocabulary.cls_id, self.texts.vocabulary.sep_id]
-        pieces = tokens.valid & tf.reduce_all(
-            tokens.ids[:, :, tf.newaxis] != tf.constant(special), axis=-1)
-        shares = tf.cast(pieces, tf.float32)[:, :, tf.newaxis]
-        return {"pooled": tf.math.divide_no_nan(
-                    tf.reduce_sum(hidden * shares, axis=1), tf.reduce_sum(shares, axis=1)),
+        lengths = tf.reduce_sum(tf.cast(tokens.valid, tf.float32), axis=1, keepdims=True)
+        return {"pooled": tf.reduce_sum(hidden, axis=1) / lengths,
                 "cls": first_vectors(hidden), "tokens": hidden, "token_ids": tokens.ids}
 
 
@@ -250,11 +247,16 @@ def _of_pretrained(networks: Pretrained) -> TextEncoder:
     return Detector(encoder, discriminator.head, texts)
 
 
-def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:
-    """Returns the inputs of the signature `token_ids`; its graph checks their values."""
+def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: int) -> Tokens:
+    """Returns the inputs of the signature `token_ids`; its graph checks their values.
+
+    [CLS] at the end of a row is padding, also where the mask has a 1: TensorFlow Serving's
+    `pad_variable_length_inputs` pads every input with its first element.
+    """
     ids, segment_ids, mask = _checked_shapes(
         dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
-    valid = mask > 0
+    followed = tf.cumsum(tf.cast(ids != cls_id, tf.int32), axis=1, reverse=True) > 0
+    valid = (mask > 0) & (followed | (tf.range(tf.shape(ids)[1]) == 0))
     positions = config.max_position_embeddings
 
     def below(values: tf.Tensor, size: int, name: str) -> tf.Operation:

@@ -148,5 +148,7 @@ def generator_embeddings(config: ModelConfig, build: Build, encoder: Encoder) ->
 def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """Returns the vectors [B * N, H] of `hidden` [B, L, H] at `positions` int32 [B, N]."""
     batch_size, length, size = hidden.shape
+    if length is None:
+        length = tf.shape(hidden)[1]
     rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
     return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

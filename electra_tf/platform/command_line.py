@@ -41,6 +41,9 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
             print(_grouped_help(summary, groups))
             raise SystemExit(0)
+        for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
+            if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
+                flag.parser.convert = _ascii_only(flag.parser.convert)
         try:
             rest = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
@@ -119,6 +122,17 @@ class _Output:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def _ascii_only(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a conversion to a number that refuses digits of other scripts, as in `--port=٨`."""
+
+    def converted(argument: Any) -> Any:
+        if not str(argument).isascii():
+            raise ValueError("numbers have the digits 0 to 9")
+        return convert(argument)
+
+    return converted
 
 
 def _refuse(problem: str) -> NoReturn:

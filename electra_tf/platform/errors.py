@@ -49,6 +49,7 @@ class UserError(ValueError):
     """
 
     longest = LONGEST_MESSAGE
+    _keras_call_info_injected = True  # Keras adds lines to the messages of other errors.
 
     def __init__(self, message: str):
         super().__init__(one_line(message, self.longest))

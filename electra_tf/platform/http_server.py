@@ -1,5 +1,6 @@
 """The HTTP server of the demo and of models: uvicorn's settings, and the sites that it answers."""
 
+import socket
 import urllib.parse
 from typing import Any
 
@@ -9,6 +10,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from electra_tf.platform.errors import UserError
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 
@@ -24,6 +27,20 @@ def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Confi
         TrustedHostMiddleware(_own_pages_only(application), hosts), http=_Protocol, ws="none",
         lifespan="off", log_level="error", access_log=False, server_header=False,
         h11_max_incomplete_event_size=16 * 1024, **settings)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Returns a socket on which connections wait for the server; `UserError` for a taken port."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise UserError(f"can't listen at --host={host} --port={port}: {error.strerror or error}; "
+                        "choose a free port from 1024 on and an address of this machine, like "
+                        "127.0.0.1.") from error
+    # Connections inherit the option. Without it a body waits 40 ms for the client's confirmation.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _own_pages_only(application: ASGIApp) -> ASGIApp:

@@ -7,6 +7,7 @@ import tf_keras
 import electra_tf
 from electra_tf.api.electra import Electra
 from electra_tf.checkpoints.weights import assign_weights
+from electra_tf.export.servable import of_networks
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
@@ -29,9 +30,34 @@ def test_candidates_are_the_generators_for_every_mask(electra, networks):
         np.testing.assert_allclose([word.probability for word in words], shares[best], atol=1e-5)
 
 
+def test_masks_of_texts_of_any_length_are_filled(electra):
+    counts = [len(electra.fill(text)) for text in (
+        "the [MASK]", "the chef ate [MASK] [MASK]", "[MASK]", "the [MASK] ate the first meal")]
+    assert counts == [1, 2, 1, 1]
+
+
+def test_embeddings_are_those_of_the_exported_signature(electra, networks):
+    np.testing.assert_allclose(
+        of_networks(networks).embed(tf.constant(["", *TEXTS]))["pooled"],
+        electra.embed(["", *TEXTS]), atol=1e-5)
+
+
+class Table:
+    """An object with rows, which iterates over its column names as data frames do."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([["the", "chef"]], object)
+
+    def __iter__(self):
+        return iter(["question", "context"])
+
+
 @pytest.mark.parametrize(("ask", "arguments", "named"), [
     ("embed", {"texts": ["a"], "pooling": "sum"}, "pooling must be one of cls, max, .*'sum'"),
     ("embed", {"texts": ["a"], "batch_size": -1}, "batch_size must be 1 or more. Received: -1"),
+    ("embed", {"texts": Table()}, r"Received: \['the', 'chef'\]"),
+    ("embed", {"texts": {"the": 1}}, "list of strings"), ("embed", {"texts": {"a"}}, "list of"),
+    ("embed", {"texts": ["\ud800"]}, "Unicode"), ("embed", {"texts": ["a", np.nan]}, "nan"),
     ("embed", {"texts": "a"}, "list of strings"), ("embed", {"texts": ["a", None]}, "None"),
     ("detect", {"text": ["a"]}, "must be a string"), ("fill", {"text": None}, "must be a string"),
     ("fill", {"text": "[MASK]", "candidates": 0}, "candidates"),

@@ -44,6 +44,66 @@ def test_texts_ids_and_parts_are_the_same_input(encoder):
     np.testing.assert_allclose(next(iter(batches)), from_texts, atol=1e-5)
 
 
+PAIR_IDS, PAIR_SEGMENTS = [[2, 5, 6, 3, 10, 3], [2, 13, 3, 14, 3, 0]], [
+    [0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("pairs", [
+    [("the chef", "meal"), ("text", "first")], np.array([["the chef", "meal"], ["text", "first"]]),
+    (tf.constant(["the chef", "text"]), tf.constant([["meal"], ["first"]])),
+    [np.array(["the chef", "text"]), np.array(["meal", "first"])]])
+def test_rows_and_columns_of_two_texts_are_pairs(encoder, pairs):
+    tokens = encoder.tokens(pairs)
+    np.testing.assert_array_equal(tokens.ids, PAIR_IDS)
+    np.testing.assert_array_equal(tokens.segment_ids, PAIR_SEGMENTS)
+    names = dict(zip(("input_ids", "token_type_ids", "attention_mask"), tokens, strict=True))
+    np.testing.assert_array_equal(encoder(names), encoder(pairs))
+
+
+def test_one_pair_and_two_texts_are_told_apart(encoder):
+    assert encoder.tokens([("the chef", "meal")]).ids.shape == (1, 6)
+    assert encoder.tokens(["the chef", "meal"]).ids.shape == (2, 4)
+    with refused("ambiguous"):
+        encoder(("the chef", "meal"))
+
+
+class Keras3Model(tf.keras.Model):
+    """Calls the encoder in its call, or in its training step."""
+
+    def __init__(self, encoder, in_step=False):
+        super().__init__()
+        self.encoder, self.in_step = encoder, in_step
+        self.dense = tf.keras.layers.Dense(2)
+
+    def call(self, texts):
+        return texts if self.in_step else self.dense(self.encoder(texts)[:, 0])
+
+    def train_step(self, data):
+        return {"loss": tf.reduce_sum((self.encoder if self.in_step else self)(data[0]))}
+
+
+@pytest.mark.parametrize("attempt", [
+    lambda encoder: Keras3Model(encoder)(TEXTS),
+    lambda encoder: encoder(tf.keras.Input([None], dtype="int32")),
+    lambda encoder: encoder({"ids": tf.keras.Input([None], dtype="int32")}),
+    lambda encoder: tf.keras.layers.Lambda(encoder)(tf.constant(IDS)),
+    *(lambda encoder, in_step=in_step: compiled(Keras3Model(encoder, in_step)).fit(
+        tf.data.Dataset.from_tensors((TEXTS, [0, 1])), verbose=0) for in_step in (False, True))])
+def test_models_of_keras_3_are_refused(encoder, attempt):
+    with refused("use tf_keras for the whole model"):
+        attempt(encoder)
+
+
+def compiled(model):
+    model.compile("sgd", "mse")
+    return model
+
+
+def test_a_sequential_model_of_keras_3_names_tf_keras(encoder):
+    with pytest.raises(ValueError, match="use tf_keras for its model"):
+        tf.keras.Sequential([encoder])
+
+
 def test_dropout_is_drawn_anew_for_every_call_and_row_in_training_only(encoder):
     rows = tf.constant([IDS[0], IDS[0]])
     first, second = encoder(rows, training=True), encoder(rows, training=True)
@@ -98,9 +158,13 @@ def test_the_gradient_equals_the_training_graphs(encoder):
 
 
 @pytest.mark.parametrize(("inputs", "named"), [
-    ([["a", "b"]], "texts must have shape"), ([5, 6], "integers"), ([[5.0, 6.0]], "float32"),
-    ([[5] * 40], "at most 32"), ({"input_ids": [[5]]}, "input_ids"),
-    ({"ids": [[5]], "mask": [[1]]}, "mask"),
+    ([["a", "b", "c"]], "texts must have shape"), ([5, 6], "integers"), ([[5.0, 6.0]], "float32"),
+    ([[5] * 40], "at most 32"), ({"attention_mask": [[5]]}, "Received: attention_mask"),
+    ({"ids": [[5]], "mask": [[1]]}, "mask"), ({"ids": [[5]], "input_ids": [[5]]}, "input_ids"),
+    ([tf.constant(["a", "b"])], "one tensor"), (None, "None"), (["a", None], "None"), ([], "float"),
+    ((tf.constant(["a"]), tf.constant(["a", "b"])), "string .B. each"), ([[5, 6], [5]], "Ragged"),
+    ({"ids": [[5, 6]], "valid": [1, 0]}, "valid must have the shape"), ([[99]], "ids must be from"),
+    ({"ids": [[5]], "segment_ids": [[2]]}, "segment_ids must be from 0 to 1"),
 ])
 def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, named):
     with refused(named):

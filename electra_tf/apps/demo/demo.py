@@ -9,7 +9,6 @@ Ctrl-C or SIGTERM.
 """
 
 import signal
-import socket
 import sys
 
 from absl import flags
@@ -33,9 +32,10 @@ def main() -> None:
     from electra_tf.apps.demo import server  # TensorFlow takes seconds.
     from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection, good_example
     from electra_tf.formats import pretrained
+    from electra_tf.platform import http_server
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with _listen(values.host, values.port) as listening:
+    with http_server.listen(values.host, values.port) as listening:
         networks = pretrained.read(storage.path(values.model_dir))
         detection = ReplacedTokenDetection(networks)
         found = level(storage.path(values.model_dir), networks.model)
@@ -59,20 +59,6 @@ def level(model_dir: Path, model: ModelConfig) -> str:
     tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
               * saved["data.max_seq_length"])
     return learning_curves.compared(scores[-1]["unigram_auc"], tokens, model)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Returns a socket on which connections wait for the server."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.create_server(address[:2], family=family)
-    except OSError as error:
-        raise UserError(f"can't listen at --host={host} --port={port}: {error.strerror or error}; "
-                        "choose a free port from 1024 on and an address of this machine, like "
-                        "127.0.0.1.") from error
-    # Connections inherit the option. Without it a body waits 40 ms for the client's confirmation.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
 
 
 def define() -> None:

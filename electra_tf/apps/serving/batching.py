@@ -2,6 +2,8 @@
 
 An idle model is called at once; during a call, requests wait for others. Requests of one signature
 share a call if all inputs and outputs begin with a batch dimension and the other dimensions agree.
+Requests with more than 64 KiB of inputs are called alone and one after another, so that others do
+not wait for them if there are two parallel calls.
 
 A model may pad its output [B, W] to the widest row of a call, and the parts of a joined call keep
 that width: the server cannot tell padding from a value.
@@ -20,6 +22,8 @@ from prometheus_client import Histogram
 from electra_tf.apps.serving.saved_models import Arrays, Signature, num_rows
 from electra_tf.apps.serving.settings import ServerConfig
 
+LARGE = 64 * 1024
+"""Bytes of inputs above which a request does not share a call."""
 _CALL_ROWS = Histogram("serving_call_rows", "Rows per model call.",
                       buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 1024))
 
@@ -42,6 +46,7 @@ class Batcher:
         self._config = config
         self._threads = concurrent.futures.ThreadPoolExecutor(config.parallel_calls, "predict")
         self._free_calls = asyncio.Semaphore(config.parallel_calls)
+        self._large_call = asyncio.Semaphore(1)
         self._running = 0
         self._open: dict[Hashable, _Batch] = {}
 
@@ -71,7 +76,8 @@ class Batcher:
         if self._running:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(batch.full.wait(), self._config.batch_timeout_ms / 1000)
-        async with self._free_calls:  # While the batch waits here, other requests join it.
+        large = self._large_call if _is_large(batch.requests[0]) else contextlib.nullcontext()
+        async with large, self._free_calls:  # While the batch waits here, other requests join it.
             if self._open.get(key) is batch:
                 del self._open[key]
             _CALL_ROWS.observe(batch.rows)
@@ -85,9 +91,15 @@ class Batcher:
 
 def _sharing_key(signature: Signature, inputs: Arrays) -> Hashable | None:
     """Returns equal values for requests that may share a call, None for a request that may not."""
-    if not signature.has_rows or len({len(array) for array in inputs.values()}) != 1:
+    if (not signature.has_rows or len({len(array) for array in inputs.values()}) != 1
+            or _is_large(inputs)):
         return None
     return id(signature), *((name, array.shape[1:]) for name, array in sorted(inputs.items()))
+
+
+def _is_large(inputs: Arrays) -> bool:
+    return sum(sum(map(len, array.flat)) if array.dtype == object else array.nbytes
+               for array in inputs.values()) > LARGE
 
 
 def _answer_together(

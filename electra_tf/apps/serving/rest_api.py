@@ -36,14 +36,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from electra_tf.apps.serving import predict_json
-from electra_tf.apps.serving.batching import Batcher
+from electra_tf.apps.serving.batching import LARGE, Batcher
 from electra_tf.apps.serving.model_versions import ModelVersions
 from electra_tf.apps.serving.saved_models import num_rows, reason_of
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform import http_server
 from electra_tf.platform.errors import one_line
 
-_LARGE_BODY = 64 * 1024
 _PAGE = pathlib.Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 _REQUESTS = Counter("serving_requests", "Requests, including errors; 499: the client disconnected.",
                    ("model", "version", "status"))
@@ -156,15 +155,18 @@ class _Api:
         size = request.headers.get("content-length")
         if size is None:
             raise HTTPException(411, "a body with Content-Length is needed")
-        if int(size) > self._max_bytes:  # The HTTP parser accepts only numbers.
+        refusal = self._bytes.refusal(int(size))  # The HTTP parser accepts only numbers.
+        if int(size) > self._max_bytes:
+            refusal = HTTPException(413, f"the body is longer than {self._max_bytes} bytes "
+                                         "(--max_body_mib)")
+        if refusal:
             async for _ in request.stream():
                 pass  # A client that is still sending would miss the answer.
-            raise HTTPException(413, f"the body is longer than {self._max_bytes} bytes "
-                                     "(--max_body_mib)")
+            raise refusal
         with self._bytes.taken(int(size)):
             body = await request.body()
             # Parsing one large body at a time saves memory, and small ones do not wait.
-            async with self._parsing if len(body) > _LARGE_BODY else contextlib.nullcontext():
+            async with self._parsing if len(body) > LARGE else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
                     predict_json.parse, body, served, self._config)
             with self._rows.taken(num_rows(inputs)):
@@ -234,14 +236,17 @@ class _Limit:
     gauge: Gauge
     amount: int = 0
 
+    def refusal(self, amount: int) -> HTTPException | None:
+        """Returns the error (503) of a request that exceeds the limit; one alone never does."""
+        if self.amount and self.amount + amount > self.most:
+            return HTTPException(503, f"too many requests are waiting ({self.flag}); retry later")
+        return None
+
     @contextlib.contextmanager
     def taken(self, amount: int) -> Iterator[None]:
-        """Adds an amount until the context ends, or raises an HTTPException (503).
-
-        A request that waits alone is always accepted.
-        """
-        if self.amount and self.amount + amount > self.most:
-            raise HTTPException(503, f"too many requests are waiting ({self.flag}); retry later")
+        """Adds an amount until the context ends, or raises the refusal."""
+        if refusal := self.refusal(amount):
+            raise refusal
         self.amount += amount
         self.gauge.inc(amount)
         try:

@@ -19,14 +19,17 @@ from electra_tf.platform.setting_text import define_flags, from_flags
 
 def main() -> None:
     """Loads the models and serves them."""
-    from electra_tf.apps.serving import model_versions, rest_api  # TensorFlow takes seconds.
+    from electra_tf.platform import http_server
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     config = from_flags(settings.ServerConfig)
-    models = model_versions.of_config(config)
-    for model in models.values():
-        model.start()
-    rest_api.Server(models, config).run()
+    with http_server.listen(config.host, config.port) as listening:
+        from electra_tf.apps.serving import model_versions, rest_api  # TensorFlow takes seconds.
+
+        models = model_versions.of_config(config)
+        for model in models.values():
+            model.start()
+        rest_api.Server(models, config).run(sockets=[listening])
 
 
 def run() -> None:

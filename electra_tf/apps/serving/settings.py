@@ -34,8 +34,9 @@ class ServerConfig(Section, prefix="--"):
     """Size of a text in MiB; longer ones receive 400. A model needs 2 s to tokenize 1 MiB."""
     max_request_rows: PositiveCount = 1024
     """Rows of a request; larger requests receive 400."""
-    max_buffered_mib: Amount = 256.0
-    """Total size in MiB of the bodies of unanswered requests; further requests receive 503."""
+    max_buffered_mib: Amount = 32.0
+    """Total size in MiB of the bodies of unanswered requests, which bounds the text in computation;
+    further requests receive 503 immediately."""
     max_waiting_rows: PositiveCount = 8192
     """Total number of rows of unanswered requests; further requests receive 503."""
     max_batch_size: PositiveCount = 32

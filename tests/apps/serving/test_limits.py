@@ -65,7 +65,8 @@ def test_beyond_a_limit_clients_are_told_to_come_again(limit, metric, rows):
         accepted = thread.submit(client.rows, "", ["a"] * rows)  # Alone it is always accepted.
         until(lambda: measured(client, metric) >= rows)
         with contextlib.closing(client.connection()) as connection:
-            connection.request("POST", f"{client.path}:predict", '{"instances": ["b"]}')
+            body = '{"instances": ["b"]}' + " " * 5_000_000  # It is read before the answer.
+            connection.request("POST", f"{client.path}:predict", body)
             answer = connection.getresponse()
             assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
             assert f"--{next(iter(limit))}" in answer.read().decode()
@@ -73,6 +74,23 @@ def test_beyond_a_limit_clients_are_told_to_come_again(limit, metric, rows):
         assert accepted.result() == ["a"] * rows
         until(lambda: measured(client, metric) == 0)
         assert client.rows("", ["b"]) == ["b"]
+
+
+def test_small_requests_do_not_wait_for_large_ones():
+    let_go = threading.Event()
+
+    def answer(text):
+        assert len(text[0]) == 1 or let_go.wait(20)
+        return [np.array(text, object)]
+
+    large = ["a" * 70_000]
+    with (running.client_of([model_of(answer)]) as client,
+          concurrent.futures.ThreadPoolExecutor(2) as threads):
+        waiting = [threads.submit(client.rows, "", large) for _ in range(2)]
+        until(lambda: measured(client, "serving_waiting_rows") == 2)
+        assert client.rows("", ["b"]) == ["b"]
+        let_go.set()
+        assert [each.result() for each in waiting] == [large, large]
 
 
 def test_large_bodies_and_many_rows_are_refused(models):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,7 +24,15 @@ def test_mistakes_are_one_line(tmp_path):
                                  ([f"--model_dir={tmp_path}"], "contains no version"),
                                  (["--model_dir=gs://bucket/model"], "--model_dir")):
             with refused(words):
-                command_flags.call(serve.main, *arguments)
+                command_flags.call(serve.main, "--port=0", *arguments)
+
+
+def test_a_taken_port_is_reported_before_models_are_read(tmp_path):
+    with (command_flags.defined(lambda: define_flags(settings.ServerConfig)),
+          socket.create_server(("127.0.0.1", 0)) as taken):
+        port = taken.getsockname()[1]
+        with refused(f"can't listen at --host=127.0.0.1 --port={port}: Address already in use"):
+            command_flags.call(serve.main, f"--model_dir={tmp_path / 'none'}", f"--port={port}")
 
 
 @pytest.mark.slow

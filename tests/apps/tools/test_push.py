@@ -63,8 +63,16 @@ def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_pa
     metadata, text = card_of(server, "user/classifier")
     assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")
     assert "labels: no, yes" in text and "| base model | the tiny networks |" in text
+    assert "aggregation_strategy" not in text
     call("user/classifier", "user/again")
     assert card_of(server, "user/again")[0]["base_model"] == "user/classifier"
+
+
+def test_the_card_of_a_tagger_uses_the_tags_of_first_pieces(server, networks, tmp_path):
+    model = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+    conversion.write(model, tmp_path / "run", conversion.Format.RUN)
+    call(tmp_path / "run", "user/tagger")
+    assert 'model="user/tagger", aggregation_strategy="first")' in card_of(server, "user/tagger")[1]
 
 
 def test_refusals_are_one_line(server, tmp_path, monkeypatch):
