@@ -54,8 +54,8 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     """Returns an evaluator of the newest checkpoint and the checkpoint's step."""
     if not run.examples("eval"):
         raise UserError(f"the records in {run.records} hold nothing out for evaluation. Build "
-                        "them again from at least two documents: blank lines between them, and "
-                        "not --held_out_fraction=0.")
+                        "them again by `python -m data_prep.build_pretraining_data` from at least "
+                        "two documents: blank lines between them, and not --held_out_fraction=0.")
     model = run.build_model()
     with run.strategy.scope():
         weights, step = read_checkpoint(run.model_dir)
