@@ -78,7 +78,8 @@ class Records:
 def misfit(path: pathlib.PurePath, problem: str) -> UserError:
     """Returns the error for a shard whose content contradicts its manifest."""
     return UserError(f"{path} isn't what manifest.json says: {problem}; restore the file, or build "
-                     "the records again with --overwrite.")
+                     "the records again: `python -m data_prep.build_pretraining_data --overwrite` "
+                     "with the flags that built them.")
 
 
 @dataclasses.dataclass(frozen=True)

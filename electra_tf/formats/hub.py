@@ -10,6 +10,7 @@ import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
+from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -57,7 +58,7 @@ def one_line_errors(model: str, revision: str | None) -> Iterator[None]:
         from huggingface_hub import constants, errors
     except ModuleNotFoundError as error:
         raise UserError(f"{model} is no local path, and models of the Hugging Face Hub need: "
-                        "pip install 'electra-tf[hub]'") from error
+                        f"{pip_install('hub')}") from error
     endpoint = constants.ENDPOINT
     try:
         yield

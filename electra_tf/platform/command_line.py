@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import pathlib
 import re
 import shlex
 import signal
@@ -93,8 +94,15 @@ def _line(error: Exception) -> str:
         return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
     module = (getattr(error, "name", None) or "").partition(".")[0]
     if module in EXTRAS:
-        return f"{module} is not installed: pip install 'electra-tf[{EXTRAS[module]}]'"
+        return f"{module} is not installed: {pip_install(EXTRAS[module])}"
     return ""
+
+
+def pip_install(extra: str) -> str:
+    """Returns the command that installs optional packages; a clone is installed from its folder."""
+    installed = any(metadata.distributions(name="electra-tf"))
+    source = "electra-tf" if installed else pathlib.Path(__file__).resolve().parents[2]
+    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
 
 
 class _Output:

@@ -250,4 +250,5 @@ def _check_length(config: PretrainingConfig, records: Records) -> None:
                         f"--set model.max_position_embeddings={built}, or build shorter records.")
     if not records.shards["train"]:
         raise UserError(f"the records in {records} hold no training examples. Build them again "
-                        "with more text or a smaller --held_out_fraction.")
+                        "by `python -m data_prep.build_pretraining_data` with more text or a "
+                        "smaller --held_out_fraction.")

@@ -10,7 +10,7 @@ import sys
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
-from electra_tf.platform import native_logging, signals
+from electra_tf.platform import command_line, native_logging, signals
 from electra_tf.platform.errors import UserError
 from electra_tf.training import workers
 
@@ -107,8 +107,9 @@ def _tpu(name: str) -> tf.distribute.Strategy:
         return tf.distribute.TPUStrategy(resolver)
     except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
         if "No OpKernel was registered" in str(error):
-            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. `make tpu` "
-                            "puts the one that was built with them in its place.") from error
+            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. In a clone "
+                            "`make tpu` puts the one with TPUs in its place; with the package, "
+                            "install tensorflow-tpu 2.20 instead of tensorflow.") from error
         reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
         raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
                         "the zone and that the TPU is running.") from error
@@ -118,9 +119,10 @@ def _why_no_gpu() -> str:
     """Returns what to do if TensorFlow finds no GPU; "" where none is expected."""
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
-    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: `pip install "
-            "--require-hashes -r requirements/cuda.lock` brings CUDA's libraries, and "
-            "`nvidia-smi` says whether the driver works and is new enough for CUDA 12")
+    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: "
+            f"`{command_line.pip_install('cuda')}` brings CUDA's libraries (in a clone's .venv "
+            "`pip install --require-hashes -r requirements/cuda.lock`), and `nvidia-smi` says "
+            "whether the driver works and is new enough for CUDA 12")
 
 
 @functools.cache
