@@ -53,11 +53,13 @@ class Budget:
 
 
 BUDGETS = {budget.name: budget for budget in (
-    Budget(name="tiny", about="2 layers of width 128; 3 minutes of one core per run",
+    Budget(name="tiny",
+           about="2 layers of width 128; 3 minutes of one core with AVX-512 bfloat16 per run",
            model_size="tiny", recipe="short", reference_steps=2000, threads=1,
            settings={"model.num_heads": "4", "model.max_position_embeddings": "512",
                      "training.train_batch_size": "16"}),
-    Budget(name="cpu-day", about="4 layers of width 256; an hour of one core per run",
+    Budget(name="cpu-day",
+           about="4 layers of width 256; an hour of one core with AVX-512 bfloat16 per run",
            model_size="small", recipe="short", reference_steps=14_000, threads=1,
            settings={"model.num_layers": "4", "training.train_batch_size": "16"}),
     Budget(name="gpu-day", about="ELECTRA-Small; an hour or two of one GPU per run (not measured)",

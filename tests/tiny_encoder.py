@@ -14,7 +14,7 @@ from tests import tiny_records, tiny_run
 def write(directory: Path, **changes) -> TrainState:
     """Writes a checkpoint of step 7 and the run's settings; returns what was saved."""
     tiny_records.write(directory / "records")
-    run = tiny_run.run_on(directory / "records", directory, runtime__cpu_parts=1,
+    run = tiny_run.run_on(directory / "records", directory,
                           runtime__distribution_strategy="one_device", **changes)
     state = tiny_run.state_of(run)
     for number, variable in enumerate(state.model.trainable_variables):

@@ -3,7 +3,7 @@ r"""Compares fine-tuning and prediction on SST-2 with Hugging Face.
     python -m benchmarks.finetuning --data_dir=glue --vocab_file=vocab.txt
 
 Prints examples/s of training and inference with a new ELECTRA-Small, and writes finetuning.md and
-finetuning.json. The command takes about ten minutes on two cores; stop other programs first.
+finetuning.json. The command takes ten minutes on two AVX-512 cores; stop other programs first.
 benchmarks/README.md describes the measurement.
 """
 

@@ -8,11 +8,17 @@ from electra_tf.tasks.examples import Kind
 from tests.refusals import refused
 
 
+def assert_same(row, other):
+    """Compares rows of a batch: float32 sums of two layers, whose order depends on the place."""
+    assert other == row | {name: pytest.approx(value, abs=2e-6) for name, value in row.items()
+                           if name.startswith("probabilit")}
+
+
 def test_texts_get_classes(task_directories):
     classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
     assert classifier.labels == ("negative", "positive")
     found = classifier.predict(["the chef ate", "the piano", "the chef ate"])
-    assert found[0] == found[2]
+    assert_same(found[0], found[2])
     assert {one["prediction"] for one in found} <= {"negative", "positive"}
     assert classifier.predict([]) == []
 
@@ -20,7 +26,8 @@ def test_texts_get_classes(task_directories):
 def test_words_get_tags(task_directories):
     tagger = electra_tf.load_task(task_directories[Kind.TAGGING])
     found = tagger.predict(["the chef  ate", ["the", "chef", "ate"], "", "chef " * 100])
-    assert found[0] == found[1] and found[0]["words"] == ["the", "chef", "ate"]
+    assert_same(found[0], found[1])
+    assert found[0]["words"] == ["the", "chef", "ate"]
     assert [len(one["prediction"]) for one in found] == [3, 3, 0, 100]
     assert {tag for one in found for tag in one["prediction"]} <= set(tagger.labels)
 

@@ -2,8 +2,16 @@
 
 import pytest
 
+from electra_tf.pretraining import training_run
 from tests import tiny_encoder
 from tests.end_to_end import commands
+
+
+@pytest.fixture(autouse=True)
+def without_curves(request, monkeypatch):
+    """Leaves the picture of the losses, a sixth of a tiny run's time, to the slow tests."""
+    if "slow" not in request.keywords:
+        monkeypatch.setattr(training_run, "draw_curves", lambda runs, path: None)
 
 
 @pytest.fixture(scope="session")

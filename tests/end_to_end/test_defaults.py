@@ -24,7 +24,8 @@ def defaults(printed):
 
 def test_pretraining_reads_records_and_names_its_run_after_the_size(directory, capsys):
     tiny_records.write(directory / "records")
-    pretrain("--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=1")
+    pretrain("--model_size=tiny", *tiny_run.FLAGS, "--set=model.num_layers=1",
+             "--num_train_steps=1")
     assert defaults(capsys.readouterr().out) == ["--model_dir=runs/tiny", "--data_dir=records"]
     assert (directory / "runs" / "tiny" / "settings.json").exists()
 

@@ -17,6 +17,9 @@ from tests.export.served_models import TEXT, Example, example, tiny_discriminato
 GOOD = {"input_ids": [[2, 5, 3], [2, 3, 0]], "token_type_ids": [[0, 0, 0]] * 2,
         "attention_mask": [[1, 1, 1], [1, 1, 0]]}
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
+ROUNDING = 1e-5
+"""Vectors are about 2; two layers in another order of sums move them by a few float32 roundings of
+2e-7 each, by 1.1e-6 at most on a CPU with AVX2."""
 
 
 def answer(model, *columns):
@@ -124,7 +127,7 @@ def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector)
     with inference_mode():
         shares = tf.sigmoid(discriminator(*tokens))[0].numpy()
     np.testing.assert_allclose(found["replaced_probability"][0], [
-        shares[1], max(shares[2:4]), shares[4], shares[5]], atol=1e-6)
+        shares[1], max(shares[2:4]), shares[4], shares[5]], atol=ROUNDING)
     assert found["replaced_probability"][1:, 1:].numpy().max() == 0.0
 
 
@@ -133,10 +136,10 @@ def test_embeddings_average_all_tokens(discriminator, detector):
     found = detector.embed_tokens(texts)
     tokens = detector.texts.encode(texts)
     hidden = discriminator.encoder(*tokens).numpy()
-    np.testing.assert_allclose(found["cls"], hidden[:, 0], atol=1e-6)
+    np.testing.assert_allclose(found["cls"], hidden[:, 0], atol=ROUNDING)
     for row, length in enumerate((7, 2, 3)):
         np.testing.assert_allclose(
-            found["pooled"][row], hidden[row, :length].mean(axis=0), atol=1e-6)
+            found["pooled"][row], hidden[row, :length].mean(axis=0), atol=ROUNDING)
     assert np.all(found["tokens"][2, 3:].numpy() == 0.0)
     np.testing.assert_array_equal(found["token_ids"], tokens.ids)
     sentences = detector.embed(texts)
@@ -158,7 +161,7 @@ def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
             if values.dtype == tf.string:
                 np.testing.assert_array_equal(values, expected[name])
             else:
-                np.testing.assert_allclose(values, expected[name], atol=1e-6)
+                np.testing.assert_allclose(values, expected[name], atol=ROUNDING)
 
 
 @pytest.fixture(scope="module")

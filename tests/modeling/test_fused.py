@@ -151,13 +151,21 @@ def test_accelerators_get_a_softmax_of_float32(monkeypatch, device):
     assert softmax.inputs[0].dtype == tf.float32
 
 
-@pytest.mark.parametrize(("line", "expected"), [
-    ("flags\t\t: sse2 avx512_bf16 fma", True), ("flags\t\t: sse2 fma", False),
-    ("Features\t: asimd bf16", False), (None, False)],
-    ids=["x86 with bfloat16", "x86", "arm64", "macOS"])
-def test_bfloat16_units_are_those_of_x86(line, expected, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("line", "variables", "expected"), [
+    ("flags\t\t: sse2 avx512_bf16 fma", {}, True), ("flags\t\t: sse2 fma", {}, False),
+    ("Features\t: asimd bf16", {}, False), (None, {}, False),
+    ("flags\t\t: amx_bf16", {"ONEDNN_MAX_CPU_ISA": "avx2"}, False),
+    ("flags\t\t: amx_bf16", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}, True),
+    ("flags\t\t: amx_bf16", {"TF_ENABLE_ONEDNN_OPTS": "0"}, False)],
+    ids=["x86 with bfloat16", "x86", "arm64", "macOS", "limited", "limit with bfloat16", "off"])
+def test_bfloat16_units_are_those_of_x86_that_onednn_may_use(
+        line, variables, expected, tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     if line:
         path.write_text(f"processor\t: 0\n{line}\n")
     monkeypatch.setattr(machine, "CPU_INFO", path)
+    for name in ("ONEDNN_MAX_CPU_ISA", "TF_ENABLE_ONEDNN_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     assert fused.cpu_multiplies_bfloat16.__wrapped__() is expected

@@ -34,7 +34,7 @@ def run_of(records, tmp_path_factory):
         elif name == "two_stage" and model_dir is not home:
             shutil.copytree(home / "generator", model_dir / "generator")
         return tiny_run.run_on(records, model_dir, objective__name=name,
-                               **{"model__num_layers": 1, "runtime__cpu_parts": 1} | changes)
+                               **{"model__num_layers": 1} | changes)
 
     return made
 

@@ -24,7 +24,7 @@ from tests import named_arrays, tiny_encoder, tiny_records, tiny_run
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
-SHORT = {"model__num_layers": 1, "runtime__cpu_parts": 1, "runtime__eval_steps": 1,
+SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}
 
 

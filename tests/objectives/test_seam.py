@@ -96,7 +96,7 @@ def trained(registered, records, tmp_path_factory):
 def run_on(records, directory, **changes):
     return tiny_run.run_on(
         records, storage.path(directory), objective__name="random_words",
-        model__num_layers=1, runtime__cpu_parts=1, runtime__save_checkpoints_steps=2,
+        model__num_layers=1, runtime__save_checkpoints_steps=2,
         runtime__eval_steps=1, training__num_train_steps=6, runtime__log_every_steps=1, **changes)
 
 

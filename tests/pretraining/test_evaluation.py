@@ -14,7 +14,7 @@ def evaluate(records, **changes):
 
 
 def test_parts_and_batches_dont_change_the_scores(records):
-    scores = evaluate(records, runtime__cpu_parts=1)
+    scores = evaluate(records)
     assert 0.0 < scores["discriminator_auc"] < 1.0
     assert scores == pytest.approx(evaluate(
         records, runtime__cpu_parts=2, runtime__eval_batch_size=6), rel=1e-5, nan_ok=True)

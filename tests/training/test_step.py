@@ -30,7 +30,7 @@ def means(results):
 
 @pytest.fixture(scope="module")
 def baseline(records):
-    return train(records, runtime__cpu_parts=1)
+    return train(records)
 
 
 def assert_same(result, expected):

@@ -22,7 +22,7 @@ STEPS = 3
 
 
 def run_of(records, **changes):
-    return tiny_run.run_on(records, model__num_layers=1, runtime__cpu_parts=1,
+    return tiny_run.run_on(records, model__num_layers=1,
                            runtime__distribution_strategy="one_device", **changes)
 
 

@@ -1,5 +1,6 @@
 """The prose of docstrings is kept and their markup is not; the task made of them has no leak."""
 
+import ast
 import importlib
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from data_prep import build_word_order_task
 from data_prep.sources import embedded
 from data_prep.sources.registry import open_source
+from tests import command_flags
 from tests.data_prep.reading import documents_of
 
 DOCSTRING = '''Return the mean of ``values`` along an axis, see :func:`~lib.median` [1]_.
@@ -34,6 +36,25 @@ DOCSTRING = '''Return the mean of ``values`` along an axis, see :func:`~lib.medi
 
     This paragraph has no mark at its end and therefore it is not a sentence
     '''
+NESTED = """
+if a:
+    def first(): "1"
+else:
+    def second(): "2"
+try:
+    def third():
+        "3"
+        with b:
+            class Fourth: "4"
+except c:
+    def fifth(): "5"
+finally:
+    def sixth(): "6"
+match d:
+    case 1:
+        def seventh(): "7"
+def eighth(): "8"
+"""
 PROSE = [
     "Return the mean of values along an axis, see lib.median.",
     "The mean is the sum of the elements along the axis divided by the number of elements. Read "
@@ -53,6 +74,7 @@ def package(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         monkeypatch.setattr(embedded, "PACKAGES", ("unimportable",))
         embedded.docstrings.cache_clear()
+        return tmp_path / "unimportable" / "code.py"
 
     yield write
     embedded.docstrings.cache_clear()
@@ -69,6 +91,25 @@ def test_prose_is_kept_and_the_package_is_not_imported(package):
     (first, second) = embedded.docstrings()
     assert first == (shown, tuple(PROSE)) and second.name == hidden
     assert documents_of(open_source("embedded:docstrings")) == [PROSE]
+
+
+def test_the_order_of_docstrings_is_that_of_a_walk_over_the_syntax_tree(package, tmp_path):
+    path = package({})
+    path.write_text(NESTED)
+    walked = [(node.name, ast.get_docstring(node)) for node in ast.walk(ast.parse(NESTED))
+              if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert list(embedded._docstrings(path)) == walked and len(walked) == 8
+
+
+def test_the_text_beside_the_task_has_the_documents_of_the_source(package, tmp_path):
+    package({names(False)[0]: DOCSTRING, names(False)[1]: DOCSTRING + "x.",
+             names(True)[0]: "Return the sum of all elements, which are numbers. " * 3})
+    with command_flags.defined(build_word_order_task.define):
+        command_flags.call(build_word_order_task.main, f"--output_dir={tmp_path}")
+    text, source = (list(open_source(name).documents())
+                    for name in (f"{tmp_path}/pretraining.txt", "embedded:docstrings"))
+    assert [one.content.strip() for one in text] == [one.content for one in source]
+    assert [one.key for one in text] == [one.key for one in source] and len(text) == 2
 
 
 def test_the_task_has_no_sentence_of_the_text_in_dev(package):
