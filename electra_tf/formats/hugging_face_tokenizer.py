@@ -8,7 +8,9 @@ refuses what gives other ids than `text.tokenizer`.
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Interval
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_atomically
@@ -108,7 +110,7 @@ class _WordPiece:
     continuing_subword_prefix: Literal[CONTINUATION]
     vocab: dict[str, int]
     unk_token: Literal[UNK] = UNK
-    max_input_chars_per_word: int = _LIBRARY_WORD_CHARACTERS
+    max_input_chars_per_word: Annotated[int, Interval(ge=1, le=999)] = _LIBRARY_WORD_CHARACTERS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

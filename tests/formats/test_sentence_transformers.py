@@ -82,7 +82,7 @@ def test_the_old_layout_has_the_encoder_in_a_folder(pair, folder, kind):
 
 
 @pytest.mark.parametrize(("names", "pooling", "words"), [
-    (("Pooling", "Dense"), {}, "the modules are Transformer, Pooling, Dense; .* remove modules.json"),
+    (("Pooling", "Dense"), {}, "modules are Transformer, Pooling, Dense; .* remove modules.json"),
     (("WeightedLayerPooling",), None, "the modules are Transformer, WeightedLayerPooling"),
     (("Pooling",), {"pooling_mode_attention": True}, "Received: .'mean', 'pooling_mode_attention'"),
     (("Pooling",), {"pooling_mode_mean_tokens": "yes"}, "Received: .'pooling_mode_mean_tokens'"),

@@ -1,0 +1,98 @@
+"""Tokenizers that this program can't follow are refused in one line that names the entry."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from electra_tf.formats import hugging_face_tokenizer
+from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.refusals import refused
+
+WORDS = Vocabulary((*SPECIAL_TOKENS, "the", "berlin", "e", "1", "[", "]", "[E1]", "covid-19"))
+SEQUENCE = {"type": "Sequence", "normalizers": [
+    {"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
+
+
+def change(path, entries):
+    content = json.loads(path.read_text()) if path.exists() else {}
+    for name, value in entries.items():
+        *outer, last = name.split("/")
+        place = content
+        for key in outer:
+            place = place[key]
+        place[last] = value
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def directory(tmp_path):
+    hugging_face_tokenizer.write_text(TextSettings(vocabulary=WORDS), tmp_path, 512)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("file", "entries", "words"), [
+    ("config", {"tokenizer_class": "BertJapaneseTokenizer"}, "tokenizer_class 'BertJapaneseTok"),
+    ("tokenizer_config", {"tokenizer_class": "RobertaTokenizer"}, "tokenizer_class 'RobertaTok"),
+    ("tokenizer_config", {"never_split": ["[E1]"]}, r"config.json: never_split is .*write \[\]"),
+    ("tokenizer_config", {"tokenize_chinese_chars": False}, "tokenize_chinese_chars is False"),
+    ("tokenizer_config", {"do_basic_tokenize": False}, "do_basic_tokenize is False.* write true"),
+    ("tokenizer_config", {"padding_side": "left"}, "padding_side is 'left'.*write \"right\""),
+    ("tokenizer_config", {"truncation_side": "left"}, "truncation_side is 'left'"),
+    ("tokenizer_config", {"auto_map": {"AutoTokenizer": ["a.B", None]}}, "auto_map is"),
+    ("tokenizer_config", {"cls_token": "<s>"}, "cls_token is '<s>'.* and in the vocabulary"),
+    ("special_tokens_map", {"sep_token": {"content": "</s>"}}, "map.json: sep_token is '</s>'"),
+    ("tokenizer_config", {"additional_special_tokens": ["[X]"]}, r"'\[X\]'.* has no id; remove"),
+    ("tokenizer_config", {"tokenizer_class": "BertTokenizer"}, "BertTokenizer does not read;"),
+    ("added_tokens", {"##x": 13}, "the added token '##x' begins with ##; remove it"),
+    ("added_tokens", {"the": 13}, "token 'the' has the id 13 and the id 5"),
+    ("added_tokens", {"new": 15}, "the ids of its 14 tokens aren't 0, 1, 2"),
+    ("tokenizer", {"normalizer": SEQUENCE}, "its normalizer .*NFD.*Lowercase.* reads BertNormal"),
+    ("tokenizer", {"normalizer": None}, "its normalizer .none. or"),
+    ("tokenizer", {"pre_tokenizer/type": "WhitespaceSplit"}, "pre_tokenizer .*WhitespaceSplit"),
+    ("tokenizer", {"normalizer/normalizers": [{"type": "NFC"}]}, "its normalizer .*NFC"),
+    ("tokenizer", {"model/type": "BPE"}, "'type' must be 'WordPiece'. Received: 'BPE'"),
+    ("tokenizer", {"model/continuing_subword_prefix": ""}, "'continuing_subword_prefix' must be"),
+    ("tokenizer", {"model/max_input_chars_per_word": 5000}, "'max_input_chars_per_word' must be"),
+    ("tokenizer", {"post_processor/pair": []}, "its post_processor .* write null"),
+    ("tokenizer", {"truncation": {"direction": "Left"}}, "direction of truncation is not Right"),
+    ("tokenizer", {"added_tokens": [{"id": 11, "content": "[E1]", "single_word": True}]},
+     "matched as a whole word only; write \"single_word\": false"),
+    ("tokenizer", {"added_tokens": [{"id": 5, "content": "the", "special": True}]},
+     "'the' is a word of the vocabulary too; write \"normalized\": true"),
+])
+def test_what_gives_other_ids_is_refused_by_name(directory, file, entries, words):
+    if file == "config":  # Its class counts if tokenizer_config.json has none.
+        (directory / "tokenizer_config.json").unlink()
+    change(directory / f"{file}.json", entries)
+    with refused(words):
+        hugging_face_tokenizer.read_text(directory)
+
+
+def test_two_vocabularies_that_disagree_are_refused(directory):
+    (directory / "vocab.txt").write_text("\n".join(reversed(WORDS.tokens)))
+    with refused("vocab.txt: the token of id 0 is 'covid-19', but another one in .*json; remove"):
+        hugging_face_tokenizer.read_text(directory)
+
+
+def test_a_class_of_the_library_needs_its_file(directory):
+    (directory / "tokenizer.json").unlink()
+    with refused("PreTrainedTokenizerFast needs tokenizer.json, which is missing; copy it"):
+        hugging_face_tokenizer.read_text(directory)
+
+
+def test_a_maximum_length_without_limit_is_read(directory):
+    """transformers writes int(1e30), which has more than 64 bits."""
+    change(directory / "tokenizer_config.json", {"model_max_length": int(1e30)})
+    assert hugging_face_tokenizer.read_text(directory) == TextSettings(vocabulary=WORDS)
+
+
+def test_added_tokens_are_words_of_their_own(directory):
+    text = TextSettings(vocabulary=WORDS, normalization=Normalization(
+        literal_tokens=("[E1]",), normalized_tokens=("covid-19",)))
+    words = Tokenizer(text).tokenize_words(tf.constant(["the [E1] COVID-19 [e1]"]))
+    assert [word.decode() for word in words.texts[0].numpy()] == [
+        "the", "[E1]", "COVID-19", "[", "e1", "]"]
+    assert words.pieces.to_list()[:3] == [[5], [11], [12]]
