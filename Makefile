@@ -77,7 +77,7 @@ $(STAMP): $(LOCKS)
 	@touch $@
 
 # Docstrings are read once, as that takes 10 s. For text of your own: --input='corpus/*.txt'.
-quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on the docstrings of NumPy and others, and fine-tune it (5 minutes, 2 cores).
+quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on the docstrings of NumPy and others, and fine-tune it (5 to 10 minutes, 2 cores).
 	$(BIN)/python -m data_prep.build_word_order_task --output_dir=$(QUICKSTART)/task
 	$(BIN)/python -m data_prep.build_vocab --overwrite \
 	  --input=$(QUICKSTART)/task/pretraining.txt --output=$(QUICKSTART)/vocab.txt \
@@ -159,7 +159,7 @@ tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
 	$(BIN)/python $(INSTALL) --no-deps -r requirements/tpu.lock
 
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
-bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
+bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores with AVX-512).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
 
 # Of your own records: make time-to-quality TIME_FLAGS='--data_dir=records --num_train_steps=5000'

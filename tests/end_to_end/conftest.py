@@ -8,9 +8,10 @@ from tests.end_to_end import commands
 
 
 @pytest.fixture(autouse=True)
-def without_curves(request, monkeypatch):
-    """Leaves the picture of the losses, a sixth of a tiny run's time, to the slow tests."""
+def training_only(request, monkeypatch):
+    """Leaves evaluation and curves, half of a tiny run's time, to slow tests and new processes."""
     if "slow" not in request.keywords:
+        monkeypatch.setattr(training_run, "Evaluator", lambda run, model: None)
         monkeypatch.setattr(training_run, "draw_curves", lambda runs, path: None)
 
 
