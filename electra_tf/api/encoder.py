@@ -197,12 +197,10 @@ def _checked(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
     values = tf.cast(values, tf.int64)
     inside = tf.reduce_all((values >= 0) & (values < size))
     message = f"{name} must be from 0 to {size - 1}. Received:"
-    if not tf.executing_eagerly():
-        with tf.control_dependencies([tf.debugging.Assert(inside, [message, values])]):
-            return tf.cast(values, tf.int32)
-    if not inside:
+    if tf.executing_eagerly() and not inside:
         raise UserError(f"{message} {values.numpy().min()} to {values.numpy().max()}")
-    return tf.cast(values, tf.int32)
+    with tf.control_dependencies([tf.debugging.Assert(inside, [message, values])]):
+        return tf.cast(values, tf.int32)
 
 
 def _refuse_keras_3(inputs: Any) -> None:

@@ -44,7 +44,7 @@ class ServerConfig(Section, prefix="--"):
     batch_timeout_ms: Amount = 2.0
     """Milliseconds that a request waits for others while the model is busy."""
     parallel_calls: PositiveCount = 2
-    """Concurrent model calls."""
+    """Concurrent model calls, at most one of them of a request with more than 64 KiB of inputs."""
 
 
 GROUPS = {
