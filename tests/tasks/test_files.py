@@ -123,6 +123,30 @@ def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, refused):
         assert read_tagged(path, TAGGED, labelled=False)[0].words[0] == "EU"
 
 
+def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
+    notes = []
+    path = write(tmp_path / "a.txt", "Kim\tPER-B\nsan\tPER-I\nran\tO\n")
+    (one,) = read_tagged(path, spec("tagging"), notes=notes)
+    assert (one.tags, notes) == (("B-PER", "I-PER", "O"), [
+        f"{path}: 2 columns separated by tabs, words in column 1, tags in column 2; tags in IOB2, "
+        "the letter last; 2 of 3 rewritten as IOB2"])
+    lines = write(tmp_path / "a.jsonl", '{"text": ["a", "b", "c"], "label": ["U-X", "U-X", "O"]}\n')
+    model = spec("tagging", labels=("U-X", "O"))  # A converted model may have another scheme.
+    for task, tags in ((spec("tagging"), ("B-X", "B-X", "O")), (model, ("U-X", "U-X", "O"))):
+        assert read_tagged(lines, task)[0].tags == tags
+    for text, message in (("a B-X\nb 0\nc I-X\n", r"a\.txt:1: the tag '0' is neither O nor"),
+                          ("a (X*\nb *)\n", "bracket notation of CoNLL-2005")):
+        with pytest.raises(UserError, match=message):
+            read_tagged(write(tmp_path / "a.txt", text), spec("tagging"))
+    with pytest.raises(UserError, match=r"a\.csv: a tagger reads columns"):
+        read_tagged(write(tmp_path / "a.csv", "a,O\n"), spec("tagging"))
+
+
+def test_numbers_in_json_name_rows(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"id": 51870, "text": "a", "label": "x"}\n')
+    assert read_texts(path, spec(key="id"))[0].key == "51870"
+
+
 def test_json_labels_may_be_numbers_or_truths(tmp_path):
     path = write(tmp_path / "a.jsonl", "".join(
         json.dumps({"text": "x", "label": label}) + "\n" for label in (1, True, "a")))
@@ -216,6 +240,66 @@ def test_tabs_are_read_without_quoting_and_commas_with_it(tmp_path):
     assert rows(tmp_path / "t.csv", data) == [
         (2, {"a": 'x, "y"', "b": "1"}), (3, {"a": "two\nlines", "b": "2"}),
         (5, {"a": "last", "b": "3"})]
+
+
+@pytest.mark.parametrize(("text", "texts", "is_quoted"), [
+    ('"He said ""no"""\tb\n"Fine, thanks"\ta\n', ['He said "no"', "Fine, thanks"], True),
+    ('"A\nB"\tb\nplain\ta\n', ["A\nB", "plain"], True),
+    ('"A\tB"\tb\nplain\ta\n', ["A\tB", "plain"], True),
+    ('"a b"\t"x"\n"c"\t"y"\n', ["a b", "c"], True), ('"a b"\tx\n"c"\ty\n', ["a b", "c"], True),
+    ('6" pipe\tx\n"he said\ty\n', ['6" pipe', '"he said'], False),
+    ('"He ""x"" y"\tx\n6" z\ty\n', ['"He ""x"" y"', '6" z'], False),
+    ('a ""b"" c\tx\nd\ty\n', ['a ""b"" c', "d"], False),
+    ('"Go."\tx\nplain\ty\n', ['"Go."', "plain"], False),
+    ('"Go." he said\tx\n"No."\ty\n', ['"Go." he said', '"No."'], False)])
+def test_quotes_of_a_tsv_are_removed_if_all_enclose_cells(tmp_path, text, texts, is_quoted):
+    path, notes = write(tmp_path / "a.tsv", "text\tlabel\n" + text), []
+    assert [one.texts[0] for one in read_texts(path, spec(), notes=notes)] == texts
+    assert notes == ([f"{path}: quotes enclose cells, as in .csv, and are removed"]
+                     if is_quoted else [])
+
+
+def test_quotes_of_a_published_benchmark_are_text(tmp_path):
+    path = write(tmp_path / "a.tsv", 'text\tlabel\n"He said ""no"""\tb\n"Go"\ta\n')
+    assert [row.values["text"] for row in read_rows(path, published=True)] == [
+        '"He said ""no"""', '"Go"']
+
+
+@pytest.mark.parametrize(("name", "text", "texts", "label", "expected", "note"), [
+    ("a.csv", "text;label\r\n\"a;b\";x\r\n\r\nc, d;y\r\n", "text", "label",
+     [("a;b", "x"), ("c, d", "y")], "semicolons separate columns"),
+    ("a.csv", "text\tlabel\na, b\tx\n", "text", "label", [("a, b", "x")], "tabs separate columns"),
+    ("a.tsv", "1\tfine\n0\tbad\n", "2", "1", [("fine", "1"), ("bad", "0")],
+     "columns by number, so the first line is a row"),
+    ("a.csv", '"3","T, x","B"\n"4","T","C"\n', "3", "1", [("B", "3"), ("C", "4")], "by number"),
+    ("a.tsv", "label\ttext\n1\tfine\n", "2", "label", [("fine", "1")], None),
+    ("a.csv", "0,1\nfine,yes\n", "0", "1", [("fine", "yes")], None),  # As pandas numbers columns.
+    ("a.jsonl", '{"text": "a", "label": 1.5}\n \n{"text": "b", "label": 2}\n', "text", "label",
+     [("a", "1.5"), ("b", "2")], None)])
+def test_separators_and_numbers_of_columns(tmp_path, name, text, texts, label, expected, note):
+    notes = []
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    found = read_texts(path, spec(texts=(texts,), label=label), notes=notes)
+    assert [(one.texts[0], one.label) for one in found] == expected
+    assert notes == [] if note is None else note in notes[0]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), [
+    ("a.tsv", b"label\ttext\n1\tfine\n", r"a\.tsv:1: a header, label, text; select columns by"),
+    ("a.tsv", b"1\tfine\n", r"no column '3'\. There are: 1, 2\. .*by number"),
+    ("a.tsv", b"text\tlabel\ra\tx\rb\ty\r", r"a\.tsv: CR alone ends its lines; .* tr"),
+    ("a.csv", "text,label\n".encode("utf-16"), "iconv -f utf-16 -t utf-8"),
+    ("a.tsv", b"PK\x03\x04...", "a ZIP archive or a workbook"),
+    ("a.csv", b"\x1f\x8b.", "end in .gz"),
+    ("a.jsonl", b"PAR1...", "is no plain text but Parquet"), ("a.tsv", b"BZh9", "run bunzip2"),
+    ("a.xlsx", b"PK\x03\x04...", r"must end in \.tsv, \.csv or \.jsonl")])
+def test_other_contents_are_named(tmp_path, name, data, message):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=message):
+        read_texts(path, spec(texts=("2" if b"header" in data or b"label\tt" in data else "3",),
+                              label="1"))
 
 
 @pytest.mark.parametrize(("name", "data", "message"), [

@@ -90,6 +90,20 @@ def test_bad_rows_are_named(tmp_path, name, row, message):
         glue.read_split(task, tmp_path, "dev")
 
 
+def test_a_few_broken_lines_of_a_published_file_are_skipped_and_counted(tmp_path):
+    task, notes = glue.TASKS["qqp"], []
+    header, row = FILES["qqp"][0]
+    path = tmp_path / "QQP" / "train.tsv"
+    write(path, [header, *[row] * 7, row[:4], ['"', "Is it?", "0"], *[row] * 5])
+    assert len(glue.read_split(task, tmp_path, "train", notes)) == 12
+    assert notes == [f"{path}: 2 of 15 lines skipped, which don't have 6 columns; the first is "
+                     "line 9"]
+    for rows, broken in ((20, 5), (2000, 21)):
+        write(path, [header, *[row] * (rows - 1 - broken), *[row[:4]] * broken])
+        with pytest.raises(UserError, match=f"{broken} of {rows:,} lines don't have 6 columns"):
+            glue.read_split(task, tmp_path, "train")
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"no .*CoLA/train\.tsv; --data_dir must hold GLUE's"):
         glue.read_split(glue.TASKS["cola"], tmp_path, "train")

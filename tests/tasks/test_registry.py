@@ -11,6 +11,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.registry import recipe
 from tests.text_files import write
 
@@ -96,6 +97,42 @@ def test_chunks_and_entities(tmp_path):
     assert list(registry.load("ner", tmp_path, Files()).dev) == ["valid", "test"]
 
 
+def test_labels_that_training_never_shows_are_missed_and_noted(tmp_path):
+    train = write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\nz,no\n")
+    dev = write(tmp_path / "b.csv", "text,label\nx,no\ny,maybe\nz,maybe\n")
+    task = registry.load("classification", None, Files(train=[train], dev=[dev]))
+    assert task.spec.labels == ("no", "yes")
+    note = "dev: 2 labels that training never shows count as missed: maybe (2)"
+    assert task.notes == registry.load_dev(task.spec, None, Files(dev=[dev])).notes == [note]
+    kind = KINDS[Kind.CLASSIFICATION]
+    # "no" is right of 3; F1 is 1 / 2 for "no", and 0 for "maybe".
+    assert kind.baseline(task.spec, task.train, task.dev["dev"]) == (
+        "always no", pytest.approx({"accuracy": 1 / 3, "f1_macro": 1 / 4}))
+    write(tmp_path / "train.txt", "Wien B-LOC\nist O\n")
+    write(tmp_path / "test.txt", "Film B-MISC\nist O\n")
+    assert registry.load("chunk", tmp_path, Files()).notes[-1] == (
+        "test: 1 labels that training never shows count as missed: B-MISC (1)")
+
+
+def test_metrics_of_a_tagger_go_by_its_tags(tmp_path):
+    for tags, metrics in (("B-X O", ("f1", "precision", "recall", "accuracy")),
+                          ("NOUN VERB", ("accuracy", "f1_macro"))):
+        first, second = tags.split()
+        path = write(tmp_path / "a.txt", f"a {first}\nb {second}\n")
+        task = registry.load("tagging", None, Files(train=[path], dev=[path]))
+        assert task.spec.metrics == metrics
+        assert KINDS[Kind.TAGGING].spec("tagging", task.spec.labels).metrics == metrics
+
+
+def test_a_file_to_score_may_have_other_columns(tmp_path):
+    dev = write(tmp_path / "a.tsv", "body\ty\nfine\tyes\n")
+    spec = KINDS[Kind.CLASSIFICATION].spec("classification", ("no", "yes"))
+    own = Files(dev=[dev], texts=("body",), label="y")
+    assert registry.load_dev(spec, None, own).dev["dev"][0].texts == ("fine",)
+    with pytest.raises(UserError, match="--text_columns=a,b: the task classification reads 1"):
+        Files(texts=("a", "b")).select(spec)
+
+
 def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
     assert registry.resolved(["wnli", "glue"]) == ("wnli", *list(glue.TASKS)[:-1])
     assert registry.resolved(["squad", "squad"]) == ("squad",)
@@ -117,12 +154,15 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
     ("classification", {"train": "one.csv", "dev": "one.csv"}, "has one label only, 'no'"),
     ("classification", {"train": "a.csv", "dev": "one.csv"}, None),
     ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe' isn't among"),
+    ("cola", {"texts": ("body",)}, "--text_columns selects a column of your own files; leave it"),
+    ("squad", {"label": "answer"}, "--label_column selects a column of your own files; leave it"),
 ])
 def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, own, message):
     write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
     write(tmp_path / "one.csv", "text,label\nx,no\n")
     write(tmp_path / "other.csv", "text,label\nx,maybe\n")
-    files = Files(**{split: [tmp_path / path] for split, path in own.items()})
+    files = Files(**{field: value if field in ("texts", "label") else [tmp_path / value]
+                     for field, value in own.items()})
     if message is None:
         assert registry.load(name, None, files).spec.labels == ("no", "yes")
         return

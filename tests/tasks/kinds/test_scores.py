@@ -13,7 +13,7 @@ from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, Text
 from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Contexts, Questions, answer_scores, best_threshold
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.kinds.tagging import span_scores
+from electra_tf.tasks.kinds.tagging import WORD_METRICS, span_scores, tag_scores
 from electra_tf.tasks.kinds.texts import SCORERS, label_scores
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.windows import Windows
@@ -57,6 +57,17 @@ def test_a_span_counts_only_with_its_ends_and_its_type():
     assert span_scores([["B-NP", "B-NP"]], [["B-NP", "I-NP"]]) == pytest.approx(
         {"precision": 0.0, "recall": 0.0, "f1": 0.0, "accuracy": 1 / 2})
     assert span_scores([["B-NP", "I-NP"]], [["I-NP", "I-NP"]])["f1"] == 1.0
+    # Tags of BILOU and with the letter last: the first of two spans is right.
+    for true, found in (("U-A U-A O", "U-A B-A L-A"), ("A-B A-B O", "A-B A-B A-I")):
+        assert span_scores([true.split()], [found.split()])["f1"] == 1 / 2
+
+
+def test_tags_without_spans_are_scored_per_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # SCONJ has F1 0, CCONJ 0 and NOUN 1; with all first letters dropped, all were right.
+        assert tag_scores(WORD_METRICS, [["SCONJ", "NOUN", "NOUN"]], [["CCONJ", "NOUN", "NOUN"]]
+                          ) == pytest.approx({"accuracy": 2 / 3, "f1_macro": 1 / 3})
 
 
 def squad(gold):
