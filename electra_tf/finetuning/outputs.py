@@ -145,6 +145,8 @@ def _readable(source: str, suffix: str) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"stdin{suffix}"
+        if sys.stdin is None:  # After `<&-`.
+            raise UserError("--input=- reads standard input, which is closed; name a file.")
         path.write_bytes(sys.stdin.buffer.read())
         yield path
 

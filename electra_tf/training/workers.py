@@ -5,6 +5,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -29,6 +30,12 @@ class _Task:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class _MaybeCluster:
+    __pydantic_config__ = strict_json.OPEN
+    cluster: dict[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Cluster:
     """The processes that share every step, and the one that runs here."""
 
@@ -44,6 +51,21 @@ class Cluster:
                 if address != own]
 
 
+def cluster() -> Cluster | None:
+    """Returns the cluster of TF_CONFIG, or None for one device.
+
+    As for TensorFlow's resolver, an empty variable and one without a cluster mean one device, and
+    an evaluator is no part of the cluster that trains. A `UserError` refuses an invalid value.
+    """
+    text = os.environ.get(VARIABLE, "")
+    try:
+        if not text.strip() or not (strict_json.loads(os.fsencode(text), _MaybeCluster)).cluster:
+            return None
+    except strict_json.Unreadable:
+        pass  # `parse` names the problem.
+    return parse(text)
+
+
 def parse(text: str) -> Cluster:
     """Returns the cluster that TF_CONFIG describes; a `UserError` refuses an invalid one."""
     try:
@@ -52,6 +74,7 @@ def parse(text: str) -> Cluster:
         raise UserError(
             "Several workers need the environment variable TF_CONFIG in each of them, for example "
             f"{_EXAMPLE}: {error}. Received: {shown(text)}") from None
+    cluster.cluster.pop("evaluator", None)
     problem = _problem(cluster.cluster, cluster.task)
     if problem:
         raise UserError(f"TF_CONFIG: {problem}. Received: {shown(text)}")
@@ -59,6 +82,14 @@ def parse(text: str) -> Cluster:
 
 
 def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
+    if task.type == "evaluator":
+        return ("task.type evaluator does not train; run --mode=eval in a process without "
+                "TF_CONFIG")
+    if "master" in jobs:
+        return "the job master is named chief since TensorFlow 2; rename it, in task.type too"
+    if "ps" in jobs:
+        return ("parameter servers (the job ps) are not supported; leave the job out, and give "
+                "every chief and worker its own process")
     if jobs.keys() - {"chief", "worker"} or len(jobs.get("chief", ())) > 1:
         return "the cluster has a job chief of one process at most, a job worker, and no others"
     addresses = [address for names in jobs.values() for address in names]
