@@ -26,7 +26,12 @@ it was stopped."""
 class _Task:
     __pydantic_config__ = strict_json.OPEN
     type: str
-    index: int
+    index: int | str
+
+    @property
+    def number(self) -> int:
+        """Returns the index, which some launchers write as text; -1 for other text."""
+        return int(self.index) if str(self.index).isdecimal() else -1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,9 +49,16 @@ class Cluster:
     task: _Task
 
     @property
+    def resolver(self) -> tf.distribute.cluster_resolver.ClusterResolver:
+        """Returns the cluster as TensorFlow's strategies take it."""
+        return tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec(self.cluster), self.task.type, self.task.number,
+            rpc_layer="grpc")
+
+    @property
     def others(self) -> list[str]:
         """Addresses of all processes but this one, for which TensorFlow waits up to an hour."""
-        own = self.cluster[self.task.type][self.task.index]
+        own = self.cluster[self.task.type][self.task.number]
         return [address for addresses in self.cluster.values() for address in addresses
                 if address != own]
 
@@ -99,7 +111,7 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
             return f"{shown(address)} must be host:port"
         if addresses.count(address) > 1:
             return f"{address} is listed twice"
-    if not 0 <= task.index < len(jobs.get(task.type, ())):
+    if not 0 <= task.number < len(jobs.get(task.type, ())):
         return f"the cluster has no task.type {shown(task.type)} with task.index {task.index}"
     return ""
 
