@@ -8,8 +8,8 @@ import pytest
 from huggingface_hub import constants
 
 from electra_tf.checkpoints import formats, hub
-from electra_tf.platform.command_line import pip_install
 from electra_tf.platform import storage
+from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
 from tests.checkpoints import hub_server, keras_files
