@@ -151,6 +151,11 @@ def serialize_example(ids: bytes, first_segment_length: int, token_bytes: int) -
     return _before_ids(first_segment_length, len(ids)) + ids
 
 
+def overhead_bytes(length: int, token_bytes: int) -> int:
+    """Returns a TFRecord's bytes besides the ids, for `length` tokens that are one segment."""
+    return 16 + len(_before_ids(length, length * token_bytes))
+
+
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     """Returns the ids of one serialized example and the length of its first segment.
 

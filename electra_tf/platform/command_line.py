@@ -41,7 +41,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
     def parse(argv: Sequence[str]) -> list[str]:
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
             print(_grouped_help(summary, groups))
-            raise SystemExit(0)
+            _end(0)
         for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
             if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
                 flag.parser.convert = _ascii_only(flag.parser.convert)

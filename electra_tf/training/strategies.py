@@ -23,13 +23,14 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
     if kind is Strategy.MULTI_WORKER_MIRRORED:
-        if others := workers.parse(os.environ.get(workers.VARIABLE, "")).others:
+        cluster = workers.parse(os.environ.get(workers.VARIABLE, ""))
+        if others := cluster.others:
             print(f"note: waiting for {', '.join(others)}: each has to run this command, with the "
                   "same cluster and its own task in TF_CONFIG", file=sys.stderr, flush=True)
         with signals.left_to_the_system():
-            return tf.distribute.MultiWorkerMirroredStrategy()
+            return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
     if config.num_replicas:
-        if workers.VARIABLE in os.environ:
+        if workers.cluster():
             raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
                             "this one of several. Leave either out.")
         return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
@@ -51,7 +52,7 @@ def _kind(config: RuntimeConfig) -> Strategy:
         return Strategy.TPU
     if config.num_replicas:
         return Strategy.MIRRORED
-    if workers.VARIABLE in os.environ:
+    if workers.cluster():
         return Strategy.MULTI_WORKER_MIRRORED
     return Strategy.MIRRORED if len(_gpu_names(config.num_gpus)) > 1 else Strategy.ONE_DEVICE
 

@@ -40,11 +40,12 @@ CALL = re.compile(r"(?:python|\$\(BIN\)/python) +(?:-m +([\w.]+)|(run_\w+\.py))"
 END = re.compile(r"`|\n|&&|\||;|, or |\. |, then ")
 MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ([a-z][a-z-]*)")
 EXTRAS = re.compile(r"(?:electra-tf|'\.)\[([\w,-]+)\]")
-SETTING = re.compile(rf"(?<![\w./-])((?:{'|'.join({name for one in CONFIGS for name in vars(one)})})"
+SETTING = re.compile(rf"(?<![\w./-])((?:{'|'.join(name for one in CONFIGS for name in vars(one))})"
                      r"\.[a-z_]+)(?![\w./(*-])")
 PLACEHOLDER = re.compile(r"[{}A-Z$<>*]|\.\.\.")
 """Marks values that a reader or the program fills in."""
-OTHERS = re.compile(r"(?:pip install|uv|apt-get|curl|git|docker|helm|kubectl|gcloud|hf|pytest|bazel) [^`\n]*")
+OTHERS = re.compile(r"(?:pip install|uv|apt-get|curl|git|docker|helm|kubectl|gcloud|hf|pytest"
+                    r"|bazel) [^`\n]*")
 """Commands of other programs."""
 NOT_OURS = set("""help name direct_running_mode environment_config environment_type flink_master
     flink_version job_endpoint max_num_workers parallelism prism_location project region
@@ -78,7 +79,7 @@ def programs():
         variables = vars(importlib.import_module(module))
         at_import |= take_away()
 
-        def record(*_, groups, module=module, **__):
+        def record(*_, groups, module=module, at_import=at_import, **__):
             found[module] = {name: flags.FLAGS[name] if name in flags.FLAGS else at_import[name]
                              for group in groups.values() for name in group}
 
