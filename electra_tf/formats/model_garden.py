@@ -1,12 +1,14 @@
 """Reads and writes checkpoints of Model Garden, which hold objects.
 
-Of the objects, only the names of attributes are needed:
+`bert_config.json` beside them has the dropout rates. Of the objects, only the names of attributes
+are needed:
 
     model      ElectraPretrainer: discriminator_network, discriminator_projection,
                discriminator_head, and generator_network and masked_lm if there is a generator
     encoder    its discriminator_network: BertEncoder or BertEncoderV2
 """
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +26,7 @@ from electra_tf.modeling.weight_table import (
     language_model,
     whole_encoder,
 )
+from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -76,7 +79,9 @@ def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     if found.node(above + _GENERATOR):
         own, own_heads = found.network(above + _GENERATOR, above)
         weights = joined(weights, own, source)
-    model = google.model_of_weights(weights, source, num_heads)
+    settings = google.settings_beside(storage.path(source).parent) | {"num_heads": num_heads}
+    model = dataclasses.replace(
+        google.model_of_weights(weights, source, num_heads), **settings)
     return with_generator(model, weights, source, own_heads), weights
 
 
@@ -146,6 +151,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     tf.train.Checkpoint(model=root, encoder=root.discriminator_network).save(
         str(directory / PREFIX))
     networks.text.save(directory / VOCABULARY_FILE)
+    google.write_settings(networks.model, directory)
 
 
 def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import enum
 import importlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,17 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
+
+SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
+         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
+         "max_position_embeddings": "max_position_embeddings",
+         "type_vocab_size": "type_vocab_size"}
+"""Setting -> its name in the files of BERT and Hugging Face; integers."""
+OTHERS = {"hidden_dropout": "hidden_dropout_prob",
+          "attention_dropout": "attention_probs_dropout_prob",
+          "initializer_range": "initializer_range"}
+"""The same, of floats that only affect training."""
 
 
 class Format(enum.StrEnum):
@@ -199,6 +210,13 @@ def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normal
     networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
     networks.require_networks()
     return networks
+
+
+def note_unused(names: Collection[str], source: str) -> None:
+    """Prints a note of weights that aren't used, by the first two parts of their names."""
+    if names:
+        parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
+        print_once(f"note: {source}: {len(names)} weights are not used: {', '.join(parts)}.")
 
 
 def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
