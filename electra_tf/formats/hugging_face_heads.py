@@ -36,7 +36,7 @@ _Layer = tuple[np.ndarray, np.ndarray]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Own:
-    """An entry that transformers ignores: the columns of a task's files, its scores and settings."""
+    """An entry that transformers ignores: columns of a task's files, scores and settings."""
 
     __pydantic_config__ = strict_json.STRICT
 
