@@ -145,6 +145,10 @@ def from_theirs(architecture: str, config: HeadConfig, weights: Weights, source:
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
     """
+    if config.problem_type not in (None, _REGRESSION, _CLASSIFICATION):
+        raise UserError(f"{source}: problem_type of config.json must be {_CLASSIFICATION} or "
+                        f"{_REGRESSION}. Received: {shown(config.problem_type)}. The encoder can "
+                        f"be fine-tuned: run_finetuning.py --init_checkpoint={source}")
     kinds = [kind for kind in KINDS.values()
              if kind.hugging_face.architecture == architecture]
     labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()

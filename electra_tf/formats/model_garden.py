@@ -74,8 +74,7 @@ def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     if not place:
         raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
     above = "model/" if place == _PLACES[0] else ""
-    weights, num_heads = found.network(place, above)
-    own_heads = None
+    (weights, num_heads), own_heads = found.network(place, above), None
     if found.node(above + _GENERATOR):
         own, own_heads = found.network(above + _GENERATOR, above)
         weights = joined(weights, own, source)
@@ -106,7 +105,7 @@ class _Objects:
             path = (path.replace(_ENCODER, place, 1) if name.startswith(ENCODER) else above + path)
             optional = "embeddings_project" in name or not name.startswith(ENCODER)
             if not optional or self.node(path):
-                weights[name] = _without_heads(path, self._value(path))
+                weights[name] = _reshaped(path, self._value(path))
         query = f"{place}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
         return weights, self._value(query).shape[1]
 
@@ -138,7 +137,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         encoder, weights = networks.alone(network)
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
-            values[path] = _with_heads(path, value, encoder.num_heads)
+            values[path] = _reshaped(path, value, encoder.num_heads)
         size, spread = encoder.hidden_size, encoder.initializer_range
         pooler = f"{network}_network/_pooler_layer"
         values |= {f"{pooler}/bias": np.zeros(size, np.float32),
@@ -154,21 +153,12 @@ def write(networks: Pretrained, directory: Path) -> None:
     google.write_settings(networks.model, directory)
 
 
-def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:
-    """Returns a weight with the dimension of heads that Model Garden's attention has."""
+def _reshaped(path: str, value: np.ndarray, *heads: int) -> np.ndarray:
+    """Returns a weight with Model Garden's dimension of heads, or without it for no `heads`."""
     if path.endswith("_attention_layer/_output_dense/kernel"):
-        return value.reshape(heads, -1, value.shape[-1])
+        return value.reshape(*heads, -1, value.shape[-1])
     if re.search("_attention_layer/_(query|key|value)_dense/", path):
-        return value.reshape(*value.shape[:-1], heads, -1)
-    return value
-
-
-def _without_heads(path: str, value: np.ndarray) -> np.ndarray:
-    """Returns a weight of Model Garden without the dimension of heads."""
-    if path.endswith("_attention_layer/_output_dense/kernel"):
-        return value.reshape(-1, value.shape[-1])
-    if re.search("_attention_layer/_(query|key|value)_dense/", path):
-        return value.reshape(*value.shape[:-2], -1)
+        return value.reshape(*value.shape[:path.endswith("kernel")], *heads, -1)
     return value
 
 

@@ -82,10 +82,7 @@ class Pretrained:
 
     @property
     def has_generator(self) -> bool:
-        """True if it has the masked language model: with an encoder of its own, or the shared one.
-
-        Electric's generator, which reads text without [MASK], does not count.
-        """
+        """True if it has a masked language model; Electric's generator is none."""
         return "generator_predictions/output_bias" in self.weights
 
     @property
@@ -143,19 +140,13 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
          normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
     """Returns the model at a path, in any format.
 
-    Args:
-        path: a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
-            Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
-        encoder_only: True neither downloads nor converts the generator and a task's head in
-            Hugging Face's format.
-        vocab_file: vocabulary of a checkpoint of Google or Model Garden; by default `vocab.txt`
-            beside it.
-        normalization: that of this vocabulary; by default its manifest's, or BERT's uncased one.
-        num_heads: attention heads of a checkpoint of Google; by default those of
-            `bert_config.json` beside it, or of the published model of this size.
-
-    Raises:
-        UserError: damage, missing or unknown weights, or values that aren't finite.
+    `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
+    Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `encoder_only` neither downloads
+    nor converts a generator and a task's head in Hugging Face's format. Of checkpoints of Google
+    and Model Garden, `vocab_file` replaces `vocab.txt` beside them, `normalization` that of its
+    manifest or BERT's uncased one, and `num_heads` that of `bert_config.json` or of the published
+    model of this size. Raises `UserError` for damage, missing or unknown weights, and values that
+    aren't finite.
     """
     if not hub.is_name(path) and (path / SETTINGS_FILE).exists():
         networks = Format.RUN.module.read(path)

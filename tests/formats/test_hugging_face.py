@@ -131,7 +131,11 @@ def test_two_labels_may_have_no_names(networks, tmp_path):
     del config["id2label"], config["label2id"]
     path.write_text(json.dumps(config))
     assert pretrained.read(tmp_path / "out").task["task_labels"] == ["LABEL_0", "LABEL_1"]
-    change_json(path, id2label={"1": "no", "2": "yes"})
+    change_json(path, problem_type="multi_label_classification")
+    with pytest.raises(UserError, match="problem_type of config.json must be single_label"):
+        pretrained.read(tmp_path / "out")
+    assert pretrained.read(tmp_path / "out", encoder_only=True).task is None
+    change_json(path, problem_type=None, id2label={"1": "no", "2": "yes"})
     with pytest.raises(UserError, match="id2label of config.json must name every label"):
         pretrained.read(tmp_path / "out")
 

@@ -90,3 +90,10 @@ def test_a_path_of_this_machine_stays_one_and_other_file_systems_are_refused():
     assert storage.require_local(pathlib.Path("a"), "--output", "it is so") == pathlib.Path("a")
     with pytest.raises(UserError, match="--output=gs://b/x must be a path of this machine: it is"):
         storage.require_local(RemotePath("gs://b/x"), "--output", "it is so")
+
+
+def test_a_name_of_a_model_has_no_files_here_and_keeps_its_slashes():
+    for name in ("hf://user/name@v1", pathlib.Path("hf://user/name@v1")):
+        path = storage.path(name)
+        assert str(path) == "hf://user/name@v1"
+        assert not ((path / "settings.json").exists() or path.is_dir() or list(path.glob("*")))
