@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import pathlib
 import re
 import types
 import typing
@@ -19,6 +20,7 @@ from data_prep.documents import parse_plain_text
 from data_prep.sources.columns import read_rows
 from data_prep.sources.files import FileSource
 from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.platform.hub_cache import require_hash
 from electra_tf.platform.settings import suggestion
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
@@ -53,6 +55,7 @@ class HubFile:
 
             path = hf_hub_download(self.repository, self.name, repo_type="dataset",
                                    revision=self.revision)
+        require_hash(pathlib.Path(path))
         return open(path, mode)
 
     def __str__(self) -> str:
@@ -104,8 +107,14 @@ def _files(repository: str, revision: str | None) -> list[HubFile]:
             if revision:
                 raise
             found = info()
-    return [HubFile(repository, found.sha, file.rfilename, file.size or 0)
-            for file in sorted(found.siblings, key=lambda file: file.rfilename)]
+    files = [HubFile(repository, found.sha, file.rfilename, file.size or 0)
+             for file in sorted(found.siblings, key=lambda file: file.rfilename)]
+    for file in files:
+        parts = pathlib.PurePosixPath(file.name).parts
+        if not parts or parts[0] == "/" or ".." in parts or "\\" in file.name:
+            raise UserError(f"{repository} lists the file {shown(file.name)}, which is outside its "
+                            "directory; name another data set.")
+    return files
 
 
 def _configs(repository: str, files: list[HubFile]) -> dict[str, dict[str, list[HubFile]]]:

@@ -1,36 +1,52 @@
 """Reads and writes checkpoints of Google's ELECTRA code, whose names of weights are ours.
 
-They do not contain the number of attention heads. `bert_config.json` beside them can have it, as in
-BERT's releases.
+They do not contain the number of attention heads and dropout rates. `bert_config.json` beside them
+has these, as in BERT's releases, whose encoders are read too.
 """
 
 import dataclasses
 import json
+import re
 from typing import Annotated, Any
 
 import tensorflow as tf
 from annotated_types import Ge
 
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import SLOTS, Weights
+from electra_tf.checkpoints.weights import ENCODER, SLOTS, Weights
 from electra_tf.config.model import ModelConfig
-from electra_tf.formats.pretrained import Pretrained, with_generator
+from electra_tf.formats.pretrained import (
+    OTHERS,
+    SIZES,
+    Pretrained,
+    note_unused,
+    with_generator,
+)
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 
-PREFIX, CONFIG_FILE, HEADS = "model.ckpt", "bert_config.json", "num_attention_heads"
+PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 """(Hidden size, layers) of the published models -> attention heads, which no shape shows."""
 
 
 def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
-    """Returns the shape of the networks in a checkpoint, and their weights without Adam's slots."""
+    """Returns the shape of the networks in a checkpoint, and their weights without Adam's slots.
+
+    Of a checkpoint of BERT, it returns the encoder; a note names the other weights.
+    """
     weights = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
                if not name.endswith(SLOTS) and name != "global_step"}
-    return model_of_weights(
-        weights, prefix, num_heads or _heads_beside(storage.path(prefix).parent)), weights
+    if any(name.startswith("bert/") for name in weights):
+        encoder = {name: value for name, value in weights.items()
+                   if name.startswith(("bert/embeddings/", "bert/encoder/"))}
+        note_unused(weights.keys() - encoder.keys(), prefix)
+        weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
+    settings = settings_beside(storage.path(prefix).parent)
+    model = model_of_weights(weights, prefix, num_heads or settings.pop("num_heads", None))
+    return dataclasses.replace(model, **settings), weights
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -42,9 +58,13 @@ def write(networks: Pretrained, directory: Path) -> None:
         shape_and_slices=tf.constant([""] * len(names)),
         tensors=[tf.constant(networks.weights[name]) for name in names])
     networks.text.save(directory / VOCABULARY_FILE)
-    sizes = {"hidden_size": networks.model.hidden_size,
-             "num_hidden_layers": networks.model.num_layers, HEADS: networks.model.num_heads}
-    write_atomically(directory / CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
+    write_settings(networks.model, directory)
+
+
+def write_settings(model: ModelConfig, directory: Path) -> None:
+    """Writes `bert_config.json`, whose names of settings are BERT's."""
+    settings = {theirs: getattr(model, ours) for ours, theirs in (SIZES | OTHERS).items()}
+    write_atomically(directory / CONFIG_FILE, f"{json.dumps(settings, indent=1)}\n".encode())
 
 
 def model_of_weights(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
@@ -82,12 +102,19 @@ def model_of_weights(weights: Weights, source: str, num_heads: int | None = None
 class _Config:
     __pydantic_config__ = strict_json.OPEN
     num_attention_heads: Annotated[int, Ge(1)]
+    hidden_dropout_prob: float | None = None
+    attention_probs_dropout_prob: float | None = None
+    initializer_range: float | None = None
 
 
-def _heads_beside(directory: Path) -> int | None:
+def settings_beside(directory: Path) -> dict[str, Any]:
+    """Returns the settings of `bert_config.json` that no shape shows, by our names."""
     path = directory / CONFIG_FILE
     if not path.exists():
-        return None
-    return strict_json.read(path, _Config, most=MIB, fix=(
-        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."
-    )).num_attention_heads
+        return {}
+    config = strict_json.read(path, _Config, most=MIB, fix=(
+        "mend num_attention_heads, or give --num_heads to electra_tf.apps.tools."
+        "convert_checkpoint."))
+    names = {"num_heads": "num_attention_heads"} | OTHERS
+    return {ours: getattr(config, theirs) for ours, theirs in names.items()
+            if getattr(config, theirs) is not None}

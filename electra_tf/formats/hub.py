@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.hub_cache import require_hash
 from electra_tf.platform.storage import Path
 
 _PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
@@ -43,12 +44,17 @@ class MissingModel(UserError):
 def download(model: str, revision: str | None, files: Sequence[str]) -> pathlib.Path:
     """Returns the local directory of a model, with those of some files that the model has.
 
-    Refuses a model or revision that does not exist, and reports access and connection errors.
+    Refuses a model or revision that does not exist, and files with another hash than the Hub's.
+    Reports access and connection errors.
     """
     with one_line_errors(model, revision):
         from huggingface_hub import snapshot_download
 
-        return pathlib.Path(snapshot_download(model, revision=revision, allow_patterns=files))
+        directory = pathlib.Path(
+            snapshot_download(model, revision=revision, allow_patterns=files))
+    for path in filter(pathlib.Path.exists, map(directory.joinpath, files)):
+        require_hash(path)
+    return directory
 
 
 @contextlib.contextmanager

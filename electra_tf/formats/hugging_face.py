@@ -8,20 +8,21 @@ one directory. The modules `hugging_face_*` read its parts, whose names they hav
 import contextlib
 import dataclasses
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from annotated_types import Interval
+from annotated_types import Ge, Interval
 from safetensors.numpy import save
 
-from electra_tf.checkpoints.directory import print_once
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
+from electra_tf.formats.hugging_face_tokenizer import SETTINGS_FILE as TOKENIZER_SETTINGS_FILE
 from electra_tf.formats.hugging_face_tokenizer import read_text, write_text
 from electra_tf.formats.hugging_face_weights import (
     WEIGHTS_FILE,
@@ -29,7 +30,15 @@ from electra_tf.formats.hugging_face_weights import (
     read_weights,
     weights_file,
 )
-from electra_tf.formats.pretrained import Pretrained, joined, with_generator, without_padding
+from electra_tf.formats.pretrained import (
+    OTHERS,
+    SIZES,
+    Pretrained,
+    joined,
+    note_unused,
+    with_generator,
+    without_padding,
+)
 from electra_tf.modeling.weight_table import (
     Shapes,
     discriminator,
@@ -39,20 +48,10 @@ from electra_tf.modeling.weight_table import (
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import MIB, Path, read_bytes
 from electra_tf.text.tokenization import TextSettings
 
 CONFIG_FILE = "config.json"
-SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
-         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
-         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
-         "max_position_embeddings": "max_position_embeddings",
-         "type_vocab_size": "type_vocab_size"}
-"""Our setting -> theirs; integers."""
-OTHERS = {"hidden_dropout": "hidden_dropout_prob",
-          "attention_dropout": "attention_probs_dropout_prob",
-          "initializer_range": "initializer_range"}
-"""Our setting -> theirs; floats that only affect training."""
 FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
 _MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
@@ -92,7 +91,6 @@ class Config(HeadConfig):
     intermediate_size: int
     max_position_embeddings: int
     type_vocab_size: int
-    hidden_dropout_prob: float
     attention_probs_dropout_prob: float
     initializer_range: float = ModelConfig.initializer_range
 
@@ -143,15 +141,31 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             spec, settings, head = hugging_face_heads.from_theirs(
                 _BERT_HEADS.get(architecture, architecture), config, head, str(directory))
             weights |= head
+            settings["task.max_seq_length"] = _max_length(directory, model)
             more = {"task": spec.facts(), "task_settings": settings}
         elif architecture not in _ENCODERS:
             _require_encoder(architecture, directory, encoder_only)
-        _note_unused(unused, directory)
+        note_unused(unused, str(weights_file(directory)))
     networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
                           pooling=pooling, **more)
     if networks.task is None:
         networks.require_networks()
     return networks
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Tokenizer:
+    __pydantic_config__ = strict_json.OPEN
+    model_max_length: Annotated[int | float, Ge(8)] | None = None
+
+
+def _max_length(directory: Path, model: ModelConfig) -> int:
+    """Returns the longest row, in tokens, at which the tokenizer of a directory cuts texts."""
+    path, settings = directory / TOKENIZER_SETTINGS_FILE, _Tokenizer()
+    if path.exists():
+        unlimited = b"1000000000000000019884624838656"  # It has more than 64 bits.
+        settings = strict_json.loads(read_bytes(path, MIB).replace(unlimited, b"null"), _Tokenizer)
+    return int(min(settings.model_max_length or math.inf, model.max_position_embeddings))
 
 
 def _architecture(stored: Weights) -> str:
@@ -181,14 +195,6 @@ def _require_encoder(architecture: str, directory: Path, encoder_only: bool) -> 
         raise UserError(f"{path}: the architecture is {architecture}, whose head this program does "
                         "not have. Its encoder can be fine-tuned: run_finetuning.py "
                         f"--init_checkpoint={directory}")
-
-
-def _note_unused(names: Iterable[str], directory: Path) -> None:
-    names = list(names)
-    if names:
-        parts = dict.fromkeys(".".join(name.split(".")[:2]) for name in names)
-        print_once(f"note: {weights_file(directory)}: {len(names)} weights are not used: "
-                   f"{', '.join(parts)}.")
 
 
 def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
@@ -250,7 +256,8 @@ def write(networks: Pretrained, directory: Path) -> None:
         weights = {name: value for name, value in networks.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
         require_exactly(weights, whole_encoder(encoder), networks.source)
-        _write_network(networks.text, directory, encoder, weights, entries, head)
+        _write_network(networks.text, directory, encoder, weights, entries, head,
+                       hugging_face_heads.task_config(networks).max_seq_length)
         return
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
@@ -260,7 +267,8 @@ def write(networks: Pretrained, directory: Path) -> None:
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
-                   entries: Mapping[str, Any], head: Weights) -> None:
+                   entries: Mapping[str, Any], head: Weights, max_length: int | None = None
+                   ) -> None:
     """Writes one network; `entries` are those of the head in config.json, `head` its weights."""
     make_directory(directory)
     head = {_theirs(name): _turned(name, value) for name, value in weights.items()} | dict(head)
@@ -271,7 +279,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
               **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
               "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
     write_atomically(directory / CONFIG_FILE, (json.dumps(config, indent=2) + "\n").encode())
-    write_text(text, directory, encoder.max_position_embeddings)
+    write_text(text, directory, max_length or encoder.max_position_embeddings)
 
 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:

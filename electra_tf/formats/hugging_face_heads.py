@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.overrides import override
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.weight_table import dense
+from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import TaskSpec
 
 HEAD = "head/"
@@ -31,6 +35,19 @@ _Layer = tuple[np.ndarray, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class _Own:
+    """An entry that transformers ignores: columns of a task's files, scores and settings."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    texts: tuple[str, ...]
+    label: str
+    key: str
+    metrics: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class HeadConfig:
     """The entries of config.json that decide what a head is."""
 
@@ -40,6 +57,9 @@ class HeadConfig:
     label2id: dict[str, int] | None = None
     problem_type: str | None = None
     finetuning_task: str | None = None
+    hidden_dropout_prob: float
+    classifier_dropout: float | None = None
+    electra_tf: _Own | None = None
 
     @property
     def architecture(self) -> str:
@@ -87,8 +107,22 @@ def to_theirs(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
                    "label2id": {word: index for index, word in enumerate(words)}}
     if form.problem_type:
         config["problem_type"] = form.problem_type
+    task, default = task_config(networks), recipe(spec.name, networks.model).task
+    settings = {name: value for name, value in vars(task).items()
+                if value != getattr(default, name) and f"task.{name}" not in form.settings}
+    config |= {"classifier_dropout": task.dropout, "electra_tf": {
+        "texts": list(spec.texts), "label": spec.label, "key": spec.key,
+        "metrics": list(spec.metrics),
+        "settings": {f"task.{name}": value for name, value in settings.items()
+                     if name not in ("dropout", "max_seq_length")}}}
     return {name: value for theirs, (kernel, bias) in layers.items()
             for name, value in ((f"{theirs}.weight", kernel.T), (f"{theirs}.bias", bias))}, config
+
+
+def task_config(networks: Pretrained) -> TaskConfig:
+    """Returns all settings of the task of a fine-tuned model."""
+    name = TaskSpec.of_facts(networks.task, networks.source).name
+    return override(recipe(name, networks.model), networks.task_settings).task
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:
@@ -113,6 +147,10 @@ def from_theirs(architecture: str, config: HeadConfig, weights: Weights, source:
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
     """
+    if config.problem_type not in (None, _REGRESSION, _CLASSIFICATION):
+        raise UserError(f"{source}: problem_type of config.json must be {_CLASSIFICATION} or "
+                        f"{_REGRESSION}. Received: {shown(config.problem_type)}. The encoder can "
+                        f"be fine-tuned: run_finetuning.py --init_checkpoint={source}")
     kinds = [kind for kind in KINDS.values()
              if kind.hugging_face.architecture == architecture]
     labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()
@@ -134,7 +172,14 @@ def from_theirs(architecture: str, config: HeadConfig, weights: Weights, source:
         for name, kernel, bias in zip(ours, kernels, biases, strict=True):
             found |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
                       f"{HEAD}{name}/bias": bias.astype(np.float32)}
-    return kind.converted(config.finetuning_task, labels), dict(form.settings), found
+    spec, settings = kind.converted(config.finetuning_task, labels), dict(form.settings)
+    settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
+                                else config.classifier_dropout)
+    if own := config.electra_tf:
+        spec = dataclasses.replace(spec, texts=own.texts, label=own.label, key=own.key,
+                                   metrics=own.metrics)
+        settings |= own.settings
+    return spec, settings, found
 
 
 def _labels(config: HeadConfig, source: str) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """Reads and writes checkpoints of Model Garden, which hold objects.
 
-Of the objects, only the names of attributes are needed:
+`bert_config.json` beside them has the dropout rates. Of the objects, only the names of attributes
+are needed:
 
     model      ElectraPretrainer: discriminator_network, discriminator_projection,
                discriminator_head, and generator_network and masked_lm if there is a generator
     encoder    its discriminator_network: BertEncoder or BertEncoderV2
 """
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +26,7 @@ from electra_tf.modeling.weight_table import (
     language_model,
     whole_encoder,
 )
+from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -71,12 +74,13 @@ def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     if not place:
         raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
     above = "model/" if place == _PLACES[0] else ""
-    weights, num_heads = found.network(place, above)
-    own_heads = None
+    (weights, num_heads), own_heads = found.network(place, above), None
     if found.node(above + _GENERATOR):
         own, own_heads = found.network(above + _GENERATOR, above)
         weights = joined(weights, own, source)
-    model = google.model_of_weights(weights, source, num_heads)
+    settings = google.settings_beside(storage.path(source).parent) | {"num_heads": num_heads}
+    model = dataclasses.replace(
+        google.model_of_weights(weights, source, num_heads), **settings)
     return with_generator(model, weights, source, own_heads), weights
 
 
@@ -101,7 +105,7 @@ class _Objects:
             path = (path.replace(_ENCODER, place, 1) if name.startswith(ENCODER) else above + path)
             optional = "embeddings_project" in name or not name.startswith(ENCODER)
             if not optional or self.node(path):
-                weights[name] = _without_heads(path, self._value(path))
+                weights[name] = _reshaped(path, self._value(path))
         query = f"{place}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
         return weights, self._value(query).shape[1]
 
@@ -133,7 +137,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         encoder, weights = networks.alone(network)
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
-            values[path] = _with_heads(path, value, encoder.num_heads)
+            values[path] = _reshaped(path, value, encoder.num_heads)
         size, spread = encoder.hidden_size, encoder.initializer_range
         pooler = f"{network}_network/_pooler_layer"
         values |= {f"{pooler}/bias": np.zeros(size, np.float32),
@@ -146,23 +150,15 @@ def write(networks: Pretrained, directory: Path) -> None:
     tf.train.Checkpoint(model=root, encoder=root.discriminator_network).save(
         str(directory / PREFIX))
     networks.text.save(directory / VOCABULARY_FILE)
+    google.write_settings(networks.model, directory)
 
 
-def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:
-    """Returns a weight with the dimension of heads that Model Garden's attention has."""
+def _reshaped(path: str, value: np.ndarray, *heads: int) -> np.ndarray:
+    """Returns a weight with Model Garden's dimension of heads, or without it for no `heads`."""
     if path.endswith("_attention_layer/_output_dense/kernel"):
-        return value.reshape(heads, -1, value.shape[-1])
+        return value.reshape(*heads, -1, value.shape[-1])
     if re.search("_attention_layer/_(query|key|value)_dense/", path):
-        return value.reshape(*value.shape[:-1], heads, -1)
-    return value
-
-
-def _without_heads(path: str, value: np.ndarray) -> np.ndarray:
-    """Returns a weight of Model Garden without the dimension of heads."""
-    if path.endswith("_attention_layer/_output_dense/kernel"):
-        return value.reshape(-1, value.shape[-1])
-    if re.search("_attention_layer/_(query|key|value)_dense/", path):
-        return value.reshape(*value.shape[:-2], -1)
+        return value.reshape(*value.shape[:path.endswith("kernel")], *heads, -1)
     return value
 
 

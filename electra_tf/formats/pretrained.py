@@ -9,7 +9,7 @@ import enum
 import importlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,17 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
+
+SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
+         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
+         "max_position_embeddings": "max_position_embeddings",
+         "type_vocab_size": "type_vocab_size"}
+"""Setting -> its name in the files of BERT and Hugging Face; integers."""
+OTHERS = {"hidden_dropout": "hidden_dropout_prob",
+          "attention_dropout": "attention_probs_dropout_prob",
+          "initializer_range": "initializer_range"}
+"""The same, of floats that only affect training."""
 
 
 class Format(enum.StrEnum):
@@ -74,10 +85,7 @@ class Pretrained:
 
     @property
     def has_generator(self) -> bool:
-        """True if it has the masked language model: with an encoder of its own, or the shared one.
-
-        Electric's generator, which reads text without [MASK], does not count.
-        """
+        """True if it has a masked language model; Electric's generator is none."""
         return "generator_predictions/output_bias" in self.weights
 
     @property
@@ -135,19 +143,13 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
          normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
     """Returns the model at a path, in any format.
 
-    Args:
-        path: a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
-            Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
-        encoder_only: True neither downloads nor converts the generator and a task's head in
-            Hugging Face's format.
-        vocab_file: vocabulary of a checkpoint of Google or Model Garden; by default `vocab.txt`
-            beside it.
-        normalization: that of this vocabulary; by default its manifest's, or BERT's uncased one.
-        num_heads: attention heads of a checkpoint of Google; by default those of
-            `bert_config.json` beside it, or of the published model of this size.
-
-    Raises:
-        UserError: damage, missing or unknown weights, or values that aren't finite.
+    `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
+    Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `encoder_only` neither downloads
+    nor converts a generator and a task's head in Hugging Face's format. Of checkpoints of Google
+    and Model Garden, `vocab_file` replaces `vocab.txt` beside them, `normalization` that of its
+    manifest or BERT's uncased one, and `num_heads` that of `bert_config.json` or of the published
+    model of this size. Raises `UserError` for damage, missing or unknown weights, and values that
+    aren't finite.
     """
     if not hub.is_name(path) and (path / SETTINGS_FILE).exists():
         networks = Format.RUN.module.read(path)
@@ -202,6 +204,13 @@ def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normal
     networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
     networks.require_networks()
     return networks
+
+
+def note_unused(names: Collection[str], source: str) -> None:
+    """Prints a note of weights that aren't used, by the first two parts of their names."""
+    if names:
+        parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
+        print_once(f"note: {source}: {len(names)} weights are not used: {', '.join(parts)}.")
 
 
 def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,

@@ -39,10 +39,15 @@ class RemotePath(pathlib.PurePosixPath):
         return f"{scheme}//{'/'.join(rest)}"
 
     def exists(self) -> bool:
-        return _gfile(self, "exists")
+        return not self._is_model and _gfile(self, "exists")
 
     def is_dir(self) -> bool:
-        return _gfile(self, "isdir")
+        return not self._is_model and _gfile(self, "isdir")
+
+    @property
+    def _is_model(self) -> bool:
+        """True for the name of a model of the Hub, "hf://...", which has no files here."""
+        return self.parts[0] == "hf:"
 
     def is_file(self) -> bool:
         return self.exists() and not self.is_dir()
@@ -129,7 +134,7 @@ def path(name: str | os.PathLike) -> Path:
     >>> path("runs/small"), path("file:///tmp/small")
     (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
-    name = os.fspath(name).removeprefix("file://")
+    name = re.sub("^hf:/(?!/)", "hf://", os.fspath(name).removeprefix("file://"))
     if "\0" in name:
         raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
     scheme = _SCHEME.match(name)

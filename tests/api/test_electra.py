@@ -8,7 +8,10 @@ import electra_tf
 from electra_tf.api.electra import Electra
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.export.servable import of_networks
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.objectives.language_models import MaskedLanguageModel
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
 from tests.refusals import refused
@@ -50,6 +53,18 @@ class Table:
 
     def __iter__(self):
         return iter(["question", "context"])
+def test_a_run_with_a_generator_alone_fills_masks(networks, tmp_path):
+    alone = tiny_networks.without(networks, "generator/", "discriminator", objective="mlm")
+    pretrained.write(alone, tmp_path / "run", Format.RUN)
+    model, known = MaskedLanguageModel(networks.model, seed=0), networks.text.vocabulary.tokens
+    assign_weights(model.variables, networks.weights, "the encoder and its head")
+    ids = tf.constant([[known.index(token) for token in ("[CLS]", "the", "[MASK]", "[SEP]")]])
+    logits = model.generator(
+        ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), tf.constant([[2]])).numpy()
+    found = electra_tf.load(tmp_path / "run").fill("the [MASK]", candidates=1)[0][0]
+    shares = tf.nn.softmax(logits[0, :len(known)]).numpy()
+    assert found.text == known[shares.argmax()]
+    assert abs(found.probability - shares.max()) < 1e-5
 
 
 @pytest.mark.parametrize(("ask", "arguments", "named"), [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.servable import Detector
+from electra_tf.export.servable import Detector, TextEncoder
 from electra_tf.modeling import chunks
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
@@ -146,6 +146,16 @@ def test_embeddings_average_all_tokens(discriminator, detector):
     assert sentences.keys() == {"pooled", "cls"}
     for name, vectors in sentences.items():
         np.testing.assert_array_equal(vectors, found[name])
+
+
+def test_an_encoder_without_a_head_answers_with_vectors(discriminator, detector):
+    texts = tf.constant(["The cafés won.", ""])
+    encoder = TextEncoder(discriminator.encoder, tf.Module(), RowEncoder(TEXT, 16))
+    expected = detector.embed_tokens(texts)
+    for name, vectors in encoder.answer(texts).items():
+        np.testing.assert_array_equal(vectors, expected[name])
+    tokens = encoder.texts.encode(texts)
+    np.testing.assert_allclose(encoder.score(tokens)["tokens"][0], expected["tokens"][0])
 
 
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):

@@ -55,6 +55,8 @@ class HubServer(http.server.ThreadingHTTPServer):
         self.cut: set[str] = set()
         """Names of files whose download breaks off and can't be resumed."""
         self.requests: list[str] = []
+        self.etags = git_hash
+        """Content -> ETag."""
         self.endpoint = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01},
                          daemon=True).start()
@@ -63,6 +65,11 @@ class HubServer(http.server.ThreadingHTTPServer):
         """Names of the files that were downloaded, with their models."""
         return sorted(f"{match[1]}/{match[3]}" for line in self.requests
                       if (match := re.match(f"GET {_FILE.pattern}$", line)))
+
+
+def git_hash(content):
+    """Hash of a file in Git, which the Hub gives for small files."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def commit(model):
@@ -143,8 +150,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self._content(path.read_bytes(), commit(match[1]), match[3] in self.server.cut)
 
     def _content(self, content, revision, cut=False):
-        self._send(200, content, {"X-Repo-Commit": revision,
-                                  "ETag": f'"{hashlib.sha1(content).hexdigest()}"'}, cut)
+        etag = self.server.etags(content)
+        self._send(200, content, {"X-Repo-Commit": revision, "ETag": f'"{etag}"'}, cut)
 
     def _json(self, value):
         self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})

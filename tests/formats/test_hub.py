@@ -1,6 +1,9 @@
 """Models of a hub come by name, whole, and every refusal is one line that says what to do."""
 
+import hashlib
 import json
+import shlex
+import subprocess
 import sys
 
 import huggingface_hub
@@ -120,10 +123,21 @@ def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, netwo
     tiny_networks.require_equal_weights(read(SMALL), networks)
 
 
+def test_a_file_with_another_hash_than_the_hubs_is_refused(server, networks):
+    server.etags = lambda content: hashlib.sha256(content).hexdigest()
+    tiny_networks.require_equal_weights(read(SMALL), networks)
+    damaged = next(path for path in (server.home.parent / "cache").rglob("model.safetensors"))
+    damaged.resolve().write_bytes(b"other")
+    message = refusal(SMALL)
+    assert "isn't the Hub's file: its hash is d9298a10d1b0..., the Hub's " in message
+    subprocess.run(shlex.split(message.rpartition("repeat the command: ")[2]), check=True)
+    tiny_networks.require_equal_weights(read(SMALL), networks)
+
+
 def test_another_architecture_is_refused_before_its_weights_are_downloaded(server, pair):
     path = pair / "discriminator" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "bert"}))
-    assert "'model_type' must be 'electra'. Received: 'bert'" in refusal(SMALL)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "roberta"}))
+    assert "'model_type' must be 'electra' or 'bert'. Received: 'roberta'" in refusal(SMALL)
     assert not any("safetensors" in name for name in server.fetched())
 
 

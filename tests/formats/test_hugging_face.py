@@ -126,7 +126,11 @@ def test_two_labels_may_have_no_names(networks, tmp_path):
     del config["id2label"], config["label2id"]
     path.write_text(json.dumps(config))
     assert pretrained.read(tmp_path / "out").task["task_labels"] == ["LABEL_0", "LABEL_1"]
-    change_json(path, id2label={"1": "no", "2": "yes"})
+    change_json(path, problem_type="multi_label_classification")
+    with pytest.raises(UserError, match="problem_type of config.json must be single_label"):
+        pretrained.read(tmp_path / "out")
+    assert pretrained.read(tmp_path / "out", encoder_only=True).task is None
+    change_json(path, problem_type=None, id2label={"1": "no", "2": "yes"})
     with pytest.raises(UserError, match="id2label of config.json must name every label"):
         pretrained.read(tmp_path / "out")
 
@@ -169,7 +173,7 @@ def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_pa
     ("config", {"hidden_dropout_prob": 1.5}, "config.json: model.hidden_dropout must be in"),
     ("config", {"position_embedding_type": "relative_key"},
      "'position_embedding_type' must be 'absolute'"),
-    ("config", {"vocab_size": 41}, "vocab.txt has 40 entries, but vocab_size of .*json is 41"),
+    ("config", {"vocab_size": 41}, r"word_embeddings.weight \(40, 16\) instead of \(41, 16\)"),
     ("tokenizer", {"normalizer": {
         "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
         "strip_accents": None, "lowercase": False}},

@@ -4,12 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.formats import google, pretrained
+from electra_tf.export import servable
+from electra_tf.formats import google, hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
+from electra_tf.tasks.examples import Kind
 from tests import tiny_networks
 
 
@@ -17,13 +20,61 @@ from tests import tiny_networks
 @pytest.mark.parametrize("form", list(Format))
 def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
     networks = tiny_networks.pretrained(
-        model__tying=tying, model__hidden_dropout=0.1, model__attention_dropout=0.1)
+        model__tying=tying, model__hidden_dropout=0.2, model__attention_dropout=0.05,
+        model__initializer_range=0.03)
     pretrained.write(networks, tmp_path / "out", form)
     found = pretrained.read(tmp_path / "out")
     tiny_networks.require_equal_weights(networks, found)
     for part in ("discriminator", "generator", "tying"):
         assert getattr(found.model, part) == getattr(networks.model, part)
     assert found.text == networks.text
+
+
+@pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
+    (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {"task.hidden_layer": True}),
+    (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
+    (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, {
+        **tiny_networks.NO_ANSWERABILITY, "task.doc_stride": 4, "task.max_query_length": 6})])
+def test_a_fine_tuned_model_keeps_its_settings_and_answers(
+        tmp_path, kind, labels, head, settings):
+    networks = tiny_networks.pretrained(
+        model__hidden_dropout=0.2, model__attention_dropout=0.05, model__initializer_range=0.03)
+    model = tiny_networks.finetuned(networks, kind, labels, head, settings={
+        **settings, "task.max_seq_length": 12, "task.dropout": 0.3})
+    model = dataclasses.replace(model, task={
+        **model.task, "task_key": "id", "task_metrics": ["accuracy", "other"]})
+    source = model
+    for number, form in enumerate((Format.RUN, Format.HUGGING_FACE, Format.RUN)):
+        pretrained.write(source, tmp_path / str(number), form)
+        source = pretrained.read(tmp_path / str(number))
+    tiny_networks.require_equal_weights(source, model)
+    assert (source.model.discriminator, source.task) == (model.model.discriminator, model.task)
+    assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)
+    texts = [tf.constant([" ".join(tiny_networks.VOCABULARY.tokens[5:35])])] * (
+        2 if kind is Kind.QUESTION_ANSWERING else 1)
+    expected = servable.of_networks(model).answer(*texts)
+    for name, value in servable.of_networks(source).answer(*texts).items():
+        np.testing.assert_array_equal(value, expected[name])
+
+
+def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
+    networks = tiny_networks.pretrained(model__embedding_size=32)
+    encoder = {name: value for name, value in networks.weights.items()
+               if name.startswith("electra/")}
+    bert = {name.replace("electra/", "bert/", 1): value for name, value in encoder.items()} | {
+        "bert/pooler/dense/bias": np.zeros(32, np.float32),
+        "cls/seq_relationship/output_bias": np.zeros(2, np.float32)}
+    (out := tmp_path / "out").mkdir()
+    tf.raw_ops.SaveV2(prefix=str(out / "bert_model.ckpt"), tensor_names=list(bert),
+                      shape_and_slices=[""] * len(bert),
+                      tensors=list(map(tf.constant, bert.values())))
+    networks.text.vocabulary.save(out / "vocab.txt")
+    (out / "bert_config.json").write_text(
+        '{"num_attention_heads": 2, "hidden_dropout_prob": 0.3, "hidden_act": "gelu"}')
+    found = pretrained.read(out)
+    assert found.weights.keys() == encoder.keys()
+    assert (found.model.num_heads, found.model.hidden_dropout) == (2, 0.3)
+    assert "2 weights are not used: bert.pooler, cls.seq_relationship." in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks, tmp_path):

