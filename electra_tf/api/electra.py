@@ -1,6 +1,7 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, cut_notes
 
 
 class Word(NamedTuple):
@@ -56,7 +57,7 @@ class Electra:
         """Returns one vector for each text.
 
         Args:
-            texts: N texts. Longer texts than the encoder reads are cut.
+            texts: N texts. Texts that are longer than the encoder reads are cut, with a warning.
             pooling: "mean" averages the vectors of all tokens; "cls" returns the vector of [CLS].
             batch_size: Number of texts that are encoded together.
 
@@ -71,11 +72,15 @@ class Electra:
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         checked = [string(text, "every text") for text in listed(texts)]
         vectors = np.zeros([len(checked), self.model.hidden_size], np.float32)
+        lengths = np.zeros(len(checked), np.int32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
         for first in range(0, len(order), batch_size):
             indices = order[first:first + batch_size]
-            first_token, mean = self._vectors(tf.constant([checked[index] for index in indices]))
+            first_token, mean, lengths[indices] = self._vectors(
+                tf.constant([checked[index] for index in indices]))
             vectors[indices] = first_token if pooling == "cls" else mean
+        for note in cut_notes(lengths, self._rows.max_length, "max_position_embeddings", "texts"):
+            warnings.warn(note, stacklevel=2)
         return vectors
 
     def detect(self, text: str) -> list[Word]:
@@ -138,11 +143,16 @@ class Electra:
         return [self._text.vocabulary.cls_id, *map(int, inside), self._text.vocabulary.sep_id]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _vectors(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the vectors of [CLS] and the means over all tokens, float32 [B, H] each."""
-        hidden = self.encoder(texts)
-        weights = tf.cast(hidden._keras_mask, tf.float32)[:, :, tf.newaxis]
-        return hidden[:, 0], tf.reduce_sum(hidden * weights, 1) / tf.reduce_sum(weights, 1)
+    def _vectors(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Returns the vectors of [CLS] and the means over all tokens, float32 [B, H] each.
+
+        The last output has the numbers of tokens before the cut, int32 [B].
+        """
+        tokens, lengths = self._rows.encode_counted(texts)
+        hidden = self.encoder(tokens._asdict())
+        weights = tf.cast(tokens.valid, tf.float32)[:, :, tf.newaxis]
+        means = tf.reduce_sum(hidden * weights, 1) / tf.reduce_sum(weights, 1)
+        return hidden[:, 0], means, lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,7 @@ import pathlib
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -63,7 +64,12 @@ class TaskPredictor:
         run = self._run
         examples = [run.kind.example(run.spec, str(number), one)
                     for number, one in enumerate(given)]
-        return list(self.scored(run.encode(examples)).records) if examples else []
+        if not examples:
+            return []
+        split = run.encode(examples)
+        for note in split.notes:
+            warnings.warn(note, stacklevel=3)  # The caller of the interface.
+        return list(self.scored(split).records)
 
 
 def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], None]:
@@ -85,11 +91,13 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
     """Scores the run's model on splits of labelled examples; prints and saves the scores."""
     predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
     for name, examples in dev.items():
-        found = predictor.scored(run.encode(examples))
+        split = run.encode(examples)
+        found = predictor.scored(split)
         scores[name] = found.scores
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
         print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", found.scores,
-                          {"score": found.scores, "baseline": baseline}, [f"baseline: {constant}"])
+                          {"score": found.scores, "baseline": baseline},
+                          [f"baseline: {constant}", *split.notes])
               + mistakes(run.spec, found.records, name), flush=True)
     write_json(path, scores)
     print(f"results  {path}")
@@ -111,7 +119,10 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         examples = run.kind.read([path], run.spec, labelled=False)
-    records = TaskPredictor(run).scored(run.encode(examples)).records
+    split = run.encode(examples)
+    for note in split.notes:
+        print(f"note     {note}", file=sys.stderr, flush=True)
+    records = TaskPredictor(run).scored(split).records
     content = forms[suffix](records)
     if target is None:
         sys.stdout.write(content)
@@ -155,6 +166,8 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
     predictor, files, records = TaskPredictor(run), {}, {}
     tests = ((name, run.encode(examples)) for name, examples in task.test.items())
     for name, split in itertools.chain(dev.items(), tests):
+        for note in split.notes if name in task.test else ():
+            print(f"note     {name}: {note}", flush=True)
         records[name] = predictor.scored(split).records
         files[f"predictions/{name}.jsonl"] = _json_lines(records[name])
     # QA benchmarks have no public test file; SQuAD's server also scores predictions for dev.
