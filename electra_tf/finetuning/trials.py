@@ -55,7 +55,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         if run.config.task.swap_pairs:
             examples += [dataclasses.replace(one, texts=one.texts[::-1]) for one in task.train]
         encoded = run.encode(examples)
-        rows, dev = encoded.rows, {name: run.encode(examples) for name, examples in task.dev.items()}
+        rows = encoded.rows
+        dev = {name: run.encode(examples) for name, examples in task.dev.items()}
         _print_header(run, task, initial, {"train": encoded, **dev}, len(results.trials))
         try:
             for number in range(len(results.trials), run.config.training.num_trials):

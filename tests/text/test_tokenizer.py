@@ -127,7 +127,8 @@ def test_texts_known_to_be_valid_and_words_give_the_same_ids(mode, nasty, nasty_
     (UNCASED, "i ##stanbul", "İstanbul", "İ|stanbul"),
     (Normalization(strip_accents=False), "i\u0307 ##stanbul", "İstanbul", "İ|stanbul"),
     (UNCASED, "\u0932\u0921\u0915 ##\u0940", "लड़के लड़की", "लड़के|लड़क|ी"),
-    (NFC, "café ##s 한 ##글", "cafe\u0301s \u1112\u1161\u11ab글", "cafe\u0301|s|\u1112\u1161\u11ab|글"),
+    (NFC, "café ##s 한 ##글", "cafe\u0301s \u1112\u1161\u11ab글",
+     "cafe\u0301|s|\u1112\u1161\u11ab|글"),
     (NFC, "ก ##ก", "ก" * 201, "|".join("ก" * 201)),  # Cut after 100 characters.
     (UNCASED, "a ##a", f"{'a' * 201} \0aa", f"{'a' * 201}|a|a"), (UNCASED, "=", "a≠b", "a|≠|b")])
 def test_pieces_are_found_in_the_text_that_they_come_from(mode, pieces, text, expected):

@@ -64,10 +64,10 @@ class PseudoLikelihood:
     def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
         """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence."""
         rows = self._rows_of(sentences)
-        longest = int(np.argmax([len(row) for row in rows]))
-        if len(rows[longest]) > self._longest:
-            raise UserError(f"a sentence has {len(rows[longest])} tokens; the model reads "
-                            f"{self._longest} at most; shorten or split {shown(sentences[longest])}")
+        row, sentence = max(zip(rows, sentences, strict=True), key=lambda pair: len(pair[0]))
+        if len(row) > self._longest:
+            raise UserError(f"a sentence has {len(row)} tokens; the model reads {self._longest} at "
+                            f"most; shorten or split it: {shown(sentence)}")
         scores = {GENERATOR: self._generator_scores, DISCRIMINATOR: self._discriminator_scores}
         return {network: scores[network](rows) for network in self.networks}
 
