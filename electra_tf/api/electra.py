@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from electra_tf.modeling.pooling import MODES, pool
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, cut_notes
 
 
 class Word(NamedTuple):
@@ -61,7 +62,7 @@ class Electra:
         checkpoints have the mean of all tokens, [CLS] and [SEP] included.
 
         Args:
-            texts: N texts. Longer texts than the encoder reads are cut.
+            texts: N texts. Texts that are longer than the encoder reads are cut, with a warning.
             pooling: "mean" averages the vectors of all tokens, as `pooled` of an exported
                 discriminator; "cls" returns the vector of [CLS]; `modeling.pooling.MODES` has more.
                 The default is the checkpoint's.
@@ -81,11 +82,15 @@ class Electra:
         if pooling is not None:
             way = dataclasses.replace(way, modes=(pooling,))
         vectors = np.zeros([len(checked), len(way.modes) * self.model.hidden_size], np.float32)
+        lengths = np.zeros(len(checked), np.int32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
         for first in range(0, len(order), batch_size):
             indices = order[first:first + batch_size]
-            vectors[indices] = way.combine(self._vectors(
-                tf.constant([checked[index] for index in indices])))
+            pooled, lengths[indices] = self._vectors(
+                tf.constant([checked[index] for index in indices]))
+            vectors[indices] = way.combine(pooled)
+        for note in cut_notes(lengths, self._embedded_rows.max_length, "max_length", "texts"):
+            warnings.warn(note, stacklevel=2)
         return vectors
 
     def detect(self, text: str) -> list[Word]:
@@ -147,10 +152,14 @@ class Electra:
         return [self._text.vocabulary.cls_id, *map(int, inside), self._text.vocabulary.sep_id]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _vectors(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the vectors of texts, float32 [B, H] by mode of pooling."""
-        hidden = self.encoder(self._embedded_rows.encode(texts)._asdict())
-        return pool(hidden, hidden._keras_mask)
+    def _vectors(self, texts: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Returns the vectors of texts, float32 [B, H] by mode of pooling.
+
+        The other output has the numbers of tokens before the cut, int32 [B].
+        """
+        tokens, lengths = self._embedded_rows.encode_counted(texts)
+        hidden = self.encoder(tokens._asdict())
+        return pool(hidden, hidden._keras_mask), lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,7 @@ import pathlib
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -68,7 +69,12 @@ class TaskPredictor:
         run = self._run
         examples = [run.kind.example(run.spec, str(number), one)
                     for number, one in enumerate(given)]
-        return list(self.scored(run.encode(examples)).records) if examples else []
+        if not examples:
+            return []
+        split = run.encode(examples)
+        for note in split.notes:
+            warnings.warn(note, stacklevel=3)  # The caller of the interface.
+        return list(self.scored(split).records)
 
 
 def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], None]:
@@ -92,11 +98,13 @@ def evaluate(run: FinetuningRun, task: Task) -> None:
         print(f"note     {note}", flush=True)
     predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
     for name, examples in task.dev.items():
-        found = predictor.scored(run.encode(examples))
+        split = run.encode(examples)
+        found = predictor.scored(split)
         scores[name] = found.scores
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
         print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", found.scores,
-                          {"score": found.scores, "baseline": baseline}, [f"baseline: {constant}"])
+                          {"score": found.scores, "baseline": baseline},
+                          [f"baseline: {constant}", *split.notes])
               + mistakes(run.spec, found.records, name), flush=True)
     write_json(path, scores)
     print(f"results  {path}")
@@ -147,7 +155,11 @@ def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Sequence[
     size, show, header = len(examples) if whole else PART, progress(), ""
     for first in range(0, len(examples), size):
         part = examples[first:first + size]
-        content = form(predictor.scored(run.encode(part), lambda done, first=first, part=part: show(
+        split = run.encode(part)
+        for note in split.notes:
+            part_of = f"rows from {first + 1:,} on: " if size < len(examples) else ""
+            print(f"note     {part_of}{note}", file=sys.stderr, flush=True)
+        content = form(predictor.scored(split, lambda done, first=first, part=part: show(
             (first + done * len(part)) / len(examples))).records)
         yield content.removeprefix(header)
         header = content.partition("\n")[0] + "\n" if has_header else ""
@@ -190,6 +202,8 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
     predictor, files, records = TaskPredictor(run), {}, {}
     tests = ((name, run.encode(examples)) for name, examples in task.test.items())
     for name, split in itertools.chain(dev.items(), tests):
+        for note in split.notes if name in task.test else ():
+            print(f"note     {name}: {note}", flush=True)
         records[name] = predictor.scored(split).records
         files[f"predictions/{name}.jsonl"] = _json_lines(records[name])
     # QA benchmarks have no public test file; SQuAD's server also scores predictions for dev.

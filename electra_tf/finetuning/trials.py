@@ -54,9 +54,10 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         examples = list(task.train)
         if run.config.task.swap_pairs:
             examples += [dataclasses.replace(one, texts=one.texts[::-1]) for one in task.train]
-        rows = run.encode(examples).rows
+        encoded = run.encode(examples)
+        rows = encoded.rows
         dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-        _print_header(run, task, initial, rows, len(results.trials))
+        _print_header(run, task, initial, {"train": encoded, **dev}, len(results.trials))
         try:
             for number in range(len(results.trials), run.config.training.num_trials):
                 results = _add_trial(run, results, number, rows, dev, initial)
@@ -173,8 +174,9 @@ class _TrialPace(Pace):
 
 
 def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
-                  rows: Sequence[Row], done: int) -> None:
+                  splits: Mapping[str, Split], done: int) -> None:
     spec, training, strategy = run.spec, run.config.training, run.strategy
+    rows = splits["train"].rows
     counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
@@ -191,5 +193,6 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
           f"trials   {done} done, {left} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
+          *(f"note     {name}: {note}" for name, split in splits.items() for note in split.notes),
           *(f"warning  {as_started(warning)}" for warning in run.warnings(task.train, rows)),
           sep="\n", flush=True)

@@ -3,7 +3,7 @@
 Training, prediction and exported graphs share this code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,13 @@ class TokenRow(NamedTuple):
     segment_ids: np.ndarray  # int32 [n].
 
 
+class TextRows(NamedTuple):
+    """Rows of texts, and their numbers of tokens before the cut."""
+
+    rows: list[TokenRow]
+    lengths: np.ndarray  # int32 [rows].
+
+
 class RowEncoder:
     """A converter of texts to rows of at most `max_length` tokens."""
 
@@ -41,10 +48,16 @@ class RowEncoder:
 
     def encode(self, *columns: tf.Tensor) -> Tokens:
         """Returns rows of one or two columns of texts, string [B], cut as `shortened` does."""
+        return self.encode_counted(*columns)[0]
+
+    def encode_counted(self, *columns: tf.Tensor) -> tuple[Tokens, tf.Tensor]:
+        """Returns what `encode` does, and the numbers of tokens before the cut, int32 [B]."""
         parts = [self.tokenizer.tokenize(column) for column in columns]
-        limits = shortened([tf.cast(part.row_lengths(), tf.int32) for part in parts],
-                           self.max_length - 1 - len(parts))
-        return self.rows([first_values(*part) for part in zip(parts, limits, strict=True)])
+        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
+        special = 1 + len(parts)
+        limits = shortened(lengths, self.max_length - special)
+        rows = self.rows([first_values(*part) for part in zip(parts, limits, strict=True)])
+        return rows, tf.add_n(lengths) + special
 
     def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
         """Returns rows of one or two parts, int32 [B, (n)], with [CLS] before and [SEP] after."""
@@ -105,10 +118,24 @@ def token_rows(tokens: Tokens) -> list[TokenRow]:
         np.split(ids[valid], ends), np.split(segment_ids[valid], ends), strict=True)]
 
 
-def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder) -> list[TokenRow]:
+def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder) -> TextRows:
     """Returns a row for each text or pair of texts."""
-    rows = []
+    rows, lengths = [], [np.zeros(0, np.int32)]
     for first in range(0, len(texts), CHUNK):
         columns = zip(*texts[first:first + CHUNK], strict=True)
-        rows += token_rows(encoder.encode(*map(tf.constant, columns)))
-    return rows
+        tokens, counts = encoder.encode_counted(*map(tf.constant, columns))
+        rows += token_rows(tokens)
+        lengths.append(counts.numpy())
+    return TextRows(rows, np.concatenate(lengths))
+
+
+def cut_notes(lengths: Iterable[int], limit: int, setting: str, what: str = "rows") -> list[str]:
+    """Returns a note if texts of `lengths` tokens were cut to `limit`, the value of `setting`.
+
+    >>> cut_notes([5, 302], 128, "--max_seq_length")
+    ['1 of 2 rows are longer than --max_seq_length=128 tokens and were cut (longest: 302)']
+    """
+    lengths = np.array([*lengths])
+    cut = int((lengths > limit).sum())
+    return [f"{cut:,} of {len(lengths):,} {what} are longer than {setting}={limit} tokens and "
+            f"were cut (longest: {lengths.max():,})"] if cut else []

@@ -53,11 +53,11 @@ class Words(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """WordPiece ids, and for each the place of its word in the given text, in bytes."""
+    """WordPiece ids, and the bytes of the given text that each of them stands for."""
 
     ids: tf.RaggedTensor  # int32 [N, (pieces)].
-    starts: tf.RaggedTensor  # int64 [N, (pieces)].
-    ends: tf.RaggedTensor  # int64 [N, (pieces)]: one past the word's last byte.
+    starts: tf.RaggedTensor  # int64 [N, (pieces)]: first byte of the first character.
+    ends: tf.RaggedTensor  # int64 [N, (pieces)]: one past the last byte of the last character.
 
 
 class WordSplitter(tf.Module):
@@ -158,6 +158,10 @@ class Tokenizer(tf.Module):
             vocab=[marks.get(token, token) for token in vocabulary.tokens], unknown_token=UNK,
             token_out_type=tf.int32, max_bytes_per_word=4 * self._max_characters,
             support_detokenization=False)
+        combining = (r"[\p{M}\x{1160}-\x{11FF}]*" if normalization.nfc else
+                     r"\p{Mn}*" if normalization.strip_accents else "")
+        self._unit = f".{combining}"
+        """What normalization changes alone: a character, with the marks that it may compose."""
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the WordPiece ids, int32 [N, (pieces)], of texts, string [N]; none special."""
@@ -168,12 +172,15 @@ class Tokenizer(tf.Module):
         return self._pieces_of(self.splitter.normalize_valid(texts))
 
     def _pieces_of(self, normalized: tf.Tensor) -> tf.RaggedTensor:
-        if not self.splitter.normalization.nfc:
-            # The op limits bytes, the reference limits characters: this word exceeds both.
-            normalized = _change_long_words(
-                normalized, self._max_characters,
-                lambda _: tf.constant("a" * (4 * self._max_characters + 1)))
-        return self._pieces.tokenize(normalized)
+        return self._pieces.tokenize(self._without_long_words(normalized))
+
+    def _without_long_words(self, normalized: tf.Tensor) -> tf.Tensor:
+        if self.splitter.normalization.nfc:
+            return normalized
+        # The op limits bytes, the reference limits characters: this word exceeds both.
+        return _change_long_words(
+            normalized, self._max_characters,
+            lambda _: tf.constant("a" * (4 * self._max_characters + 1)))
 
     def tokenize_words(self, texts: tf.Tensor) -> Words:
         """Returns words and their pieces; a punctuation mark or Chinese character is a word.
@@ -182,25 +189,66 @@ class Tokenizer(tf.Module):
         one, in `tokenize` only if no letter follows. `texts` are UTF-8, string [N]; offsets count
         bytes after invalid ones are dropped.
         """
+        words, starts, ends = self._split(texts)
+        return Words(words, starts, ends, self.tokenize(words.flat_values))
+
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> Pieces:
+        """Returns the pieces of `tokenize_words`, each with its characters in the given text.
+
+        Accents that normalization strips belong to the character before them. Pieces of one
+        character, such as a Hangul syllable under NFD, have the same offsets. Offsets are the
+        word's if it is longer than the reference reads, or composed across dropped characters.
+        """
+        words, starts, ends = self._split(texts)
+        written = words.flat_values
+        normalized = self._without_long_words(self.splitter.normalize(written))
+        ids, begins, limits = self._pieces.tokenize_with_offsets(normalized)
+        word = ids.value_rowids()
+        # Normalized bytes before every piece; sums of sizes leave out spaces in cut words.
+        before = _sums(limits.flat_values - begins.flat_values)
+        of_word = tf.gather(before, ids.row_starts())
+        first, last = (part - tf.gather(of_word, word) for part in (before[:-1], before[1:]))
+
+        sizes = tf.strings.length(written)
+        plain = tf.reduce_all([tf.strings.length(words, unit=unit) == sizes for words, unit in (
+            (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))],
+            axis=0)  # ASCII without an added token: a byte is a character.
+        units, unit_starts, unit_ends = tf_text.regex_split_with_offsets(
+            tf.where(plain, "", written), self._unit, self._unit)
+        distinct, index = tf.unique(units.flat_values)
+        reach = _sums(tf.cast(tf.gather(
+            tf.strings.length(self.splitter.normalize(distinct)), index), tf.int64))
+        unit_base, unit_stop = (tf.gather(reach, bound)
+                                for bound in (units.row_starts(), units.row_limits()))
+        mapped = unit_stop - unit_base == tf.gather(before, ids.row_limits()) - of_word
+
+        def offsets(word_bounds: tf.RaggedTensor, bytes_before: tf.Tensor, unit_bounds: tf.Tensor,
+                    side: str) -> tf.RaggedTensor:
+            unit = tf.searchsorted(
+                reach[1:], tf.gather(unit_base, word) + bytes_before, side=side)
+            inside = tf.where(tf.gather(plain, word), bytes_before, tf.gather(
+                tf.concat([unit_bounds.flat_values, [0]], axis=0), unit))
+            found = tf.where(tf.gather(plain | mapped, word),
+                             tf.gather(starts.flat_values, word) + inside,
+                             tf.gather(word_bounds.flat_values, word))
+            return words.with_flat_values(ids.with_flat_values(found)).merge_dims(1, 2)
+
+        return Pieces(words.with_flat_values(ids).merge_dims(1, 2),
+                      offsets(starts, first, unit_starts, "right"),
+                      offsets(ends, last, unit_ends, "left"))
+
+    def _split(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns words, and their first bytes and ends; see `Words`."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         # The split ends at a NUL; any other control character is dropped as it would be.
         texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
-        words, starts, ends = tf_text.regex_split_with_offsets(
+        return tf_text.regex_split_with_offsets(
             texts, f"{self._whole} |{_SPACES}|{_DELIMITERS}", f"{self._whole}{_DELIMITERS}")
-        return Words(words, starts, ends, self.tokenize(words.flat_values))
 
-    def tokenize_with_words(self, texts: tf.Tensor) -> Pieces:
-        """Returns the pieces of `tokenize_words`, each with the place of its word."""
-        words = self.tokenize_words(texts)
-        lengths = words.pieces.row_lengths()
 
-        def per_piece(values: tf.RaggedTensor) -> tf.RaggedTensor:
-            repeated = tf.RaggedTensor.from_row_lengths(
-                tf.repeat(values.flat_values, lengths), lengths)
-            return words.texts.with_flat_values(repeated).merge_dims(1, 2)
-
-        return Pieces(words.texts.with_flat_values(words.pieces).merge_dims(1, 2),
-                      per_piece(words.starts), per_piece(words.ends))
+def _sums(values: tf.Tensor) -> tf.Tensor:
+    """Returns the sums of the first 0, 1, ... n values, [n + 1]."""
+    return tf.concat([[0], tf.cumsum(values)], axis=0)
 
 
 def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:

@@ -20,6 +20,7 @@ class Words(NamedTuple):
 
     texts: tf.RaggedTensor  # string [B, (words)], as written.
     pieces: tf.RaggedTensor  # int32 [W, (pieces)], at least 1 each: of all words of all texts.
+    lengths: tf.Tensor  # int32 [W]: numbers of pieces before words were cut to fit a row.
 
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
@@ -34,7 +35,7 @@ def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
     ids = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
     begin = tf.where(lengths == 0, 0, 1 + tf.cast(pieces.row_starts(), tf.int32))
     kept = tf.clip_by_value(lengths, 1, encoder.max_length - 2)
-    return Words(words, tf.gather(ids, tf.ragged.range(begin, begin + kept)))
+    return Words(words, tf.gather(ids, tf.ragged.range(begin, begin + kept)), lengths)
 
 
 def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
@@ -45,8 +46,9 @@ def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
     written = tf.RaggedTensor.from_value_rowids(
         tf.gather(words.texts.flat_values, kept), tf.gather(words.texts.value_rowids(), kept),
         nrows=words.texts.nrows(), validate=False)
-    limits = tf.minimum(tf.gather(lengths, kept), encoder.max_length - 2)
-    return Words(written, first_values(tf.gather(words.pieces, kept), limits))
+    lengths = tf.gather(lengths, kept)
+    limits = tf.minimum(lengths, encoder.max_length - 2)
+    return Words(written, first_values(tf.gather(words.pieces, kept), limits), lengths)
 
 
 def in_rows(encoder: RowEncoder, words: Words) -> WordRows:

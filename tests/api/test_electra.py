@@ -103,6 +103,17 @@ def test_texts_of_any_form_and_number_have_vectors(electra):
         "The", "chef", "cooked", "."]
 
 
+def test_texts_that_are_cut_are_counted_in_one_warning(electra, recwarn):
+    longest = electra.model.max_position_embeddings
+    electra.embed(["chef " * (longest - 2)])
+    assert not recwarn
+    electra.embed(["chef " * longest, "the", "chef " * 99] * 20, batch_size=2)
+    (warning,) = recwarn
+    assert warning.filename == __file__ and str(warning.message) == (
+        f"40 of 60 texts are longer than max_position_embeddings={longest} tokens and were cut "
+        "(longest: 101)")
+
+
 def test_networks_compute_in_the_policy_of_keras(directory):
     tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:

@@ -1,4 +1,5 @@
 import pickle
+import re
 
 import pytest
 
@@ -21,6 +22,15 @@ def test_texts_get_classes(task_directories):
     assert_same(found[0], found[2])
     assert {one["prediction"] for one in found} <= {"negative", "positive"}
     assert classifier.predict([]) == []
+
+
+def test_examples_that_are_cut_are_counted_in_one_warning(task_directories, recwarn):
+    classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
+    classifier.predict(["the chef", "chef " * 90, "chef " * 99])
+    (warning,) = recwarn
+    assert warning.filename == __file__ and re.fullmatch(
+        r"2 of 3 rows are longer than --max_seq_length=\d+ tokens and were cut \(longest: 101\)",
+        str(warning.message))
 
 
 def test_words_get_tags(task_directories):

@@ -180,11 +180,20 @@ def test_a_signal_keeps_the_trials_that_are_finished(
     assert_same_losses(again, whole)
 
 
+LONG_TEXT = "word9 " * 20
+CUT = "1 of {} rows are longer than --max_seq_length=16 tokens and were cut (longest: 22)"
+"""20 words, [CLS] and [SEP] are 22 tokens."""
+
+
 def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, model, tmp_path, capsys):
     dev = classified[0] / "dev.tsv"
     call("--mode=eval", f"--model_dir={model}", f"--dev={dev}", *HARDWARE[:1])
     assert json_of(model / "eval_results.json")["dev"]["accuracy"] == (
         json_of(model / "results.json")["summary"]["dev"]["accuracy"]["best"])
+    capsys.readouterr()
+    call("--mode=eval", f"--model_dir={model}", *HARDWARE[:1],
+         f"--dev={table(tmp_path / 'dev.tsv', [(LONG_TEXT, 'no'), *texts(5, 2)])}")
+    assert f"\n  {CUT.format(6)}\n" in capsys.readouterr().out
     written = [text for text, _ in texts(6, 3)]
     predict(model, write(tmp_path / "new.csv", "\n".join(["title", *written])),
             tmp_path / "new.tsv")
@@ -226,11 +235,12 @@ def test_own_files_need_no_preparation(unprepared, encoder):
 
 def test_standard_input_and_output_and_files_give_the_same_predictions(
         unprepared, tmp_path, monkeypatch, capsys):
-    source, output = write(tmp_path / "new.txt", "word9 word7\nword10\n"), tmp_path / "out.tsv"
+    source = write(tmp_path / "new.txt", f"word9 word7\n{LONG_TEXT}\n")
+    output = tmp_path / "out.tsv"
     predict(unprepared, source, output)
     written = output.read_text()
-    assert [row[-1] for row in cells(output)] == ["title", "word9 word7", "word10"]
-    capsys.readouterr()
+    assert [row[-1] for row in cells(output)] == ["title", "word9 word7", LONG_TEXT.strip()]
+    assert f"note     {CUT.format(2)}\n" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
     predict(unprepared, "-", "-")
     assert capsys.readouterr().out == written
@@ -301,16 +311,21 @@ def squad(path: Path) -> Path:
             answers = [{"text": words[place + 1],
                         "answer_start": len(" ".join(words[:place + 1])) + 1}]
         paragraphs.append({"context": " ".join(words), "qas": [{
-            "id": f"q{index}", "question": "word1 word2", "answers": answers,
+            "id": f"q{index}", "answers": answers,
+            "question": "word1 word2" if index else "word1 " * 11,
             "is_impossible": not answers}]})
     return write(path, json.dumps({"data": [{"paragraphs": paragraphs}]}))
 
 
-def test_questions(encoder, tmp_path):
+def test_questions(encoder, tmp_path, capsys):
     data, run = squad(tmp_path / "train-v2.0.json"), tmp_path / "run"
     call("--task=squad2", f"--data_dir={tmp_path}", f"--dev={data}", f"--init_checkpoint={encoder}",
          f"--model_dir={run}", "--num_train_epochs=20", *QUICK, "--max_seq_length=32",
          "--set=task.max_query_length=8", "--set=task.beam_size=4")
+    printed = capsys.readouterr().out
+    for split in ("train", "dev"):
+        assert (f"note     {split}: 1 of 48 questions are longer than task.max_query_length=8 "
+                "tokens and were cut (longest: 11)\n") in printed
     scores = json_of(run / "results.json")["summary"]["dev"]
     threshold = scores["threshold"]["best"]
     assert scores["f1"]["best"] > 0.8 and np.isfinite(threshold)

@@ -32,7 +32,7 @@ def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, str
         windows=type(expected.windows)(*(part.numpy() for part in expected.windows)))
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
     numbers = tf.range(len(PAIRS))
-    tokens, windows, pieces = kind.read_windows(encoder, asked, contexts, numbers, config)
+    tokens, windows, pieces, _ = kind.read_windows(encoder, asked, contexts, numbers, config)
     contexts = answers.Contexts(contexts, pieces.starts, pieces.ends, numbers)
     draw, (count, length), size = np.random.default_rng(1), tokens.ids.shape, 4
     for _ in range(6):

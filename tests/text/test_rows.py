@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.text.rows import RowEncoder, shortened
+from electra_tf.text import rows
+from electra_tf.text.rows import RowEncoder, cut_notes, encode_texts, shortened
 from electra_tf.text.tokenizer import Tokenizer
 from tests.text.few_words import TEXT, VOCABULARY
 
@@ -36,15 +37,34 @@ def by_hand(texts, max_length):
 @pytest.mark.parametrize("columns", [[TEXTS], [TEXTS, TEXTS[::-1]], [TEXTS[2:3], TEXTS[2:3]]])
 def test_texts_and_pairs(columns, max_length):
     tokens = RowEncoder(TEXT, max_length).encode(*map(tf.constant, columns))
-    rows = [by_hand(texts, max_length) for texts in zip(*columns, strict=True)]
-    assert tokens.ids.shape[1] == max(len(ids) for ids, _ in rows)
-    for line, (ids, segments) in enumerate(rows):
+    expected = [by_hand(texts, max_length) for texts in zip(*columns, strict=True)]
+    assert tokens.ids.shape[1] == max(len(ids) for ids, _ in expected)
+    for line, (ids, segments) in enumerate(expected):
         size = len(ids)
         np.testing.assert_array_equal(tokens.ids[line, :size], ids)
         np.testing.assert_array_equal(tokens.segment_ids[line, :size], segments)
         assert tokens.valid[line].numpy().tolist() == [
             column < size for column in range(tokens.ids.shape[1])]
         assert np.all(tokens.ids[line, size:] == PAD)
+
+
+@pytest.mark.parametrize("columns", [[TEXTS], [TEXTS, TEXTS[::-1]]])
+def test_lengths_are_those_of_rows_that_are_not_cut(monkeypatch, columns):
+    monkeypatch.setattr(rows, "CHUNK", 2)
+    texts = list(zip(*columns, strict=True))
+    encoded = encode_texts(texts, RowEncoder(TEXT, 8))
+    assert encoded.lengths.tolist() == [len(by_hand(part, 1000)[0]) for part in texts]
+    assert [len(row.ids) for row in encoded.rows] == [
+        len(by_hand(part, 8)[0]) for part in texts]
+
+
+@pytest.mark.parametrize(("lengths", "note"), [
+    ([], []), ([8], []), ([9], ["1 of 1 rows are longer than --flag=8 tokens and were cut "
+                                "(longest: 9)"]),
+    ([8, 302, 9] + [3] * 997, ["2 of 1,000 rows are longer than --flag=8 tokens and were cut "
+                               "(longest: 302)"])])
+def test_rows_over_the_limit_are_counted(lengths, note):
+    assert cut_notes(lengths, 8, "--flag") == note
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 6, 9])

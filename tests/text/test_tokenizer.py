@@ -2,6 +2,7 @@
 
 import pydoc_data.topics
 import time
+import unicodedata
 
 import pytest
 import tensorflow as tf
@@ -108,10 +109,53 @@ def test_texts_known_to_be_valid_and_words_give_the_same_ids(mode, nasty, nasty_
     assert (tokenizer.tokenize_valid(tf.constant(nasty)).to_list()
             == tokenizer.tokenize(tf.constant(nasty)).to_list())
     texts = tf.constant([*(line for line in nasty if "Σ" not in line), "clark\x00able \x00 un\x00"])
-    pieces = tokenizer.tokenize_with_words(texts)
+    pieces = tokenizer.tokenize_with_offsets(texts)
     assert pieces.ids.to_list() == tokenizer.tokenize(texts).to_list()
     assert pieces.starts.row_lengths().numpy().tolist() == (
         pieces.ends.row_lengths().numpy().tolist()) == pieces.ids.row_lengths().numpy().tolist()
+
+
+@pytest.mark.parametrize(("mode", "pieces", "text", "expected"), [
+    (Normalization.of(False), "임수경 ##을", "임수경을 임수경", "임수경|을|임수경"),
+    (Normalization.of(False), "アメリカ ##は", "アメリカは", "アメリカ|は"),
+    # A syllable's three letters are in two pieces, which both stand for the syllable.
+    (UNCASED, "\u110b\u1175\u11b7\u1109\u116e \u110b\u1175 ##\u11b7\u1109\u116e", "임수 임",
+     "임수|임"),
+    (UNCASED, "\u110b\u1175 ##\u11b7", "임", "임|임"),
+    (UNCASED, "cafe ##s", "CAFE\u0301s Cafés ca\u200bfe\u0301\u200bs\u00ad",
+     "CAFE\u0301|s|Café|s|ca\u200bfe\u0301|s"),
+    (UNCASED, "i ##stanbul", "İstanbul", "İ|stanbul"),
+    (Normalization(strip_accents=False), "i\u0307 ##stanbul", "İstanbul", "İ|stanbul"),
+    (UNCASED, "\u0932\u0921\u0915 ##\u0940", "लड़के लड़की", "लड़के|लड़क|ी"),
+    (NFC, "café ##s 한 ##글", "cafe\u0301s \u1112\u1161\u11ab글",
+     "cafe\u0301|s|\u1112\u1161\u11ab|글"),
+    (NFC, "ก ##ก", "ก" * 201, "|".join("ก" * 201)),  # Cut after 100 characters.
+    (UNCASED, "a ##a", f"{'a' * 201} \0aa", f"{'a' * 201}|a|a"), (UNCASED, "=", "a≠b", "a|≠|b")])
+def test_pieces_are_found_in_the_text_that_they_come_from(mode, pieces, text, expected):
+    tokenizer = tokenizer_of(Vocabulary((*SPECIAL_TOKENS, *pieces.split())), mode)
+    pieces = tokenizer.tokenize_with_offsets(tf.constant([text]))
+    assert [text.encode()[start:end].decode() for start, end in zip(
+        pieces.starts[0].numpy(), pieces.ends[0].numpy(), strict=True)] == expected.split("|")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_text_of_a_piece_is_the_shortest_that_gives_the_piece(
+        mode, nasty, nasty_vocabulary, tmp_path):
+    reference = Reference(nasty_vocabulary, tmp_path, *MODES[mode])
+    tokenizer = tokenizer_of(nasty_vocabulary, Normalization.of(*MODES[mode]))
+    lines = [line for line in nasty[:600] if "Σ" not in line]
+    pieces, checked = tokenizer.tokenize_with_offsets(tf.constant(lines)), 0
+    for line, *places in zip(lines, *(part.to_list() for part in pieces), strict=True):
+        for index, start, end in zip(*places, strict=True):
+            text = line.encode()[start:end].decode()
+            words = ["".join(reference.words(part)) for part in (text, text[1:], text[:-1])]
+            token = nasty_vocabulary.tokens[index].removeprefix("##")
+            if index != nasty_vocabulary.unk_id:
+                checked += 1
+                assert [token in word for word in words] == [
+                    True, False, unicodedata.category(text[-1]) == "Mn" and MODES[mode] != MODES[
+                        "cased"] and words[2] == words[0]], (line, text, token)
+    assert checked > 3000
 
 
 def test_a_token_that_is_too_long_for_the_op_is_named():

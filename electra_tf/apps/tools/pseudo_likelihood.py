@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
@@ -54,16 +54,16 @@ class PseudoLikelihood:
     def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
         """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence."""
         rows = self._rows_of(sentences)
-        longest = max(map(len, rows))
-        if longest > self._longest:
-            raise UserError(f"a sentence has {longest} tokens; the model reads "
-                            f"{self._longest} at most.")
+        row, sentence = max(zip(rows, sentences, strict=True), key=lambda pair: len(pair[0]))
+        if len(row) > self._longest:
+            raise UserError(f"a sentence has {len(row)} tokens; the model reads {self._longest} at "
+                            f"most; shorten or split it: {shown(sentence)}")
         scores = {GENERATOR: self._generator_scores, DISCRIMINATOR: self._discriminator_scores}
         return {network: scores[network](rows) for network in self.networks}
 
     def _rows_of(self, sentences: Sequence[str]) -> list[np.ndarray]:
         encoder = RowEncoder(self._text, max_length=1 << 20)
-        return [row.ids for row in encode_texts([(text,) for text in sentences], encoder)]
+        return [row.ids for row in encode_texts([(text,) for text in sentences], encoder).rows]
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""

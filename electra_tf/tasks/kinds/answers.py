@@ -26,10 +26,10 @@ _NEVER = -1e30
 
 
 class Contexts(NamedTuple):
-    """The C contexts of B questions, and the words that their pieces belong to."""
+    """The C contexts of B questions, and the places of their pieces."""
 
     texts: tf.Tensor  # string [C].
-    starts: tf.RaggedTensor  # [C, (pieces)]: first byte of the piece's word, in UTF-8.
+    starts: tf.RaggedTensor  # [C, (pieces)]: first byte of the piece, in UTF-8.
     ends: tf.RaggedTensor  # [C, (pieces)]: one past its last byte.
     of: tf.Tensor  # int32 [B]: each question's context.
 
@@ -42,6 +42,7 @@ class Questions(NamedTuple):
     and "impossible", float32: 1.0 in that case or if the question has no answer, 0.0 otherwise."""
     windows: Windows
     contexts: Contexts
+    query_lengths: np.ndarray  # int64 [B]: numbers of tokens before the cut.
 
 
 class Answers(NamedTuple):

@@ -27,6 +27,8 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 HEAD = "head"
 """Prefix of the names of a head's weights."""
+LENGTH = "--max_seq_length"
+"""Flag of the setting that limits rows, for notes."""
 RowResults = Mapping[str, np.ndarray]
 """The objective's details of one row."""
 Record = Mapping[str, Any]
@@ -48,6 +50,8 @@ class Split(NamedTuple):
     rows: list[Row]
     score: Callable[[Sequence[RowResults], float | None], Scored]
     """Takes the results of every row, and the threshold of "no answer" (None searches one)."""
+    notes: Sequence[str] = ()
+    """What was cut to fit the rows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Extractive QA: the answer to a question is a span of a context, which may lack an answer."""
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 
@@ -23,7 +24,7 @@ from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import windows
-from electra_tf.text.rows import RowEncoder, Tokens, token_rows
+from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, token_rows
 from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows
 
@@ -122,7 +123,9 @@ class QuestionAnswering(base.TaskKind):
         return base.Split(
             rows=[row for part in parts for row in part.rows],
             score=lambda results, threshold: answers.score(
-                examples, parts, results, config, threshold))
+                examples, parts, results, config, threshold),
+            notes=cut_notes(itertools.chain.from_iterable(part.query_lengths for part in parts),
+                            config.max_query_length, "task.max_query_length", "questions"))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` if a question can leave no room for a context."""
@@ -149,7 +152,7 @@ class QuestionAnswering(base.TaskKind):
         config = network.config
         asked, contexts = columns
         numbers = tf.range(tf.size(contexts))
-        tokens, found_windows, pieces = read_windows(
+        tokens, found_windows, pieces, _ = read_windows(
             network.texts, asked, contexts, numbers, config)
         beams = chunks.in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
                                  tf.constant(SERVED_CHUNK), _BEAM_SPECS)
@@ -179,7 +182,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
         dict.fromkeys(example.context for example in examples))}
     texts = tf.constant(list(distinct))
     context_of = tf.constant([distinct[example.context] for example in examples])
-    tokens, found, pieces = read_windows(
+    tokens, found, pieces, query_lengths = read_windows(
         encoder, tf.constant([one.question for one in examples]), texts, context_of, config)
     places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
               for part in (pieces.starts, pieces.ends)]
@@ -194,21 +197,28 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
         impossible = not inside if config.answerable_by_window else examples[number].is_impossible
         rows.append(Row(*row, {"start": np.int32(start), "end": np.int32(last),
                                "impossible": np.float32(impossible)}))
-    return Questions(rows, found, Contexts(texts, pieces.starts, pieces.ends, context_of))
+    return Questions(rows, found, Contexts(texts, pieces.starts, pieces.ends, context_of),
+                     query_lengths.numpy())
 
 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
-                 context_of: tf.Tensor, config: TaskConfig) -> tuple[Tokens, Windows, Pieces]:
-    """Returns rows and windows of B questions, and pieces of C contexts; see `Contexts`."""
-    pieces = encoder.tokenizer.tokenize_with_words(contexts)
-    queries = encoder.tokenizer.tokenize(questions)[:, :config.max_query_length]
+                 context_of: tf.Tensor,
+                 config: TaskConfig) -> tuple[Tokens, Windows, Pieces, tf.Tensor]:
+    """Returns rows and windows of B questions, pieces of C contexts, and lengths of questions.
+
+    `context_of`, int32 [B], is the index of each question's context. Lengths are int64 [B], in
+    tokens before the cut to `max_query_length`.
+    """
+    pieces = encoder.tokenizer.tokenize_with_offsets(contexts)
+    queries = encoder.tokenizer.tokenize(questions)
     return *windows.encode(
-        encoder, queries, pieces.ids, context_of, stride=config.doc_stride), pieces
+        encoder, queries[:, :config.max_query_length], pieces.ids, context_of,
+        stride=config.doc_stride), pieces, queries.row_lengths()
 
 
 def _piece_span(example: QuestionExample, starts: np.ndarray,
                 ends: np.ndarray) -> tuple[int, int] | None:
-    """Returns the first and the last piece of the words that the answer touches, if any."""
+    """Returns the first and the last piece with characters of the answer, if any."""
     if example.span is None:
         return None
     start, end = (len(example.context[:place].encode()) for place in example.span)

@@ -24,7 +24,7 @@ from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
-from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
+from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, cut_notes, token_rows
 
 WORD_METRICS = ("accuracy", "f1_macro")
 """Scores of tags without spans; their micro-averaged F1 equals the accuracy."""
@@ -111,11 +111,14 @@ class Tagging(base.TaskKind):
                               reduce_retracing=True)
         index = {tag: number for number, tag in enumerate(spec.labels)}
         rows: list[Row] = []
+        sizes = [np.zeros(0, np.int32)]
         for begin in range(0, len(examples), CHUNK):
             part = examples[begin:begin + CHUNK]
-            found = in_rows(words.given(encoder, tf.RaggedTensor.from_row_lengths(
+            split = words.given(encoder, tf.RaggedTensor.from_row_lengths(
                 tf.constant([word for one in part for word in one.words], tf.string),
-                [len(one.words) for one in part])))
+                [len(one.words) for one in part]))
+            sizes.append(split.lengths.numpy() + 2)  # [CLS] and [SEP].
+            found = in_rows(split)
             row, column = found.first_piece.numpy().T
             known = np.array([index.get(tag, 0) for one in part for tag in one.tags or
                               [spec.labels[0]] * len(one.words)], np.int32)
@@ -124,7 +127,10 @@ class Tagging(base.TaskKind):
                      for tokens, places, own in zip(
                          token_rows(found.tokens), np.split(column, ends), np.split(known, ends),
                          strict=True)]
-        return base.Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
+        return base.Split(
+            rows=rows, score=lambda results, _: score(spec, examples, rows, results),
+            notes=cut_notes(np.concatenate(sizes), encoder.max_length, base.LENGTH,
+                            "words with [CLS] and [SEP]"))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""

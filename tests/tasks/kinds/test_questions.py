@@ -8,6 +8,8 @@ from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers, questions
 from electra_tf.text.rows import RowEncoder
+from electra_tf.text.tokenization import MODES, TextSettings
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text.few_words import TEXT, VOCABULARY
 
 CONTEXT = "The Cafés\nwon, in (1999)."
@@ -44,8 +46,9 @@ def test_a_short_context_is_one_row():
 
 
 @pytest.mark.parametrize(("text", "first", "last"), [
-    ("Cafés", 5, 6), ("Cafés\nwon", 5, 7), ("afé", 5, 6), ("(1999)", 10, 12), (".", 13, 13)])
-def test_an_answer_is_the_words_that_it_touches(text, first, last):
+    ("Cafés", 5, 6), ("s\nwon", 6, 7), ("afé", 5, 5), ("(1999)", 10, 12), (".", 13, 13),
+    ("\nwon, ", 7, 8)])
+def test_an_answer_is_the_pieces_of_its_characters(text, first, last):
     (row,) = encode(question(text)).rows
     assert (row.targets["start"], row.targets["end"]) == (first, last)
 
@@ -78,11 +81,11 @@ def test_more_questions_than_one_call_takes_are_all_there(monkeypatch, chunk):
         None, examples, RowEncoder(TEXT, 10), TaskConfig(doc_stride=3, max_query_length=2))
     assert [words(row)[4:-1] for row in split.rows] == [
         *WINDOWS, ["the", "cafe", "##s"], *WINDOWS]
-    # Every window answers its second piece; the second window is the likeliest for "a".
+    # Every window answers the piece at 5, its second; the second window is the likeliest for "a".
     results = [{name: part[0] for name, part in beams([(5, 5, score)])._asdict().items()}
                for score in (-3.0, -1.0, -2.0, -1.0, -3.0, -2.0, -1.0)]
     assert [(one["key"], one["best_answer"]) for one in split.score(results, 0.0).records] == [
-        ("a", ","), ("b", "Cafés"), ("c", "1999")]
+        ("a", ","), ("b", "Café"), ("c", "1999")]
 
 
 def beams(*rows, size=3):
@@ -112,8 +115,28 @@ def test_offsets_count_characters_where_bytes_are_more():
 
 
 def test_the_likeliest_span_is_the_answer_as_it_was_written():
-    assert best(encode(question(), question()), [(11, 11, -3.0), (5, 7, -2.0)], [(5, 6, -1.0)]) == [
-        ("Cafés\nwon", 4, pytest.approx(np.exp(-2.0))), ("Cafés", 4, pytest.approx(np.exp(-1.0)))]
+    assert best(encode(question(), question()), [(11, 11, -3.0), (5, 7, -2.0)], [(6, 6, -1.0)]) == [
+        ("Cafés\nwon", 4, pytest.approx(np.exp(-2.0))), ("s", 8, pytest.approx(np.exp(-1.0)))]
+
+
+@pytest.mark.parametrize(("normalization", "pieces", "context", "answer"), [
+    ("bert_cased", "임수경 ##을", "그는 임수경을 만났다", "임수경"),
+    ("bert_cased", "서울 ##특별 ##시 ##에서", "서울특별시에서", "특별시"),
+    ("bert_uncased", "\u1109\u1165 ##\u110b\u116e\u11af ##\u110b\u1166", "서울에", "서울"),
+    ("nfc", "서울 ##에", "\u1109\u1165\u110b\u116e\u11af에", "\u1109\u1165\u110b\u116e\u11af"),
+    ("bert_cased", "アメリカ ##は", "「アメリカは」", "アメリカ"),
+    ("bert_uncased", "tokyo ##タワー ##に", "TOKYOタワーに", "タワー"),
+    ("bert_uncased", "ankara ##da", "Ánkara'da ÁNKARÁda", "ÁNKARÁ"),
+    ("bert_uncased", "helsinki ##ssa", "Helsinkissä", "Helsinki"),
+    ("bert_uncased", "haus ##tur", "Haustür", "tür"), ("bert_cased", "1990 ##s", "1990s", "1990"),
+    ("nfc", "กรุงเทพ ##มหานคร", "กรุงเทพมหานคร", "มหานคร")])
+def test_an_answer_inside_a_word_is_learned_and_given(normalization, pieces, context, answer):
+    text = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, *pieces.split())),
+                        normalization=MODES[normalization])
+    encoded = questions.encode([question(answer, context)], RowEncoder(text, 32), TaskConfig(
+        max_query_length=8))
+    first, last = (int(encoded.rows[0].targets[name]) for name in ("start", "end"))
+    assert best(encoded, [(first, last, -1.0)])[0][:2] == (answer, context.index(answer))
 
 
 @pytest.mark.parametrize("span", [(7, 6), (0, 0), (1, 2), (3, 5), (13, 14), (4, 9)])

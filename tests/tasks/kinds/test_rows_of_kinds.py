@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.tasks.examples import TaggedExample, TextExample
+from electra_tf.tasks.examples import QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import tagging
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
@@ -48,6 +48,44 @@ def test_numbers_stay_numbers_and_a_long_pair_loses_tokens_of_the_longer_text():
                      max_length=8)
     assert row.targets["label"] == np.float32(3.8)
     assert row.ids.tolist() == [CLS, A, A, A, SEP, B, B, SEP]
+
+
+def text(*texts):
+    return TextExample(key="1", texts=texts, label=1.0)
+
+
+def words(*of_sentence):
+    return TaggedExample(key="1", words=of_sentence)
+
+
+def asked(query):
+    return QuestionExample(key=query, question=query, context="a b c " * 9)
+
+
+LONG = "are longer than --max_seq_length=8 tokens and were cut"
+
+
+@pytest.mark.parametrize(("kind", "examples", "note"), [
+    # [CLS], 6 pieces and [SEP] are 8.
+    ("regression", [text("a a a a cd"), text("")], None),
+    ("regression", [text("a a a a a cd"), text("a")], f"1 of 2 rows {LONG} (longest: 9)"),
+    ("regression", [text("a " * 300)] * 3 + [text("a." * 5)], f"4 of 4 rows {LONG} (longest: 302)"),
+    ("regression", [text("a\u200b \u200b b c a b c")], None),  # A zero-width space is dropped.
+    ("regression", [text("a a", "b b b")], None),  # [CLS] 2 [SEP] 3 [SEP] are 8.
+    ("regression", [text("a a a", "b b b"), text("", "")], f"1 of 2 rows {LONG} (longest: 9)"),
+    ("regression", [text("", "cd " * 9)], f"1 of 1 rows {LONG} (longest: 21)"),
+    # A sentence continues in the next row, but a word of more pieces than a row has is cut.
+    ("tagging", [words(*"abcabcabcabc")], None), ("tagging", [words("cddddd", "a")], None),
+    ("tagging", [words("cdddddd", "a"), words("b")],
+     f"1 of 3 words with [CLS] and [SEP] {LONG} (longest: 9)"),
+    ("question_answering", [asked("a b c"), asked("")], None),
+    ("question_answering", [asked("a b c cd"), asked("a b c"), asked("cd cd")],
+     "2 of 3 questions are longer than task.max_query_length=3 tokens and were cut (longest: 5)")])
+def test_texts_that_are_cut_are_counted(kind, examples, note):
+    labels = ("O",) if kind == "tagging" else ()
+    spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
+    split = KINDS[spec.kind].encode(spec, examples, encoder(8), TaskConfig(max_query_length=3))
+    assert list(split.notes) == ([] if note is None else [note])
 
 
 def test_words_are_tagged_at_their_first_pieces():

@@ -224,6 +224,7 @@ def score(examples, results, threshold=None):
     questions = Questions(
         rows=[None] * count, contexts=Contexts(tf.constant([CONTEXT]), tf.ragged.constant([[0, 7]]),
                                    tf.ragged.constant([[6, 10]]), tf.zeros(count, tf.int32)),
+        query_lengths=np.ones(count),
         windows=Windows(example=tf.range(count), first=tf.zeros(count, tf.int32),
                         sizes=tf.fill([count], 2), position=tf.fill([count], 3),
                         is_best=tf.fill([2 * count], True)))
