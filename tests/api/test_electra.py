@@ -110,7 +110,7 @@ def test_texts_that_are_cut_are_counted_in_one_warning(electra, recwarn):
     electra.embed(["chef " * longest, "the", "chef " * 99] * 20, batch_size=2)
     (warning,) = recwarn
     assert warning.filename == __file__ and str(warning.message) == (
-        f"40 of 60 texts are longer than max_position_embeddings={longest} tokens and were cut "
+        f"40 of 60 texts are longer than max_length={longest} tokens and were cut "
         "(longest: 101)")
 
 
