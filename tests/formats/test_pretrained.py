@@ -81,10 +81,10 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
 
 def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks, tmp_path):
     pretrained.write(networks, out := tmp_path / "out", Format.GOOGLE)
+    assert pretrained.read(out, num_heads=4).model.num_heads == 4
     (out / "bert_config.json").write_bytes(b"{}")
     with pytest.raises(UserError, match=r"\(num_attention_heads of bert_config\.json beside it\)"):
         pretrained.read(out)
-    assert pretrained.read(out, num_heads=4).model.num_heads == 4
     (out / "bert_config.json").write_bytes(b'{"num_attention_heads": 2, "hidden_act": "relu"}')
     with pytest.raises(UserError, match=r"bert_config\.json: 'hidden_act' must be 'gelu'"):
         pretrained.read(out)
