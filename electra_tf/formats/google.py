@@ -7,7 +7,7 @@ has these, as in BERT's releases, whose encoders are read too.
 import dataclasses
 import json
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tensorflow as tf
 from annotated_types import Ge
@@ -45,7 +45,8 @@ def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, 
         note_unused(weights.keys() - encoder.keys(), prefix)
         weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
     settings = settings_beside(storage.path(prefix).parent)
-    model = model_of_weights(weights, prefix, num_heads or settings.pop("num_heads", None))
+    heads_beside = settings.pop("num_heads", None)
+    model = model_of_weights(weights, prefix, num_heads or heads_beside)
     return dataclasses.replace(model, **settings), weights
 
 
@@ -86,8 +87,9 @@ def model_of_weights(weights: Weights, source: str, num_heads: int | None = None
     num_heads = num_heads or _PUBLISHED_HEADS.get((hidden_size, num_layers))
     if num_heads is None:
         raise UserError(
-            f"{source} doesn't say how many attention heads it has, and {num_layers} layers of "
-            f"{hidden_size} units are no published model's. Convert it: python -m "
+            f"{source} doesn't say how many attention heads it has (num_attention_heads of "
+            f"{CONFIG_FILE} beside it), and {num_layers} layers of {hidden_size} units are no "
+            "published model's. Convert it: python -m "
             f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
     return with_generator(ModelConfig(
@@ -101,7 +103,8 @@ def model_of_weights(weights: Weights, source: str, num_heads: int | None = None
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Config:
     __pydantic_config__ = strict_json.OPEN
-    num_attention_heads: Annotated[int, Ge(1)]
+    hidden_act: Literal["gelu"] = "gelu"
+    num_attention_heads: Annotated[int, Ge(1)] | None = None
     hidden_dropout_prob: float | None = None
     attention_probs_dropout_prob: float | None = None
     initializer_range: float | None = None
@@ -113,7 +116,7 @@ def settings_beside(directory: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     config = strict_json.read(path, _Config, most=MIB, fix=(
-        "mend num_attention_heads, or give --num_heads to electra_tf.apps.tools."
+        "mend it; or remove it, and give --num_heads to electra_tf.apps.tools."
         "convert_checkpoint."))
     names = {"num_heads": "num_attention_heads"} | OTHERS
     return {ours: getattr(config, theirs) for ours, theirs in names.items()

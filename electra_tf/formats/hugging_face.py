@@ -164,7 +164,11 @@ def _max_length(directory: Path, model: ModelConfig) -> int:
     path, settings = directory / TOKENIZER_SETTINGS_FILE, _Tokenizer()
     if path.exists():
         unlimited = b"1000000000000000019884624838656"  # It has more than 64 bits.
-        settings = strict_json.loads(read_bytes(path, MIB).replace(unlimited, b"null"), _Tokenizer)
+        content = read_bytes(path, MIB).replace(unlimited, b"null")
+        try:
+            settings = strict_json.loads(content, _Tokenizer)
+        except strict_json.Unreadable as error:
+            raise UserError(f"{path}: {error}") from error
     return int(min(settings.model_max_length or math.inf, model.max_position_embeddings))
 
 

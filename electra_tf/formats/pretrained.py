@@ -34,7 +34,7 @@ from electra_tf.modeling.pooling import Pooling
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 
 SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
@@ -193,8 +193,16 @@ def _prefix(path: Path) -> str | None:
 def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
                      num_heads: int | None) -> Pretrained:
     """Returns the networks of Google's code, or of Model Garden's objects, without Adam's slots."""
-    text = TextSettings.load(
-        vocab_file or storage.path(prefix).parent / VOCABULARY_FILE, normalization)
+    vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
+    text = TextSettings.load(vocab_file, normalization)
+    if normalization is None and recorded_normalization(text.vocabulary, vocab_file) is None:
+        cased = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
+        if len(cased) > text.vocabulary.size / 100:
+            raise UserError(
+                f"{vocab_file} has {len(cased):,} tokens with capitals, such as {cased[0]!r}, and "
+                "no file says that text isn't lower-cased. Convert the checkpoint: python -m "
+                f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
+                "--to_format=run --nolower_case")
     with reading(prefix) as reader:
         if reader.has_tensor(GRAPH):
             model, weights = Format.MODEL_GARDEN.module.read(reader, prefix)

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from scipy import special
 
-from electra_tf.formats import pretrained
+from electra_tf.formats import hugging_face, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
@@ -115,6 +115,20 @@ def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_pa
     change_json(path, finetuning_task=None)
     found = TaskSpec.of_facts(pretrained.read(tmp_path / "out").task, "out")
     assert (found.name, found.labels) == ("classification", ("unacceptable", "acceptable"))
+
+
+@pytest.mark.parametrize(("entry", "length"), [
+    ("24", 24), ("512", 32), ("1000000000000000019884624838656", 32), ("null", 32),
+    ("1e30", 32)])
+def test_the_longest_row_is_the_tokenizers_or_the_encoders(networks, tmp_path, entry, length):
+    model = finetuned(networks, Kind.TAGGING, ("B-X", "O"), {"dense": 2})
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    path = tmp_path / "out" / "tokenizer_config.json"
+    path.write_text(f'{{"model_max_length": {entry}}}')
+    assert hugging_face._max_length(tmp_path / "out", model.model) == length
+    path.write_text('{"model_max_length": "24"}')
+    with pytest.raises(UserError, match="json: 'model_max_length' must be"):
+        hugging_face._max_length(tmp_path / "out", model.model)
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):

@@ -13,6 +13,8 @@ from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
+from electra_tf.text.tokenization import Normalization
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
 
 
@@ -79,8 +81,12 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
 
 def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks, tmp_path):
     pretrained.write(networks, out := tmp_path / "out", Format.GOOGLE)
+    assert pretrained.read(out, num_heads=4).model.num_heads == 4
     (out / "bert_config.json").write_bytes(b"{}")
-    with pytest.raises(UserError, match=r"bert_config\.json.*num_attention_heads"):
+    with pytest.raises(UserError, match=r"\(num_attention_heads of bert_config\.json beside it\)"):
+        pretrained.read(out)
+    (out / "bert_config.json").write_bytes(b'{"num_attention_heads": 2, "hidden_act": "relu"}')
+    with pytest.raises(UserError, match=r"bert_config\.json: 'hidden_act' must be 'gelu'"):
         pretrained.read(out)
     (out / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"2 layers of 32 units are no published model's.*"
@@ -91,6 +97,18 @@ def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks
     data.write_bytes(data.read_bytes()[:5000])
     with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):
         pretrained.read(out, num_heads=2)
+
+
+def test_a_cased_vocabulary_of_google_is_not_read_as_an_uncased_one(tmp_path):
+    words = (*SPECIAL_TOKENS, "The", "##Ing", *(f"word{index}" for index in range(33)))
+    pretrained.write(tiny_networks.pretrained(
+        Vocabulary(words), normalization=Normalization.of(False)), tmp_path / "out", Format.GOOGLE)
+    assert pretrained.read(tmp_path / "out").text.normalization == Normalization.of(False)
+    (tmp_path / "out" / "vocab.txt.manifest.json").unlink()
+    with pytest.raises(UserError, match="2 tokens with capitals, such as 'The'.* --nolower_case"):
+        pretrained.read(tmp_path / "out")
+    read = pretrained.read(tmp_path / "out", normalization=Normalization.of(False))
+    assert read.text.normalization == Normalization.of(False)
 
 
 def test_the_published_models_heads_are_known():
