@@ -75,7 +75,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     if not all(name.isdecimal() or name in names
                for name in (words, *([] if tag is None else [tags]))):
         _require_words(path, sentences, word, tag)
-    if notes is not None:
+    if notes is not None and (width > 1 or any(count for count, _ in left_out)):
         tagging = "" if tag is None else f", tags in column {tag + 1}"
         notes.append(f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, "
                      f"words in column {word + 1}{tagging}" + "".join(

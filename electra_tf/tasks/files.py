@@ -114,7 +114,7 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     if suffix_of(path) == ".jsonl":
         examples = _tagged_json(path, spec, labelled)
     else:
-        if not labelled:
+        if not (labelled or spec.texts[0].isdecimal()):
             _refuse_sentences(path, spec)
         examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled, notes=said)
     examples = in_iob2(path, examples, spec.labels, said)

@@ -63,7 +63,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     columns = [flag for flag, value, default in (
         ("--text_columns", own.texts, ("text",)), ("--label_column", own.label, "label"),
         ("--key_column", own.key, "")) if value and value != default]
-    if columns and (name not in KINDS or name == Kind.QUESTION_ANSWERING):
+    questions = (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING)
+    if columns and (name in questions or (name not in KINDS and not given)):
         raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
                         f"--task={name}, whose files have fixed ones.")
     if from_tfds and given:

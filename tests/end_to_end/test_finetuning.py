@@ -277,7 +277,7 @@ def tagged(encoder, sentences, tmp_path):
     return tagged
 
 
-def test_tags(tagged):
+def test_tags(tagged, capsys):
     path, changed = tagged("--num_train_epochs=6")
     assert json_of(path / "results.json")["summary"]["dev"]["f1"]["best"] > 0.95
     assert len(changed) == 39  # All of them.
@@ -290,6 +290,10 @@ def test_tags(tagged):
     assert heading == ["key", "word", "prediction", "probability", "gold"]
     assert (row, gold) == (["1", "word7", "B-PER"], "B-LOC")
     assert 0.5 < float(probability) <= 1.0
+    predict(path, write(path / "numbered.txt", "# id 1\n1\tword9\n2\tword7\n"), path / "out.txt",
+            "--text_columns=2", "--overwrite")
+    assert (path / "out.txt").read_text() == "word9 O\nword7 B-PER\n\n"
+    assert "words in column 2; 1 comment lines left out" in capsys.readouterr().err
     with pytest.raises(UserError, match="one word per line"):
         predict(path, write(path / "plain.txt", "word9 word7 word8\n"), "-")
 
@@ -384,7 +388,7 @@ def test_a_mistake_is_one_line_that_leaves_nothing(
         classified, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     rows = texts(4, 1)
-    table(tmp_path / "other.tsv", [*rows, ("word9", "perhaps")])
+    table(tmp_path / "other.tsv", [("word9", "perhaps")])
     write(tmp_path / "empty.tsv", "")
     table(tmp_path / "crooked.tsv", [rows[0], ("word9", "yes\tno")])
     message = refused(*classified[1], "--model_dir=run", *arguments)

@@ -80,7 +80,7 @@ def test_the_flags_of_a_refusal_read_the_file(tmp_path):
 def test_words_to_tag_need_no_tags(tmp_path):
     for text, column, words in (("#\n#tag\n# x\n", "text", "# #tag"), (CONLLU, "2", "Du bist ."),
                                 ("He\nruns\n", "2", "He runs")):
-        (found,), _ = read(tmp_path, text, column, tagged=False)
+        ((found,), *_) = read(tmp_path, text, column, tagged=False)
         assert found == " ".join(f"{word}/{word}" for word in words.split())
     (found,), _ = read(tmp_path, "He PRP O\n", "1", "3", tagged=False)
     assert found == "He/O"
