@@ -24,7 +24,6 @@ from electra_tf.platform import machine
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE = contextvars.ContextVar("compiled as a whole", default=False)
 _ISAS_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
-"""Values of oneDNN's ONEDNN_MAX_CPU_ISA."""
 _SATURATED = 4.5
 """|x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1."""
 _NORMAL_CDF = (
@@ -100,15 +99,10 @@ def is_for_cpu() -> bool:
 
 @functools.cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Returns True on an x86 CPU with bfloat16 units that oneDNN may use.
-
-    TF_ENABLE_ONEDNN_OPTS=0 turns oneDNN off, ONEDNN_MAX_CPU_ISA limits its instruction set. Under a
-    limit without bfloat16, TensorFlow aborts in a matmul of bfloat16.
-    """
-    disabled = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() in ("0", "false")
-    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "default").upper()
+    """Returns True on an x86 CPU with bfloat16 units that oneDNN's variables leave in use."""
     flags = machine.entries(machine.CPU_INFO).get("flags", "").split()
-    return (not disabled and limit not in _ISAS_WITHOUT_BFLOAT16
+    return (os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() not in ("0", "false")
+            and os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in _ISAS_WITHOUT_BFLOAT16
             and ("avx512_bf16" in flags or "amx_bf16" in flags))
 
 

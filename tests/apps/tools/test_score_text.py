@@ -71,7 +71,7 @@ def pairs_file(path, *pairs):
 def test_pairs_are_counted_for_every_paradigm(run, tmp_path, capsys):
     scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)["generator"]
     low, high = (SENTENCES[index] for index in np.argsort(scores)[[0, -1]])
-    pairs_file(tmp_path / "b.jsonl", (high, low), (low, high), (low, high), (low, low))
+    pairs_file(tmp_path / "b.jsonl", (high, low), *[(low, high)] * 3)
     pairs_file(tmp_path / "a.jsonl", (high, low))
     head, *_ = lines_of(capsys, model_dir=run, blimp=tmp_path, output_dir=tmp_path / "new" / "out")
     assert head[0].startswith(f"BLiMP, zero-shot: {run}, step 0")
