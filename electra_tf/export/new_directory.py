@@ -36,7 +36,8 @@ def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
         if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
     unfinished = (pathlib.Path(tempfile.mkdtemp(prefix="electra-"), final.name) if remote
-                  else final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}"))
+                  else final.with_name(
+                      f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{final.name}"))
     try:
         yield unfinished
         _copy(unfinished, final) if remote else unfinished.rename(final)

@@ -1,6 +1,7 @@
 """Files that are complete or do not exist, and directories that one process at a time writes to."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -11,12 +12,17 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, RemotePath
 
 TEMPORARY_PREFIX = ".unfinished-"
+_FIXES = (dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+                        "free some space, or choose another directory")
+          | dict.fromkeys((errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG), "choose another name")
+          | {errno.ENOTEMPTY: "another process has written it meanwhile; use that, or choose "
+             "another name"})
 
 
 def write_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a path that could not be written, with the fix."""
-    return UserError(f"cannot write {path}: {error.strerror or error}; free some space, or choose "
-                     "another directory that you may write to.")
+    fix = _FIXES.get(error.errno, "choose another directory that you may write to")
+    return UserError(f"cannot write {path}: {error.strerror or error}; {fix}.")
 
 
 def make_directory(path: Path) -> None:

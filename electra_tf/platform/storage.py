@@ -15,9 +15,10 @@ import os
 import pathlib
 import re
 import shutil
+import stat
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from electra_tf.platform.errors import UserError, shown
 
@@ -168,15 +169,24 @@ def remove_tree(directory: Path) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file; raises `UserError` for a pipe or device, on which programs would wait."""
+    if isinstance(path, pathlib.Path) and not stat.S_ISREG(mode := path.stat().st_mode):
+        if not stat.S_ISDIR(mode):  # To open a directory is an error by itself.
+            raise UserError(f"{path} is a named pipe or a device; copy its content to a regular "
+                            "file, and name that.")
+    return path.open("rb")
+
+
 def file_sha256(path: Path) -> str:
     """Returns the hexadecimal sha256 of a file's content."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Returns a file's content; raises `UserError` for more than `most` bytes."""
-    with path.open("rb") as file:
+    """Returns a file's content; raises `UserError` for more than `most` bytes, or a pipe."""
+    with open_regular(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise UserError(f"{path} is larger than {most:,} bytes, which no file of its kind is; "

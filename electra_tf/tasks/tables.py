@@ -135,7 +135,8 @@ def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
     """
     size = 0
     try:
-        with path.open("rb") as raw, (gzip.open(raw) if path.suffix == ".gz" else raw) as file:
+        with storage.open_regular(path) as raw, (
+                gzip.open(raw) if path.suffix == ".gz" else raw) as file:
             for number in itertools.count(1):
                 line = file.readline(longest + 1)
                 size += len(line)

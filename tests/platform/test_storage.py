@@ -1,6 +1,7 @@
 """Paths on another file system, `ram://` here, behave as paths of this machine."""
 
 import gzip
+import os
 import pathlib
 import pickle
 
@@ -90,3 +91,15 @@ def test_a_path_of_this_machine_stays_one_and_other_file_systems_are_refused():
     assert storage.require_local(pathlib.Path("a"), "--output", "it is so") == pathlib.Path("a")
     with pytest.raises(UserError, match="--output=gs://b/x must be a path of this machine: it is"):
         storage.require_local(RemotePath("gs://b/x"), "--output", "it is so")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link to a pipe"])
+def test_a_pipe_or_a_device_is_refused_before_it_is_opened(tmp_path, kind):
+    path = pathlib.Path("/dev/zero") if kind == "device" else tmp_path / "settings.json"
+    if kind == "link to a pipe":
+        path.symlink_to(tmp_path / "pipe")
+    if kind != "device":
+        os.mkfifo(path.resolve())
+    for read in (storage.file_sha256, lambda path: storage.read_bytes(path, 100)):
+        with pytest.raises(UserError, match="is a named pipe or a device; copy its content"):
+            read(path)
