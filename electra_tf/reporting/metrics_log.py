@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +18,8 @@ TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
 """Kinds of records: an interval, an evaluation, a saved checkpoint."""
 _MOST_BYTES = 256 << 20
 """A record takes 300 bytes: room for 800,000 of them."""
+_CUT_SHORT = re.compile(rb"\{[ -|~]*")
+"""The beginning of a record, without its last brace."""
 
 
 class MetricsLog:
@@ -39,6 +43,7 @@ class MetricsLog:
         """Drops the records after `step`, which a resumed run writes again.
 
         Returns the others. The file is replaced as a whole or not at all; a damaged one is refused.
+        The last line of a killed process can be cut short; its step is trained again.
         """
         if not self.path.exists():
             return []
@@ -50,7 +55,8 @@ class MetricsLog:
 def read_metrics(path: str | Path) -> list[Record]:
     """Returns the records of a metrics file, in its order; a last line cut short is left out.
 
-    Raises `UserError` if the file is missing, or a complete line is no record.
+    Lines may also end in CR or CR LF; blank lines are skipped. Raises `UserError` if the file is
+    missing, or another line is no record.
     """
     path = storage.path(path)
     try:
@@ -60,7 +66,11 @@ def read_metrics(path: str | Path) -> list[Record]:
             f"no {path}; train first, or name the directory that --model_dir named.") from None
     except OSError as error:
         raise cannot_read(path, error) from error
-    return [_parse(line, path, row) for row, line in enumerate(text.split(b"\n")[:-1], start=1)]
+    lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    if _CUT_SHORT.fullmatch(lines[-1]):
+        print(f"note: {path}:{len(lines)} is cut short and left out", file=sys.stderr, flush=True)
+        del lines[-1]
+    return [_parse(line, path, row) for row, line in enumerate(lines, start=1) if line.strip()]
 
 
 def _line(record: Mapping[str, Any]) -> str:

@@ -39,6 +39,25 @@ def test_a_run_killed_in_a_write_and_resumed_has_each_step_once(log):
     assert [path.name for path in log.path.parent.iterdir()] == ["metrics.jsonl"]
 
 
+@pytest.mark.parametrize("lines", [
+    b"%s\r\n%s\r\n", b"%s\r%s\r", b"%s\r%s", b"\xef\xbb\xbf%s\n%s\n", b"\n%s\n\n \n%s\n\n",
+    b"%s\n%s", b"%s\n%s\n{", b"%s\n%s\n{\"kind\": \"tra", b"%s\r\n%s\r\n{\"kind\": "])
+def test_line_ends_of_any_kind_and_a_cut_last_line_keep_the_history(log, lines):
+    log.path.write_bytes(lines % tuple(json.dumps(train(step)).encode() for step in (20, 10)))
+    assert log.rewind(20) == [train(20), train(10)] == read_metrics(log.path)
+
+
+@pytest.mark.parametrize("end", [
+    b"\0\0\0\0", b"\0{\n", b'{"kind": "train", "ste\xff', b"garbage", b"{}", b"\xe2\x80\xa8",
+    b'{"kind": "train", "step": 3}{"kind": "train", "step": 4}'])
+def test_an_unreadable_end_is_refused_and_the_file_stays(log, end):
+    content = json.dumps(train(1)).encode() + b"\n" + end
+    log.path.write_bytes(content)
+    with pytest.raises(UserError, match="metrics.jsonl:2: .*; delete the line."):
+        log.rewind(1)
+    assert log.path.read_bytes() == content
+
+
 def test_rewinding_to_the_start_empties_the_file_and_a_missing_file_needs_none(log):
     assert log.rewind(0) == [] and not log.path.exists()
     log.append(train(10))
