@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from electra_tf.data.records import SPLITS, Count, Records, Shard
+from electra_tf.data.records import SPLITS, Count, Records, Shard, overhead_bytes
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, file_sha256
@@ -156,9 +156,7 @@ class Manifest:
 def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
-    fix = f"build the records again with {_BUILD} --overwrite."
-    if path.exists() and not path.is_file():  # To open a named pipe would wait for a writer.
-        raise UserError(f"{path} is not a regular file; {fix}")
+    fix = f"put it back from a copy, or build the records again with {_BUILD} --overwrite."
     manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
@@ -188,14 +186,30 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         if not 2 * shard.examples <= shard.tokens <= length * shard.examples:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"of at most {length}")
+        if not shard.name.startswith(f"{shard.split}-"):
+            yield f"{shard.name!r} is not the name of a shard of the split {shard.split!r}"
+        ids = shard.tokens * manifest.token_bytes
+        least, most = (ids + shard.examples * overhead_bytes(tokens, manifest.token_bytes)
+                       for tokens in (2, length))
+        if not least <= shard.bytes <= most:
+            yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
+                   f"and {shard.bytes} bytes")
     for name, value in (("max_seq_length", length), ("packing", manifest.packing),
                         *dataclasses.asdict(vocabulary.normalization).items(),
                         ("vocabulary_sha256", vocabulary.sha256)):
         if manifest.settings.get(name, value) != value:
             yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"
-    examples = sum(shard.examples for shard in shards)
-    if manifest.counts.examples != examples:
-        yield f"counts.examples is {manifest.counts.examples}, but the shards have {examples}"
+    counts = manifest.counts
+    examples, tokens = (sum(getattr(shard, name) for shard in shards)
+                        for name in ("examples", "tokens"))
+    for name, value in (("examples", examples), ("padding_positions", length * examples - tokens),
+                        ("special_tokens", tokens - counts.content_tokens),
+                        ("text_tokens", counts.content_tokens)):
+        if getattr(counts, name) != value:
+            yield (f"counts.{name} is {getattr(counts, name)}, but the shards' and the other "
+                   f"counts give {value}")
+    if counts.single_segment_examples > examples or counts.unknown_words > counts.tokenizer_words:
+        yield "counts.single_segment_examples or counts.unknown_words is more than their whole"
 
 
 def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = True) -> None:

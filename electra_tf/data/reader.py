@@ -13,7 +13,15 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from electra_tf.data.example import Batch
-from electra_tf.data.records import Records, Shard, checked_ids, misfit, part_of, shuffle_buffers
+from electra_tf.data.records import (
+    SPLITS,
+    Records,
+    Shard,
+    checked_ids,
+    misfit,
+    part_of,
+    shuffle_buffers,
+)
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
@@ -48,6 +56,13 @@ def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
         yield _stacked(rows, records.max_seq_length, pad_id)
 
 
+def require_whole(records: Records) -> None:
+    """Reads all shards; raises `UserError` that names the first record that can't be used."""
+    for shard in (shard for split in SPLITS for shard in records.shards[split]):
+        for _ in examples(records, shard, pad_id=0):
+            pass
+
+
 def _rows(records: Records, seed: int, buffer_examples: int, start: int,
           stop: int) -> Iterator[_Row]:
     shards = records.shards["train"]
@@ -70,7 +85,8 @@ def _examples(records: Records, shard: Shard, start: int, stop: int) -> Iterator
             wanted = itertools.islice(_records(file, start), stop - start)
             while some := list(itertools.islice(wanted, together)):
                 contents, checksums = zip(*some, strict=True)
-                if (_checksums(contents) != checksums).any():
+                # `_row` names a record too short for an example, and for `_checksums`.
+                if min(map(len, contents)) >= 4 and (_checksums(contents) != checksums).any():
                     raise _Damaged
                 yield [_row(content, found + number, path, records)
                        for number, content in enumerate(contents)]

@@ -78,7 +78,8 @@ class Records:
 def misfit(path: pathlib.PurePath, problem: str) -> UserError:
     """Returns the error for a shard whose content contradicts its manifest."""
     return UserError(f"{path} isn't what manifest.json says: {problem}; restore the file, or build "
-                     "the records again with --overwrite.")
+                     "the records again: `python -m data_prep.build_pretraining_data --overwrite` "
+                     "with the flags that built them.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +149,11 @@ def serialize_example(ids: bytes, first_segment_length: int, token_bytes: int) -
     """
     _check_boundary(first_segment_length, len(ids) // token_bytes)
     return _before_ids(first_segment_length, len(ids)) + ids
+
+
+def overhead_bytes(length: int, token_bytes: int) -> int:
+    """Returns a TFRecord's bytes besides the ids, for `length` tokens that are one segment."""
+    return 16 + len(_before_ids(length, length * token_bytes))
 
 
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:

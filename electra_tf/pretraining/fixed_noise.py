@@ -10,11 +10,13 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.data import reader
 from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import first_examples
 from electra_tf.data.records import Records
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
+from electra_tf.training import failures
 
 RATE = 0.15
 """Fraction of the tokens, without special tokens, for which another is drawn."""
@@ -32,11 +34,12 @@ def token_counts(records: Records, special: SpecialTokens) -> np.ndarray:
 def _token_pairs(records: Records, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
     """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
     before, tokens = [], []
-    for ids, valid, _ in first_examples(
-            records, COUNTED_EXAMPLES, special.pad).as_numpy_iterator():
-        counted = np.asarray(maskable(ids, valid, special))[:, 1:]
-        before.append(ids[:, :-1][counted])
-        tokens.append(ids[:, 1:][counted])
+    with failures.explained(lambda: reader.require_whole(records)):
+        for ids, valid, _ in first_examples(
+                records, COUNTED_EXAMPLES, special.pad).as_numpy_iterator():
+            counted = np.asarray(maskable(ids, valid, special))[:, 1:]
+            before.append(ids[:, :-1][counted])
+            tokens.append(ids[:, 1:][counted])
     return np.concatenate(before), np.concatenate(tokens)
 
 

@@ -31,18 +31,18 @@ _IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall"
 """Scores of an evaluation's line."""
 
 
-@failures.explained()
 def evaluate(run: Run) -> None:
     """Scores the newest checkpoint on the held-out shards; prints and saves a table."""
-    evaluator, step = _restored_evaluator(run)
-    print(report(run, evaluator.evaluate(), step, run.model_dir), flush=True)
+    with failures.explained(run.require_records):
+        evaluator, step = _restored_evaluator(run)
+        print(report(run, evaluator.evaluate(), step, run.model_dir), flush=True)
 
 
-@failures.explained()
 def show_samples(run: Run) -> None:
     """Prints held-out sentences, the replaced tokens, and the discriminator's probabilities."""
-    evaluator, step = _restored_evaluator(run)
-    samples = evaluator.samples(SHOWN_SAMPLES, SAMPLED_BATCHES)
+    with failures.explained(run.require_records):
+        evaluator, step = _restored_evaluator(run)
+        samples = evaluator.samples(SHOWN_SAMPLES, SAMPLED_BATCHES)
     if not samples:
         raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
                         "there is nothing to show; --mode=eval scores it.")
@@ -54,8 +54,8 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     """Returns an evaluator of the newest checkpoint and the checkpoint's step."""
     if not run.examples("eval"):
         raise UserError(f"the records in {run.records} hold nothing out for evaluation. Build "
-                        "them again from at least two documents: blank lines between them, and "
-                        "not --held_out_fraction=0.")
+                        "them again by `python -m data_prep.build_pretraining_data` from at least "
+                        "two documents: blank lines between them, and not --held_out_fraction=0.")
     model = run.build_model()
     with run.strategy.scope():
         weights, step = read_checkpoint(run.model_dir)

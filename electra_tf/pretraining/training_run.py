@@ -36,7 +36,6 @@ from electra_tf.training.devices import device_name, distributed
 from electra_tf.training.step import TrainState
 
 
-@failures.explained()
 def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 
@@ -63,8 +62,8 @@ def train(run: Run) -> None:
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     config = run.config
-    with (_stop_request(run) as request, workers.loss_of_a_worker_named(run.strategy),
-          contextlib.ExitStack() as left_over):
+    with (failures.explained(run.require_records), _stop_request(run) as request,
+          workers.loss_of_a_worker_named(run.strategy), contextlib.ExitStack() as left_over):
         state, manager, new_parts = restored_state(run)
         left_over.callback(manager.close)
         table = Timetable(first_step=int(state.step.numpy()), runtime=config.runtime,

@@ -4,7 +4,8 @@ import contextlib
 import os
 import pathlib
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
@@ -20,13 +21,16 @@ _SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every
                   "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
 _LOCATIONS = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
-_OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized proto|Feature: ")
+_OF_RECORDS = re.compile("the records|its manifest|a shard|Could not parse|Feature: |Key: ")
 """Texts of the checks of records in the graph."""
 
 
 @contextlib.contextmanager
-def explained() -> Iterator[None]:
-    """Converts failures of training that a user can repair to a `UserError`; also a decorator."""
+def explained(require_records: Callable[[], None] | None = None) -> Iterator[None]:
+    """Converts failures of training that a user can repair to a `UserError`; also a decorator.
+
+    `require_records` reads all records, and raises a `UserError` that names the damaged one.
+    """
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
@@ -35,16 +39,20 @@ def explained() -> Iterator[None]:
             raise UserError(f"the disk is full: {reason}; free space and run the same command, "
                             "which continues from its last checkpoint.") from error
         raise UserError(f"the memory is full: {reason}. {_SMALLER_STEPS}") from error
-    except tf.errors.DataLossError as error:
+    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
+        # TensorFlow's message can hold bytes of a record, which are not UTF-8.
+        if isinstance(error, tf.errors.InvalidArgumentError) and not _OF_RECORDS.search(
+                _reason(error)):
+            raise
+        if require_records is not None:
+            print("note: the records are damaged; all of them are read to find where",
+                  file=sys.stderr, flush=True)
+            require_records()
+        if not isinstance(error, tf.errors.DataLossError):
+            raise
         raise UserError(f"the records are damaged: {_reason(error)}; copy them again or build them "
                         "again. --set runtime.verify_checksums=true names the shard at the start."
                         ) from error
-    except tf.errors.InvalidArgumentError as error:
-        reason = _reason(error)
-        if not _OF_RECORDS.search(reason):
-            raise
-        raise UserError(f"the records are damaged: {reason}. `python -m electra_tf.apps.inspection."
-                        "inspect_records --data_dir=DIR` names the file and the record.") from error
 
 
 def _reason(error: tf.errors.OpError) -> str:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from electra_tf.data import manifest, pipeline, shards
+from electra_tf.data import manifest, pipeline, reader, shards
 from electra_tf.data.manifest import Counts
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import Vocabulary
@@ -20,7 +20,7 @@ from tests.tiny_records import serialize_example
 
 def test_a_named_pipe_instead_of_a_manifest_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / manifest.MANIFEST_NAME)
-    with pytest.raises(UserError, match="manifest.json is not a regular file; build"):
+    with pytest.raises(UserError, match="manifest.json is a named pipe or a device"):
         manifest.load(tmp_path)
 
 
@@ -85,8 +85,17 @@ def test_reading_a_manifest_and_packing_text_import_neither_tensorflow_nor_beam(
     ("vocabulary.size", -1, "vocabulary.size must be"),
     ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
     ("shards.1.name", "train-00000.tfrecord", "two shards have one name"),
-    ("shards.0.examples", 31, "counts.examples is 96, but the shards have 97"),
+    ("counts.examples", 97, "counts.examples is 97, but the shards' and the other counts give 96"),
+    ("shards.0.examples", 31, "can't have"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
+    ("shards.0.split", "eval", "'train-00000.tfrecord' is not the name of a shard of the split"),
+    ("shards.0.bytes", 4000, "and 4000 bytes"),
+    ("shards.0.tokens", 300, "can't have 300 tokens in 30 examples and "),
+    ("counts.padding_positions", 1, "counts.padding_positions is 1, but the shards'"),
+    ("counts.special_tokens", 10, "counts.special_tokens is 10, but"),
+    ("counts.text_tokens", 10, "counts.text_tokens is 10, but"),
+    ("counts.single_segment_examples", 97, "is more than their whole"),
+    ("counts.unknown_words", 10**9, "is more than their whole"),
 ])
 def test_values_that_contradict_each_other_are_refused(records, tmp_path, path, value, words):
     content = json.loads((records / "manifest.json").read_text())
@@ -127,8 +136,8 @@ def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given,
 def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
     records = written(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
     pipeline.check_first_examples(records)
-    with pytest.raises(UserError, match="an id .* is not among the 12.*inspect_records"):
-        with failures.explained():
+    with pytest.raises(UserError, match="record 1: ids has 1., which isn.t among the 12 of"):
+        with failures.explained(lambda: reader.require_whole(records)):
             list(pipeline.first_examples(records, 2, 0))
 
 
