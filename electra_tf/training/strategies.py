@@ -10,7 +10,7 @@ import sys
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
-from electra_tf.platform import native_logging, signals
+from electra_tf.platform import command_line, native_logging, signals
 from electra_tf.platform.errors import UserError
 from electra_tf.training import workers
 
@@ -23,13 +23,14 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
     if kind is Strategy.MULTI_WORKER_MIRRORED:
-        if others := workers.parse(os.environ.get(workers.VARIABLE, "")).others:
+        cluster = workers.parse(os.environ.get(workers.VARIABLE, ""))
+        if others := cluster.others:
             print(f"note: waiting for {', '.join(others)}: each has to run this command, with the "
                   "same cluster and its own task in TF_CONFIG", file=sys.stderr, flush=True)
         with signals.left_to_the_system():
-            return tf.distribute.MultiWorkerMirroredStrategy()
+            return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
     if config.num_replicas:
-        if workers.VARIABLE in os.environ:
+        if workers.cluster():
             raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
                             "this one of several. Leave either out.")
         return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
@@ -51,7 +52,7 @@ def _kind(config: RuntimeConfig) -> Strategy:
         return Strategy.TPU
     if config.num_replicas:
         return Strategy.MIRRORED
-    if workers.VARIABLE in os.environ:
+    if workers.cluster():
         return Strategy.MULTI_WORKER_MIRRORED
     return Strategy.MIRRORED if len(_gpu_names(config.num_gpus)) > 1 else Strategy.ONE_DEVICE
 
@@ -107,8 +108,9 @@ def _tpu(name: str) -> tf.distribute.Strategy:
         return tf.distribute.TPUStrategy(resolver)
     except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
         if "No OpKernel was registered" in str(error):
-            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. `make tpu` "
-                            "puts the one that was built with them in its place.") from error
+            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. In a clone "
+                            "`make tpu` puts the one with TPUs in its place; with the package, "
+                            "install tensorflow-tpu 2.20 instead of tensorflow.") from error
         reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
         raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
                         "the zone and that the TPU is running.") from error
@@ -118,9 +120,10 @@ def _why_no_gpu() -> str:
     """Returns what to do if TensorFlow finds no GPU; "" where none is expected."""
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
-    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: `pip install "
-            "--require-hashes -r requirements/cuda.lock` brings CUDA's libraries, and "
-            "`nvidia-smi` says whether the driver works and is new enough for CUDA 12")
+    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: "
+            f"`{command_line.pip_install('cuda')}` brings CUDA's libraries (in a clone's .venv "
+            "`pip install --require-hashes -r requirements/cuda.lock`), and `nvidia-smi` says "
+            "whether the driver works and is new enough for CUDA 12")
 
 
 @functools.cache

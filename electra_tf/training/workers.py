@@ -5,6 +5,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -25,7 +26,18 @@ it was stopped."""
 class _Task:
     __pydantic_config__ = strict_json.OPEN
     type: str
-    index: int
+    index: int | str
+
+    @property
+    def number(self) -> int:
+        """Returns the index, which some launchers write as text; -1 for other text."""
+        return int(self.index) if str(self.index).isdecimal() else -1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _MaybeCluster:
+    __pydantic_config__ = strict_json.OPEN
+    cluster: dict[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,11 +49,33 @@ class Cluster:
     task: _Task
 
     @property
+    def resolver(self) -> tf.distribute.cluster_resolver.ClusterResolver:
+        """Returns the cluster as TensorFlow's strategies take it."""
+        return tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec(self.cluster), self.task.type, self.task.number,
+            rpc_layer="grpc")
+
+    @property
     def others(self) -> list[str]:
         """Addresses of all processes but this one, for which TensorFlow waits up to an hour."""
-        own = self.cluster[self.task.type][self.task.index]
+        own = self.cluster[self.task.type][self.task.number]
         return [address for addresses in self.cluster.values() for address in addresses
                 if address != own]
+
+
+def cluster() -> Cluster | None:
+    """Returns the cluster of TF_CONFIG, or None for one device.
+
+    As for TensorFlow's resolver, an empty variable and one without a cluster mean one device, and
+    an evaluator is no part of the cluster that trains. A `UserError` refuses an invalid value.
+    """
+    text = os.environ.get(VARIABLE, "")
+    try:
+        if not text.strip() or not (strict_json.loads(os.fsencode(text), _MaybeCluster)).cluster:
+            return None
+    except strict_json.Unreadable:
+        pass  # `parse` names the problem.
+    return parse(text)
 
 
 def parse(text: str) -> Cluster:
@@ -52,6 +86,7 @@ def parse(text: str) -> Cluster:
         raise UserError(
             "Several workers need the environment variable TF_CONFIG in each of them, for example "
             f"{_EXAMPLE}: {error}. Received: {shown(text)}") from None
+    cluster.cluster.pop("evaluator", None)
     problem = _problem(cluster.cluster, cluster.task)
     if problem:
         raise UserError(f"TF_CONFIG: {problem}. Received: {shown(text)}")
@@ -59,6 +94,14 @@ def parse(text: str) -> Cluster:
 
 
 def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
+    if task.type == "evaluator":
+        return ("task.type evaluator does not train; run --mode=eval in a process without "
+                "TF_CONFIG")
+    if "master" in jobs:
+        return "the job master is named chief since TensorFlow 2; rename it, in task.type too"
+    if "ps" in jobs:
+        return ("parameter servers (the job ps) are not supported; leave the job out, and give "
+                "every chief and worker its own process")
     if jobs.keys() - {"chief", "worker"} or len(jobs.get("chief", ())) > 1:
         return "the cluster has a job chief of one process at most, a job worker, and no others"
     addresses = [address for names in jobs.values() for address in names]
@@ -68,7 +111,7 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
             return f"{shown(address)} must be host:port"
         if addresses.count(address) > 1:
             return f"{address} is listed twice"
-    if not 0 <= task.index < len(jobs.get(task.type, ())):
+    if not 0 <= task.number < len(jobs.get(task.type, ())):
         return f"the cluster has no task.type {shown(task.type)} with task.index {task.index}"
     return ""
 

@@ -17,7 +17,9 @@ def text(jobs: object = TWO, kind: object = "worker", index: object = 0) -> str:
 @pytest.mark.parametrize(("jobs", "kind", "index", "others"), [
     (TWO, "worker", 1, ["one:2222"]),
     ({"chief": ["a:1"], "worker": ["b:1", "[::1]:9"]}, "worker", 1, ["a:1", "b:1"]),
-    ({"chief": ["a:1"]}, "chief", 0, []),
+    ({"chief": ["a:1"]}, "chief", 0, []), (TWO, "worker", "1", ["one:2222"]),
+    ({"chief": ["a:1"], "evaluator": ["e:1"]}, "chief", 0, []),
+    (TWO | {"evaluator": ["e:1", "f:1"]}, "worker", 0, ["two:2222"]),
 ])
 def test_a_cluster_knows_the_others(jobs, kind, index, others):
     assert workers.parse(text(jobs, kind, index)).others == others
@@ -25,7 +27,11 @@ def test_a_cluster_knows_the_others(jobs, kind, index, others):
 
 @pytest.mark.parametrize(("given", "problem"), [
     (text({"chief": ["a:1", "b:1"], "worker": ["c:1"]}, "chief"), "the cluster has a job chief"),
-    (text(TWO | {"ps": ["c:1"]}), "the cluster has a job chief of one process at most"),
+    (text(TWO | {"ps": ["c:1"]}), r"parameter servers \(the job ps\) are not supported; leave"),
+    (text({"master": ["c:1"]}, "master"), "the job master is named chief since TensorFlow 2"),
+    (text(TWO | {"evaluator": ["c:1"]}, "evaluator"), "task.type evaluator does not train; run"),
+    (text(TWO | {"helper": ["c:1"]}), "the cluster has a job chief of one process at most"),
+    (text(index="x"), "the cluster has no task.type 'worker' with task.index x"),
     (text({"worker": []}), "the cluster has no task.type 'worker' with task.index 0"),
     (text({"worker": ["one:70000"]}), "'one:70000' must be host:port"),
     (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 is listed twice"),
@@ -38,7 +44,24 @@ def test_what_no_cluster_can_be_is_refused(given, problem):
 
 @pytest.mark.parametrize("given", [
     "\udcff\udcfe",  # Bytes that are not UTF-8, as Python has them in the environment.
-    "", "{}", text({"worker": "one:2222"}), text(index="0"), '{"cluster": {}, "cluster": {}}'])
+    "", "{}", text({"worker": "one:2222"}), '{"cluster": {}, "cluster": {}}'])
 def test_what_is_no_description_is_answered_with_an_example(given):
     with pytest.raises(UserError, match="for example {\"cluster\""):
         workers.parse(given)
+
+
+@pytest.mark.parametrize("given", [
+    None, "", " ", "{}", '{"cluster": {}}', '{"cluster": null, "task": {}}',
+    '{"task": {"type": "chief", "index": 0}}', '{"environment": "cloud", "model_dir": "runs"}'])
+def test_a_variable_without_a_cluster_means_one_device(monkeypatch, given):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if given is not None:
+        monkeypatch.setenv("TF_CONFIG", given)
+    assert workers.cluster() is None
+
+
+def test_a_damaged_variable_is_no_single_device(monkeypatch):
+    for given in ("{", '{"cluster": [], "task": {}}', text({"worker": []})):
+        monkeypatch.setenv("TF_CONFIG", given)
+        with pytest.raises(UserError, match="TF_CONFIG"):
+            workers.cluster()
