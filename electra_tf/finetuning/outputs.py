@@ -23,6 +23,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import (
     TEMPORARY_PREFIX,
     make_directory,
+    replacing,
     write_atomically,
     write_error,
     write_json,
@@ -33,7 +34,7 @@ from electra_tf.reporting import plot_style
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import Table, table_text
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example
+from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
@@ -41,6 +42,8 @@ from electra_tf.tasks.task import Task, TaskSpec
 
 PIPE = "-"
 """Value of `--input` and `--output` for standard input and output."""
+PART = 20_000
+"""Examples whose predictions are computed and written together."""
 SHOWN_LABELS, SHOWN_MISTAKES, PROGRESS_SECONDS = 8, 10, 10.0
 OTHERS = "others"
 SUBMISSION = "submission"
@@ -54,9 +57,10 @@ class TaskPredictor:
         self._predictor = Predictor(run, run.trained_model())
         self._threshold = threshold_of(run.model_dir)
 
-    def scored(self, split: Split) -> Scored:
-        """Returns predictions and scores of encoded examples."""
-        return split.score(self._predictor.predict(split.rows, progress()), self._threshold)
+    def scored(self, split: Split, show: Callable[[float], None] | None = None) -> Scored:
+        """Returns predictions and scores of encoded examples; `show` is `progress` by default."""
+        results = self._predictor.predict(split.rows, show or progress())
+        return split.score(results, self._threshold)
 
     def predict(self, given: Sequence[Any]) -> list[Record]:
         """Returns a prediction for each input; `UserError` if `TaskKind.example` refuses one."""
@@ -111,13 +115,33 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         examples = run.kind.read([path], run.spec, labelled=False)
-    records = TaskPredictor(run).scored(run.encode(examples)).records
-    content = forms[suffix](records)
+    contents = _predicted(TaskPredictor(run), run, examples, forms[suffix], suffix == ".tsv")
     if target is None:
-        sys.stdout.write(content)
-    else:
-        write_atomically(target, content.encode())
-        print(f"{len(examples):,} predictions  {output}")
+        for content in contents:
+            sys.stdout.write(content)
+        return
+    with replacing(target) as temporary, temporary.open("wb") as file:
+        for content in contents:
+            file.write(content.encode())
+    print(f"{len(examples):,} predictions  {output}")
+
+
+def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Sequence[Example],
+               form: Callable[[Sequence[Record]], str], has_header: bool) -> Iterator[str]:
+    """Yields parts of a file of predictions, so that memory holds those of one part.
+
+    Answers to questions are one part, as their format is one object; so are examples of which some
+    have labels, as the columns of a table depend on them.
+    """
+    known = {getattr(one, "label", getattr(one, "tags", None)) is None for one in examples}
+    whole = run.spec.kind is Kind.QUESTION_ANSWERING or len(known) > 1
+    size, show, header = len(examples) if whole else PART, progress(), ""
+    for first in range(0, len(examples), size):
+        part = examples[first:first + size]
+        content = form(predictor.scored(run.encode(part), lambda done, first=first, part=part: show(
+            (first + done * len(part)) / len(examples))).records)
+        yield content.removeprefix(header)
+        header = content.partition("\n")[0] + "\n" if has_header else ""
 
 
 def require_writable(target: Path, source: Path, *, overwrite: bool) -> None:
@@ -145,6 +169,8 @@ def _readable(source: str, suffix: str) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"stdin{suffix}"
+        if sys.stdin is None:  # After `<&-`.
+            raise UserError("--input=- reads standard input, which is closed; name a file.")
         path.write_bytes(sys.stdin.buffer.read())
         yield path
 

@@ -1,12 +1,15 @@
 """Predictions take the form that the reader of the file expects, byte for byte."""
 
 import json
+import types
 
 import pytest
 
+from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.examples import Kind, TaggedExample
+from electra_tf.tasks.kinds.kind import Scored
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 
@@ -63,6 +66,29 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     require_writable(output, source, overwrite=True)
     assert output.read_text() == "before" and source.read_text() == "text\nx\n"
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".tsv", ".txt"])
+@pytest.mark.parametrize("labels", [(None, None, None), ("O", "O", "O"), ("O", None, "O")])
+def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, suffix, labels):
+    """Every sentence begins with the same line."""
+    examples = [TaggedExample(key=str(number), words=("The", f"w{number}"), tags=label and (
+        label, label)) for number, label in enumerate(labels)]
+
+    def records(part):
+        return [{"key": one.key, "words": one.words, "prediction": ["O", "B-X"],
+                 "probability": [0.5, 0.5]} | ({"gold": list(one.tags)} if one.tags else {})
+                for one in part]
+
+    run = types.SimpleNamespace(
+        spec=spec_of("tagging", kind=Kind.TAGGING), encode=lambda part: part)
+    predictor = types.SimpleNamespace(
+        scored=lambda part, show: Scored(records=records(part), scores={}))
+    form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": outputs._json_lines}[suffix]
+    monkeypatch.setattr(outputs, "PART", 2)
+    parts = list(outputs._predicted(predictor, run, examples, form, suffix == ".tsv"))
+    assert "".join(parts) == form(records(examples))
+    assert len(parts) == (1 if None in labels and "O" in labels else 2)
 
 
 def test_mistakes_are_counted_and_the_most_confident_come_first():
