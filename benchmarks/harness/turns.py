@@ -168,9 +168,12 @@ class Turns:
 
     @contextlib.contextmanager
     def _failing(self, one: Measurement, worker: Worker) -> Iterator[None]:
-        """Records the reason of a worker's failure and ends the worker."""
+        """Records the reason of a worker's failure; ends the worker, also at an interruption."""
         try:
             yield
+        except KeyboardInterrupt:
+            worker.close()
+            raise
         except WorkerFailed as error:
             worker.close()
             one.failure = str(error)

@@ -6,10 +6,12 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 import time
 
 import pytest
 
+from benchmarks.harness.turns import Case, System, Turns
 from benchmarks.harness.worker import Worker, WorkerFailed, reason_of_death
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.__main__ import SYSTEMS
@@ -153,3 +155,19 @@ def test_our_worker_serves_what_the_export_writes(replies, tmp_path):
     assert len({round(share, 5) for share in shares}) == 3
     assert shares[:3] == pytest.approx(shares[3:6], abs=1e-5)
     assert (tmp_path / "hugging_face" / "config.json").exists()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_interrupted_benchmark_ends_a_worker_that_starts(start, alone):
+    workers = []
+
+    def launch(_):
+        workers.append(start("-c", "import time; time.sleep(60)"))
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return workers[-1]
+
+    turns = Turns(case=Case(name="toy", fields={}, turns={}, rounds=1), launch=launch)
+    with pytest.raises(KeyboardInterrupt):
+        (turns.measure_alone if alone else turns.measure)([
+            System(name="slow", title="slow", module="none")])
+    assert workers[0]._process.returncode == -signal.SIGKILL
