@@ -70,7 +70,7 @@ def _build(values: flags.FlagValues) -> None:
     for note in filter(None, (source.note, summary.held_out_note(result))):
         print(f"note: {note}", file=sys.stderr)
     for warning in summary.warnings(result):
-        print(f"warning: {warning}", file=sys.stderr)
+        print(f"warning: {command_line.as_started(warning)}", file=sys.stderr)
 
 
 def run() -> None:

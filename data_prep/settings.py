@@ -27,8 +27,8 @@ class BuildSettings(Section, prefix="--"):
     """full: examples without padding; documents follow each other with a [SEP] between them.
     reference: one document per example with some padding, as ELECTRA's own builder makes them."""
     held_out_fraction: Annotated[float, Interval(ge=0, le=0.5)] = 0.01
-    """Fraction of the documents held out for --mode=eval: at least one document if there are two
-    or more, unless 0."""
+    """Fraction of the documents held out for --mode=eval of run_pretraining.py: at least one
+    document if there are two or more, unless 0."""
     shard_text_bytes: Annotated[int, Interval(ge=1000, le=1 << 30)] = 16 << 20
     """Largest text of one shard in bytes; a worker holds it in memory."""
     single_segment_rate: Fraction = 0.1

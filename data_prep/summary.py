@@ -60,12 +60,12 @@ def held_out_note(result: Manifest) -> str:
     """Returns a note if no document, or one of few documents, is held out; "" otherwise."""
     documents, fraction = result.counts.documents, result.settings["held_out_fraction"]
     if not result.shards_of("eval"):
-        return "no document was held out, so --mode=eval has no examples" + (
+        return "no document was held out, so --mode=eval of run_pretraining.py has no examples" + (
             ": the text is a single document. Put blank lines between documents, or give several "
             "files." if fraction else " (--held_out_fraction).")
     if documents <= round(1 / fraction) // 2:
-        return (f"1 of the {documents} documents was held out for --mode=eval; "
-                f"--held_out_fraction={fraction:g} of them rounds to none "
+        return (f"1 of the {documents} documents was held out for --mode=eval of "
+                f"run_pretraining.py; --held_out_fraction={fraction:g} of them rounds to none "
                 "(--held_out_fraction=0 keeps all for training).")
     return ""
 

@@ -38,7 +38,7 @@ EVALUATIONS, EVAL_BATCHES = 40, 20
 _MOST_BYTES = 1 << 30
 """Size of the examples that are written for the baseline; a longer run repeats them."""
 SYSTEMS = (
-    *(System(name=name, title=f"electra_tf, --recipe={name}", role=Role.OURS,
+    *(System(name=name, title=f"electra_tf, recipe {name}", role=Role.OURS,
              module="benchmarks.time_to_quality.ours") for name in ("short", "paper")),
     System(name="hf", title="Hugging Face in PyTorch, the paper's settings",
            module="benchmarks.time_to_quality.hugging_face", in_peers_environment=True))

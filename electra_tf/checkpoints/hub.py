@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from electra_tf.checkpoints import hugging_face
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -80,7 +81,7 @@ def one_line_errors(model: str, revision: str | None) -> Iterator[None]:
         from huggingface_hub import constants, errors
     except ModuleNotFoundError as error:
         raise UserError(f"{model} is no local path, and models of the Hugging Face Hub need: "
-                        "pip install 'electra-tf[hub]'") from error
+                        f"{pip_install('hub')}") from error
     endpoint = constants.ENDPOINT
     try:
         yield

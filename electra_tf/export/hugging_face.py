@@ -180,10 +180,11 @@ def _our_layers(spec: TaskSpec, weights: Weights, source: str) -> dict[str, _Lay
     shapes = {name: shape for layer, size in sizes.items() for name, shape in (
         (f"{HEAD}{layer}/kernel", (inputs, size)), (f"{HEAD}{layer}/bias", (size,)))}
     if own.keys() != shapes.keys() and form.settings:
-        settings = " ".join(f"--set {name}={str(value).lower()}"
+        settings = " ".join(f"--set={name}={str(value).lower()}"
                             for name, value in form.settings.items())
-        raise UserError(f"{source}: {form.architecture} has other layers than this head; train "
-                        f"with {settings}.")
+        raise UserError(f"{source}: {form.architecture} has other layers than this head; train it "
+                        f"again with {settings}, its other flags and a new --model_dir of "
+                        "`python run_finetuning.py`.")
     require_exactly(own, shapes, source)
     return {layer: (own[f"{HEAD}{layer}/kernel"], own[f"{HEAD}{layer}/bias"]) for layer in sizes}
 
@@ -194,8 +195,9 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     rest = hidden_size - 2 * outputs
     if rest < 0:
         raise UserError(f"{source}: {outputs} labels don't fit into Hugging Face's head, whose "
-                        f"hidden layer has {hidden_size} units; train with --set "
-                        "task.hidden_layer=true.")
+                        f"hidden layer has {hidden_size} units; train it again with "
+                        "--set task.hidden_layer=true, its other flags and a new --model_dir of "
+                        "`python run_finetuning.py`.")
     first = np.concatenate([kernel, -kernel, np.zeros([hidden_size, rest], np.float32)], axis=1)
     first_bias = np.concatenate([bias, -bias, np.zeros(rest, np.float32)])
     identity = np.eye(outputs, dtype=np.float32)

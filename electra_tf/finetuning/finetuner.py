@@ -116,7 +116,8 @@ class Finetuner:
                     loss = float(np.mean([one.sum.numpy() / one.weight.numpy() for one in losses]))
                     if not np.isfinite(loss):
                         raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
-                                        "--learning_rate, or --precision=float32.")
+                                        "--learning_rate, or --precision=float32, in a new "
+                                        "--model_dir.")
                     yield Interval(step=done + number, epoch=epoch, ends_epoch=ends, loss=loss,
                                    passing=not due)
                     shown = self._clock()

@@ -21,7 +21,7 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.task_heads import TaskModel
-from electra_tf.platform.command_line import same_command
+from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import Pace, duration
 from electra_tf.tasks.kinds.kind import Split
@@ -191,5 +191,5 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
           f"trials   {done} done, {left} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
-          *(f"warning  {warning}" for warning in run.warnings(task.train, rows)),
+          *(f"warning  {as_started(warning)}" for warning in run.warnings(task.train, rows)),
           sep="\n", flush=True)

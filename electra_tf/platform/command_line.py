@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import pathlib
 import re
 import shlex
 import signal
@@ -40,7 +41,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
     def parse(argv: Sequence[str]) -> list[str]:
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
             print(_grouped_help(summary, groups))
-            raise SystemExit(0)
+            _end(0)
         try:
             rest = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
@@ -85,13 +86,20 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
 def _line(error: Exception) -> str:
     """Returns the line to print for an error that the user can fix; "" for others."""
     if isinstance(error, UserError):
-        return str(error)
+        return as_started(str(error))
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
     module = (getattr(error, "name", None) or "").partition(".")[0]
     if module in EXTRAS:
-        return f"{module} is not installed: pip install 'electra-tf[{EXTRAS[module]}]'"
+        return f"{module} is not installed: {pip_install(EXTRAS[module])}"
     return ""
+
+
+def pip_install(extra: str) -> str:
+    """Returns the command that installs optional packages; a clone is installed from its folder."""
+    installed = any(metadata.distributions(name="electra-tf"))
+    source = "electra-tf" if installed else pathlib.Path(__file__).resolve().parents[2]
+    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
 
 
 class _Output:
@@ -158,13 +166,14 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
     return [python, file] if file and os.path.exists(file) else [python, "-m", module]
 
 
-def _as_started(text: str) -> str:
+def as_started(text: str) -> str:
     """Returns text with console scripts for Python commands, if this program is such a script."""
     if not program()[0].startswith("electra-"):
         return text
     names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
         script.module: script.name for script in metadata.distribution("electra-tf").entry_points}
-    return re.sub(r"python (?:-m )?([\w.]+)", lambda match: names.get(match[1], match[0]), text)
+    return re.sub(r"(?<![\w/.-])(?:python (?:-m )?)?([\w.]+\w)",
+                  lambda match: names.get(match[1], match[0]), text)
 
 
 def same_command() -> str:
@@ -173,7 +182,7 @@ def same_command() -> str:
 
 
 def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
-    lines = [_as_started(textwrap.dedent(summary).strip())]
+    lines = [as_started(textwrap.dedent(summary).strip())]
     for title, names in groups.items():
         lines += ["", f"{title}:"]
         for flag in (flags.FLAGS[name] for name in names):

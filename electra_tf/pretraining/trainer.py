@@ -141,8 +141,9 @@ class Trainer:
                 steps = ", ".join(str(first + index) for index in bad[:10])
                 raise UserError(
                     f"{name} is not finite at step {steps}{'...' if bad.size > 10 else ''}. The "
-                    "last checkpoint is intact; continue from it with a lower --learning_rate in "
-                    "a new --model_dir, or try --precision=float32.")
+                    "last checkpoint is intact; continue from it in a new --model_dir, by "
+                    "--init_checkpoint and this run's directory, with a lower --learning_rate or "
+                    "--precision=float32.")
         return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 
 

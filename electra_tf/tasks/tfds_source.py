@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
@@ -112,7 +113,7 @@ def _library(dataset: str) -> types.ModuleType:
         import tensorflow_datasets as tfds  # Takes seconds.
     except ModuleNotFoundError as error:
         raise UserError(f"{dataset} needs TensorFlow Datasets ({error}). Install it with "
-                        "pip install 'electra-tf[tfds]', or name files by --data_dir.") from error
+                        f"{pip_install('tfds')}, or name files by --data_dir.") from error
     return tfds
 
 

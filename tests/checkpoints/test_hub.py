@@ -9,6 +9,7 @@ from huggingface_hub import constants
 
 from electra_tf.checkpoints import formats, hub
 from electra_tf.platform import storage
+from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
 from tests.checkpoints import hub_server, keras_files
@@ -139,4 +140,4 @@ def test_local_paths_come_before_names(server, pair):
 
 def test_without_huggingface_hub_the_extra_to_install_is_named(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert "need: pip install 'electra-tf[hub]'" in refusal(SMALL)
+    assert f"need: {pip_install('hub')}" in refusal(SMALL)

@@ -1,10 +1,14 @@
 """How a command ends: a mistake is one line; Ctrl-C is in `test_signals`."""
 
 import os
+import pathlib
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
+
+from electra_tf.platform.command_line import pip_install
 
 
 def command(body, parameters="", operand=""):
@@ -26,7 +30,7 @@ def run(program, *arguments):
 @pytest.mark.parametrize(("body", "status", "line"), [
     ("raise errors.UserError('no file a.txt.')", 1, "error: no file a.txt."),
     ("raise ModuleNotFoundError(name='uvicorn')", 1,
-     "error: uvicorn is not installed: pip install 'electra-tf[serving]'"),
+     f"error: uvicorn is not installed: {pip_install('serving')}"),
     ("open('/nowhere/at/all')", 1,
      "error: cannot use '/nowhere/at/all': No such file or directory."),
     ("pass", 0, "")])
@@ -81,3 +85,34 @@ def test_an_operand_is_there_once(arguments, status, words):
     assert done.returncode == status
     assert (done.stdout + done.stderr).startswith(words)
     assert (done.stdout + done.stderr).count("\n") == 1
+
+
+def test_help_that_cannot_be_written_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", command("pass"), "--help"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr == "error: the output can't be written (No space left on device).\n"
+
+
+def test_a_console_script_names_scripts_in_its_errors(tmp_path):
+    (tmp_path / "electra-inspect").write_text(command(
+        "raise errors.UserError('`python -m electra_tf.apps.tools.export_model --x`, "
+        "run_finetuning.py and /a/run_pretraining.py')"))
+    site = tmp_path / "electra_tf-1.dist-info"
+    site.mkdir()
+    (site / "METADATA").write_text("Name: electra-tf\nVersion: 1\n")
+    (site / "entry_points.txt").write_text(
+        "[console_scripts]\nelectra-export = electra_tf.apps.tools.export_model:run\n")
+    done = subprocess.run([sys.executable, tmp_path / "electra-inspect"], capture_output=True,
+                          text=True, check=False, timeout=30,
+                          env={**os.environ, "PYTHONPATH": f"{os.getcwd()}:{tmp_path}"})
+    assert done.stderr == ("error: `electra-export --x`, electra-finetune and "
+                           "/a/run_pretraining.py\n")
+
+
+def test_an_extra_is_installed_from_the_clone_that_runs(monkeypatch):
+    monkeypatch.setattr(metadata, "distributions", lambda name: iter(()))
+    assert pip_install("hub") == f"pip install '{pathlib.Path.cwd().resolve()}[hub]'"
+    monkeypatch.setattr(metadata, "distributions", lambda name: iter([name]))
+    assert pip_install("hub") == "pip install 'electra-tf[hub]'"

@@ -9,6 +9,7 @@ import numpy as np
 from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
 from electra_tf.apps.inspection.survey import Survey
 from electra_tf.data.records import SPLITS
+from electra_tf.platform.command_line import as_started
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
@@ -66,26 +67,29 @@ def remarks(found: Survey) -> list[str]:
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not found.records.examples("eval"):
         lines.append("No examples are held out, so --mode=eval of run_pretraining.py "
-                     "cannot run: set --held_out_fraction of build_pretraining_data.")
+                     "cannot run: set --held_out_fraction of "
+                     "data_prep.build_pretraining_data.")
     positions = counts.examples * manifest.max_seq_length
     if counts.padding_positions > _MUCH["padding"] * positions:
         lines.append(f"{percent(counts.padding_positions, positions)} of the positions are padding "
-                     "and cost time: --packing=full leaves none.")
+                     "and cost time: --packing=full of data_prep.build_pretraining_data leaves "
+                     "none.")
     train, held_out = map(found.records.examples, SPLITS)
     if found.copies > _MUCH["copies"] * train:
         lines.append(f"{percent(found.copies, train)} of the training examples are copies: "
                      "--drop_near_duplicates and --drop_duplicate_lines of "
-                     "build_pretraining_data remove repeated text.")
+                     "data_prep.build_pretraining_data remove repeated text.")
     if found.leaked > _MUCH["leaked"] * held_out:
         lines.append(f"{percent(found.leaked, held_out)} of the held-out examples are also "
                      "training examples, so evaluation scores are too high: "
-                     "--drop_near_duplicates removes copies of documents.")
+                     "--drop_near_duplicates of data_prep.build_pretraining_data removes copies "
+                     "of documents.")
     unused = np.count_nonzero(found.pieces == 0)
     if unused > _MUCH["unused"] * found.pieces.size:
         lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
                      "its embeddings are not trained: learn a vocabulary from this text with "
                      "`python -m data_prep.build_vocab`.")
-    return [line for line in lines if line]
+    return [as_started(line) for line in lines if line]
 
 
 def safe(text: str) -> str:

@@ -87,8 +87,9 @@ def require_even_split(batch_size: int, devices: int, whose: str) -> None:
     """Raises a `UserError` unless the devices, named `whose`, can share a batch evenly."""
     if batch_size % devices:
         raise UserError(
-            f"--train_batch_size={batch_size} can't be split over {whose}. Export the step with a "
-            f"multiple of {devices}, for example {max(devices, batch_size // devices * devices)}.")
+            f"a batch of {batch_size} examples can't be split over {whose}. Export the step again "
+            f"by electra_tf.apps.stablehlo.compile_step, with --train_batch_size of a multiple of "
+            f"{devices}, for example {max(devices, batch_size // devices * devices)}.")
 
 
 def _exported(step: LiftedStep, platform: str) -> export.Exported:

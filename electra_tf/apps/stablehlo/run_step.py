@@ -73,8 +73,8 @@ def main() -> None:
 def _records(data_dir: str, step: LiftedStep) -> Records:
     reading = step.layout.reading
     if reading is None:
-        raise UserError("this step was made without records, to be compiled only; export it with "
-                        "--data_dir and --model_dir.")
+        raise UserError("this step was made without records, to be compiled only; export it by "
+                        "electra_tf.apps.stablehlo.compile_step with --data_dir and --model_dir.")
     built = manifest.load(data_dir)
     records = built.records(storage.require_local(
         storage.path(data_dir), "--data_dir", "run_step reads files alone"))

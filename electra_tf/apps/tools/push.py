@@ -6,7 +6,8 @@ r"""Uploads a model to the Hugging Face Hub, with a model card.
 RUN is a run's directory or another checkpoint. NAME is the repository, which is created if it does
 not exist. It receives safetensors, config.json, the tokenizer's files and README.md; the files of a
 generator are in generator/. Log in first with `hf auth login`, or set HF_TOKEN.
---init_checkpoint=user/name, electra_tf.load("user/name") and transformers load the model.
+--init_checkpoint=user/name of run_finetuning.py, electra_tf.load("user/name") and transformers load
+the model.
 """
 
 import pathlib
