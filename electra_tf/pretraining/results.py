@@ -33,14 +33,14 @@ _IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall"
 
 def evaluate(run: Run) -> None:
     """Scores the newest checkpoint on the held-out shards; prints and saves a table."""
-    with failures.explained(run.records):
+    with failures.explained(run.require_records):
         evaluator, step = _restored_evaluator(run)
         print(report(run, evaluator.evaluate(), step, run.model_dir), flush=True)
 
 
 def show_samples(run: Run) -> None:
     """Prints held-out sentences, the replaced tokens, and the discriminator's probabilities."""
-    with failures.explained(run.records):
+    with failures.explained(run.require_records):
         evaluator, step = _restored_evaluator(run)
         samples = evaluator.samples(SHOWN_SAMPLES, SAMPLED_BATCHES)
     if not samples:

@@ -14,7 +14,7 @@ from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data import manifest
+from electra_tf.data import manifest, reader
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.pipeline import check_first_examples
 from electra_tf.data.records import Records
@@ -78,6 +78,10 @@ class Run:
     def examples(self, split: str) -> int:
         """Returns the number of examples of "train" or "eval"."""
         return sum(shard.examples for shard in self.records.shards[split])
+
+    def require_records(self) -> None:
+        """Reads all records; raises `UserError` that names the first one that can't be used."""
+        reader.require_whole(self.records)
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""

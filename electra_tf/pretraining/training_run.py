@@ -62,7 +62,7 @@ def train(run: Run) -> None:
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     config = run.config
-    with (failures.explained(run.records), _stop_request(run) as request,
+    with (failures.explained(run.require_records), _stop_request(run) as request,
           workers.loss_of_a_worker_named(run.strategy), contextlib.ExitStack() as left_over):
         state, manager, new_parts = restored_state(run)
         left_over.callback(manager.close)

@@ -5,14 +5,12 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.data import reader
-from electra_tf.data.records import Records
 from electra_tf.platform.errors import UserError
 from electra_tf.training.devices import device_type
 
@@ -28,10 +26,10 @@ _OF_RECORDS = re.compile("the records|its manifest|a shard|Could not parse|Featu
 
 
 @contextlib.contextmanager
-def explained(records: Records | None = None) -> Iterator[None]:
+def explained(require_records: Callable[[], None] | None = None) -> Iterator[None]:
     """Converts failures of training that a user can repair to a `UserError`; also a decorator.
 
-    A failure of `records` that are read names the file and the record.
+    `require_records` reads all records, and raises a `UserError` that names the damaged one.
     """
     try:
         yield
@@ -46,10 +44,10 @@ def explained(records: Records | None = None) -> Iterator[None]:
         if isinstance(error, tf.errors.InvalidArgumentError) and not _OF_RECORDS.search(
                 _reason(error)):
             raise
-        if records is not None:
+        if require_records is not None:
             print("note: the records are damaged; all of them are read to find where",
                   file=sys.stderr, flush=True)
-            reader.require_whole(records)
+            require_records()
         if not isinstance(error, tf.errors.DataLossError):
             raise
         raise UserError(f"the records are damaged: {_reason(error)}; copy them again or build them "

@@ -78,8 +78,8 @@ def test_heads_that_it_has_not_are_refused(networks, tmp_path):
     with pytest.raises(UserError, match="17 labels don't fit .* task.hidden_layer=true"):
         pretrained.write(many, tmp_path / "out", Format.HUGGING_FACE)
     joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
-    with refused("ElectraForQuestionAnswering has other layers .* train with --set "
-                 "task.ends_given_starts=false --set task.answerability=false"):
+    with refused("ElectraForQuestionAnswering has other layers .* train it again with "
+                 "--set=task.ends_given_starts=false --set=task.answerability=false, its other"):
         pretrained.write(joint, tmp_path / "out", Format.HUGGING_FACE)
     assert not (tmp_path / "out").exists()
 

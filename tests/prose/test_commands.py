@@ -168,22 +168,30 @@ def runs(module):
 
 def wrong_flags(text, owners):
     """Yields the flags of a text that none of these programs takes, or not with this value."""
-    declared = {name: setting for owner in owners
-                for name, setting in SECTIONS.get(owner, {}).items()}
     for name, assignment, value in FLAG.findall(text):
-        found = [programs()[owner][spelt] for owner in owners
+        found = [(owner, spelt) for owner in owners
                  for spelt in (name, name.removeprefix("no")) if spelt in programs()[owner]]
         if not found and name not in NOT_OURS:
             yield f"no --{name} in {', '.join(sorted(set(owners))[:4])}"
         elif found and value and not assignment and not PLACEHOLDER.search(value):
-            value = value.rstrip(".,;:")
-            try:
-                if name in declared:
-                    declared[name].check(setting_text.read(declared[name], value))
-                else:
-                    found[0].parser.parse(value)
-            except (ValueError, TypeError) as error:
-                yield f"--{name}={value}: {error}"
+            errors = [error for owner, spelt in found
+                      if (error := wrong_value(owner, spelt, value.rstrip(".,;:")))]
+            if len(errors) == len(found):
+                yield f"--{name}={value}: {errors[0]}"
+
+
+def wrong_value(owner, name, value):
+    """Returns why a program refuses the value of a flag; "" if it accepts it."""
+    setting = next((known[name] for script, known in SECTIONS.items()
+                    if programs()[owner] is programs()[script] and name in known), None)
+    try:
+        if setting is None:
+            programs()[owner][name].parser.parse(value)
+        else:
+            setting.check(setting_text.read(setting, value))
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("package", ["electra_tf", "data_prep", "experiments", "benchmarks"])

@@ -34,7 +34,8 @@ def run(module, *given, **environment):
 @pytest.mark.parametrize(("topology", "said"), [
     *((name, "--topology: there is no .*; take for example v2:2x2")
       for name in ("v5e:3x3", "v1:2x2", "tpu", "v5e:99x99", "v5e:2x4;", "v5e:2x4,")),
-    ("v5e:2x4", "=100 can't be split over the 8 cores of v5e:2x4. .* for example 96")])
+    ("v5e:2x4", "a batch of 100 examples can't be split over the 8 cores of v5e:2x4. .* "
+     "for example 96")])
 def test_a_topology_that_doesnt_exist_or_share_the_batch_is_one_line(topology, said):
     done = run("ahead_of_time", f"--topology={topology}", "--batch_size=100")
     assert done.returncode == 1
