@@ -14,9 +14,8 @@ import tf_keras
 
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import POOLING_MODES, Pretrained
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.modeling.pooling import MODES, pool
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
@@ -63,9 +62,8 @@ class Electra:
 
         Args:
             texts: N texts. Texts that are longer than the encoder reads are cut, with a warning.
-            pooling: "mean" averages the vectors of all tokens, as `pooled` of an exported
-                discriminator; "cls" returns the vector of [CLS]; `modeling.pooling.MODES` has more.
-                The default is the checkpoint's.
+            pooling: "mean", "cls" (the vector of [CLS]), "max", "mean_sqrt_len_tokens",
+                "weightedmean" or "lasttoken"; by default the checkpoint's.
             batch_size: Number of texts that are encoded together.
 
         Returns:
@@ -75,7 +73,8 @@ class Electra:
             >>> electra.embed(["First text.", "Second text."]).shape[0]
             2
         """
-        require(pooling in (None, *MODES), "pooling", f"one of {', '.join(MODES)}", pooling)
+        require(pooling in (None, *POOLING_MODES), "pooling",
+                f"one of {', '.join(POOLING_MODES)}", pooling)
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         checked = [string(text, "every text") for text in listed(texts)]
         way = self._pooling
@@ -159,7 +158,7 @@ class Electra:
         """
         tokens, lengths = self._embedded_rows.encode_counted(texts)
         hidden = self.encoder(tokens._asdict())
-        return pool(hidden, hidden._keras_mask), lengths
+        return _pool(hidden, hidden._keras_mask), lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:
@@ -178,6 +177,20 @@ class Electra:
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
         logits = tf.cast(logits, tf.float32)[:, :self._text.vocabulary.size]
         return tf.math.top_k(tf.nn.softmax(logits), count)
+
+
+def _pool(hidden: tf.Tensor, valid: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns float32 [B, H] by mode from float32 [B, L, H]; `valid` is bool [B, L]."""
+    weights = tf.cast(valid, tf.float32)[:, :, tf.newaxis]
+    total, count = tf.reduce_sum(hidden * weights, 1), tf.reduce_sum(weights, 1)
+    rising = weights * tf.cumsum(tf.ones_like(weights), axis=1)
+    return {
+        "cls": hidden[:, 0],
+        "max": tf.reduce_max(tf.where(valid[:, :, tf.newaxis], hidden, hidden.dtype.min), 1),
+        "mean": total / count,
+        "mean_sqrt_len_tokens": total / tf.sqrt(count),
+        "weightedmean": tf.reduce_sum(hidden * rising, 1) / tf.reduce_sum(rising, 1),
+        "lasttoken": tf.gather(hidden, tf.cast(count[:, 0], tf.int32) - 1, batch_dims=1)}
 
 
 def load(name: str | os.PathLike[str]) -> Electra:

@@ -1,7 +1,7 @@
 """Reads and writes the files of Hugging Face's tokenizers.
 
-tokenizer.json describes the whole tokenizer. transformers builds the classes `_BERT_CLASSES` anew
-from its vocabulary, or vocab.txt, and from tokenizer_config.json. `read_text` does the same and
+tokenizer.json describes the whole tokenizer. transformers builds the classes `_BERT_CLASSES` from
+its vocabulary, or vocab.txt, and from tokenizer_config.json. `read_text` does the same and
 refuses what gives other ids than `text.tokenizer`.
 """
 

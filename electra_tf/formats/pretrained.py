@@ -30,7 +30,6 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.formats import hub
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.pooling import Pooling
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -48,6 +47,10 @@ OTHERS = {"hidden_dropout": "hidden_dropout_prob",
           "initializer_range": "initializer_range"}
 """The same, of floats that only affect training."""
 
+POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+"""Kinds of vectors of a text, as sentence-transformers names and concatenates them."""
+_SMALLEST_NORM = 1e-12
+
 
 class Format(enum.StrEnum):
     """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
@@ -61,6 +64,27 @@ class Format(enum.StrEnum):
     def module(self) -> Any:
         """The module of `electra_tf.formats` with its functions `read` and `write`."""
         return importlib.import_module(f"electra_tf.formats.{self}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """How `embed` makes the vector of a text."""
+
+    modes: tuple[str, ...] = ("mean",)
+    """Of `POOLING_MODES`; their vectors are concatenated."""
+    normalize: bool = False
+    """Divide vectors by their Euclidean norm."""
+    max_length: int | None = None
+    """Tokens to which texts are cut, [CLS] and [SEP] included; None: what the encoder reads."""
+
+    def combine(self, vectors: Mapping[str, tf.Tensor]) -> np.ndarray:
+        """Returns float32 [B, modes * H] from float32 [B, H] by mode."""
+        combined = np.concatenate(
+            [vectors[mode].numpy() for mode in POOLING_MODES if mode in self.modes], axis=1)
+        if self.normalize:
+            norms = np.linalg.norm(combined, axis=1, keepdims=True)
+            combined = combined / np.maximum(norms, _SMALLEST_NORM)
+        return combined
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

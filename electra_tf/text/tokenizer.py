@@ -269,11 +269,13 @@ def _marked(texts: tf.Tensor, marks: Mapping[str, str]) -> tf.Tensor:
     longest_first = sorted(marks, key=len, reverse=True)
     texts = tf.strings.regex_replace(texts, "|".join(map(re.escape, longest_first)),
                                      rf" {_BEFORE_TOKEN}\0{_AFTER_TOKEN} ")
+    rows = tf.where(tf.strings.regex_full_match(texts, f"(?s).*{_BEFORE_TOKEN}.*"))
+    marked = tf.gather_nd(texts, rows)
     for token, mark in marks.items():
         if len(mark) == 1:
-            texts = tf.strings.regex_replace(
-                texts, f"{_BEFORE_TOKEN}{re.escape(token)}{_AFTER_TOKEN}", mark)
-    return texts
+            marked = tf.strings.regex_replace(
+                marked, f"{_BEFORE_TOKEN}{re.escape(token)}{_AFTER_TOKEN}", mark)
+    return tf.tensor_scatter_nd_update(texts, rows, marked)
 
 
 def _shorten_runs_of_marks(texts: tf.Tensor) -> tf.Tensor:
