@@ -70,7 +70,7 @@ def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_pa
 
 def test_the_card_of_a_tagger_uses_the_tags_of_first_pieces(server, networks, tmp_path):
     model = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
-    pretrained.write(model, tmp_path / "run", Format.RUN)
+    pretrained.write(model, tmp_path / "run", pretrained.Format.RUN)
     call(tmp_path / "run", "user/tagger")
     assert 'model="user/tagger", aggregation_strategy="first")' in card_of(server, "user/tagger")[1]
 
