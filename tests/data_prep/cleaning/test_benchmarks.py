@@ -82,7 +82,8 @@ def test_what_is_trained_on_is_not_looked_for(tmp_path):
 @pytest.mark.parametrize(("name", "content", "message"), [
     ("own.jsonl", json.dumps({"text": SHORT}) + "\n", "no test text of at least 8 words"),
     ("dev.json", "{", r"dev\.json: not JSON"),
-    ("RTE/dev.tsv", f"index\tsentence1\tsentence2\tlabel\n0\t{TEN}\n", r"dev\.tsv:2: 2 columns"),
+    ("RTE/dev.tsv", f"index\tsentence1\tsentence2\tlabel\n0\t{TEN}\n",
+     r"dev\.tsv: 1 of 2 lines don't have 4 columns"),
 ])
 def test_a_directory_without_readable_test_files_is_refused(tmp_path, name, content, message):
     put(tmp_path, name, content)
