@@ -15,7 +15,7 @@ PAGES = {
     "es": ("Archivo", "[[Imagen:M.jpg|miniaturadeimagen|Vista]]'''Madrid''' es la [[capital]].\n"
            "__SIN_TDC__ [[Categoría:Ciudad]]", ["Madrid es la capital."]),
     "ru": ("Файл", "[[Изображение:М.jpg|мини|Вид]]'''Москва''' — [[город|столица]].\n"
-           "__БЕЗ_ОГЛАВЛЕНИЯ__ [[Категория:Города]]", ["Москва — столица."]),
+           "__БЕЗ_ОГЛАВЛЕНИЯ__ [[Категория:Города]] [[К:Столицы]]", ["Москва — столица."]),
     "zh": ("File", "[[文件:B.png|缩略图|图二]][[圖像:C.png|縮圖|图三]]"
            "'''北京'''（{{lang-en|Beijing}}）是"
            "-{zh-tw:首都;zh-cn:京城}-。-{H|zh-cn:a;zh-tw:b}-\n__无目录__ [[分类:城市]]",
@@ -80,7 +80,8 @@ def test_wikis_without_variants_keep_the_mark(tmp_path):
 
 @pytest.mark.parametrize("word", [
     "#WEITERLEITUNG", "#weiterleitung:", "#REDIRECTION ", "#REDIRECCIÓN", "#перенаправление",
-    "#重定向", "#転送 ", "#넘겨주기", "#تحويل", "#अनुप्रेषित", "#YÖNLENDİRME", "#تغییر مسیر"])
+    "#重定向", "#転送 ", "#넘겨주기", "#تحويل", "#अनुप्रेषित", "#YÖNLENDİRME", "#yönlendirme",
+    "#重新導向", "#Преусмјери", "#تغییر مسیر"])
 def test_a_redirect_is_no_article_in_any_language(tmp_path, word):
     write_dump(tmp_path / "a.xml", "xx", "File", f"{word} [[Wien]]", page("B", "#Eins [[Zwei]]"))
     assert read(f"wikipedia:{tmp_path}/a.xml") == [["Eins Zwei"]]
