@@ -23,7 +23,8 @@ _LONGEST_PAGE = 64 << 20
 """Bytes; MediaWiki takes 2 MB of wikitext."""
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
 _REDIRECT = re.compile(rb"<redirect\b")
-_REDIRECT_TEXT = re.compile(rb"<text[^>]*>\s*#(?:REDIRECT\b|([^<\[\n]{1,80})\[\[)", re.IGNORECASE)
+_REDIRECT_TEXT = re.compile(
+    rb"<text[^>]*>\s*(?:#|\xef\xbc\x83)(?:REDIRECT\b|([^<\[\n]{1,80})\[\[)", re.IGNORECASE)
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<mediawiki\b[^>]*>"
                    rb"(?:\s*<siteinfo>.*?</siteinfo>)?", re.DOTALL)
 _MEDIA = re.compile(rb'<namespace key="(-2|6|14)"[^>]*>([^<]+)</namespace>')
