@@ -197,9 +197,9 @@ def load(name: str | os.PathLike[str]) -> Electra:
     """Returns the pre-trained networks of a checkpoint; raises UserError if it can't be read.
 
     Args:
-        name: The directory of a run, a directory in Hugging Face's format (of ELECTRA, or of an
-            encoder of BERT), a TensorFlow 1 checkpoint of Google's code, or the name of a model on
-            the Hugging Face Hub, `owner/name` or `hf://owner/name@revision`.
+        name: The directory of a run, a directory in Hugging Face's format, a TensorFlow 1
+            checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
+            `owner/name` or `hf://owner/name@revision`. Encoders of BERT are read too.
     """
     return Electra(pretrained.read(storage.path(name)))
 

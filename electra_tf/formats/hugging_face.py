@@ -156,7 +156,7 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Tokenizer:
     __pydantic_config__ = strict_json.OPEN
-    model_max_length: Annotated[int | float, Ge(8)] | None = None
+    model_max_length: Annotated[float, Ge(8)] | None = None
 
 
 def _max_length(directory: Path, model: ModelConfig) -> int:

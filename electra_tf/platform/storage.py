@@ -70,6 +70,8 @@ class RemotePath(pathlib.PurePosixPath):
 
     def open(self, mode: str = "r", encoding: str = "utf-8") -> Any:
         """Opens the file; `mode` is "r", "w" or "a", with or without "b"; text is UTF-8."""
+        if self._is_model:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
         if "r" not in mode:
             return _gfile(self, "GFile", mode)
         raw = io.BufferedReader(_Reader(self))

@@ -127,7 +127,7 @@ def test_the_longest_row_is_the_tokenizers_or_the_encoders(networks, tmp_path, e
     path.write_text(f'{{"model_max_length": {entry}}}')
     assert hugging_face._max_length(tmp_path / "out", model.model) == length
     path.write_text('{"model_max_length": "24"}')
-    with pytest.raises(UserError, match="json: 'model_max_length' must be"):
+    with pytest.raises(UserError, match="json: 'model_max_length' must be a "):
         hugging_face._max_length(tmp_path / "out", model.model)
 
 

@@ -108,3 +108,5 @@ def test_a_name_of_a_model_has_no_files_here_and_keeps_its_slashes():
         path = storage.path(name)
         assert str(path) == "hf://user/name@v1"
         assert not ((path / "settings.json").exists() or path.is_dir() or list(path.glob("*")))
+        with pytest.raises(FileNotFoundError):
+            (path / "settings.json").read_bytes()
