@@ -161,7 +161,7 @@ class Tokenizer(tf.Module):
         combining = (r"[\p{M}\x{1160}-\x{11FF}]*" if normalization.nfc else
                      r"\p{Mn}*" if normalization.strip_accents else "")
         self._unit = f".{combining}"
-        """What normalization changes alone: a character, with the marks that it may compose."""
+        """A part of a word whose normalization does not depend on the rest of the word."""
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the WordPiece ids, int32 [N, (pieces)], of texts, string [N]; none special."""
@@ -206,11 +206,11 @@ class Tokenizer(tf.Module):
         word = ids.value_rowids()
         # Normalized bytes before every piece; sums of sizes leave out spaces in cut words.
         before = _sums(limits.flat_values - begins.flat_values)
-        of_word = tf.gather(before, ids.row_starts())
-        first, last = (part - tf.gather(of_word, word) for part in (before[:-1], before[1:]))
+        word_base = tf.gather(before, ids.row_starts())
+        first, last = (part - tf.gather(word_base, word) for part in (before[:-1], before[1:]))
 
         sizes = tf.strings.length(written)
-        plain = tf.reduce_all([tf.strings.length(words, unit=unit) == sizes for words, unit in (
+        plain = tf.reduce_all([tf.strings.length(form, unit=unit) == sizes for form, unit in (
             (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))],
             axis=0)  # ASCII without an added token: a byte is a character.
         units, unit_starts, unit_ends = tf_text.regex_split_with_offsets(
@@ -220,7 +220,7 @@ class Tokenizer(tf.Module):
             tf.strings.length(self.splitter.normalize(distinct)), index), tf.int64))
         unit_base, unit_stop = (tf.gather(reach, bound)
                                 for bound in (units.row_starts(), units.row_limits()))
-        mapped = unit_stop - unit_base == tf.gather(before, ids.row_limits()) - of_word
+        mapped = unit_stop - unit_base == tf.gather(before, ids.row_limits()) - word_base
 
         def offsets(word_bounds: tf.RaggedTensor, bytes_before: tf.Tensor, unit_bounds: tf.Tensor,
                     side: str) -> tf.RaggedTensor:
@@ -228,10 +228,10 @@ class Tokenizer(tf.Module):
                 reach[1:], tf.gather(unit_base, word) + bytes_before, side=side)
             inside = tf.where(tf.gather(plain, word), bytes_before, tf.gather(
                 tf.concat([unit_bounds.flat_values, [0]], axis=0), unit))
-            found = tf.where(tf.gather(plain | mapped, word),
-                             tf.gather(starts.flat_values, word) + inside,
-                             tf.gather(word_bounds.flat_values, word))
-            return words.with_flat_values(ids.with_flat_values(found)).merge_dims(1, 2)
+            bounds = tf.where(tf.gather(plain | mapped, word),
+                              tf.gather(starts.flat_values, word) + inside,
+                              tf.gather(word_bounds.flat_values, word))
+            return words.with_flat_values(ids.with_flat_values(bounds)).merge_dims(1, 2)
 
         return Pieces(words.with_flat_values(ids).merge_dims(1, 2),
                       offsets(starts, first, unit_starts, "right"),
