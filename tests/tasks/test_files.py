@@ -290,9 +290,10 @@ def test_separators_and_numbers_of_columns(tmp_path, name, text, texts, label, e
     ("a.tsv", b"1\tfine\n", r"no column '3'\. There are: 1, 2\. .*by number"),
     ("a.tsv", b"text\tlabel\ra\tx\rb\ty\r", r"a\.tsv: CR alone ends its lines; .* tr"),
     ("a.csv", "text,label\n".encode("utf-16"), "iconv -f utf-16 -t utf-8"),
-    ("a.tsv", b"PK\x03\x04...", "a ZIP archive or a workbook"),
-    ("a.csv", b"\x1f\x8b.", "end in .gz"),
-    ("a.jsonl", b"PAR1...", "is no plain text but Parquet"), ("a.tsv", b"BZh9", "run bunzip2"),
+    ("a.tsv", b"PK\x03\x04...", "is a zip archive or an Office document; unpack it"),
+    ("a.csv", b"\x1f\x8b.", r"is compressed with gzip; let its name end with \.gz"),
+    ("a.jsonl", b"PAR1...", "is Parquet; .* read JSON lines: pandas.read_parquet"),
+    ("a.tsv", b"BZh91AY&SY", "bzip2; decompress it with `bzip2 -dc`"),
     ("a.xlsx", b"PK\x03\x04...", r"must end in \.tsv, \.csv or \.jsonl")])
 def test_other_contents_are_named(tmp_path, name, data, message):
     path = tmp_path / name
