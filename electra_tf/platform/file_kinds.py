@@ -16,8 +16,8 @@ _KINDS = {
     b"%PDF-": "a PDF; extract its text with pdftotext",
     b"{\\rtf": "RTF; save it as text in UTF-8",
     b"\xd0\xcf\x11\xe0": "an Office document; save it as text in UTF-8",
-    b"PAR1": "Parquet; data_prep reads it with --input='parquet:PATTERN#COLUMN', other programs read "
-             "JSON lines: pandas.read_parquet(...).to_json(..., orient='records', lines=True)",
+    b"PAR1": "Parquet; data_prep reads it with --input='parquet:PATTERN#COLUMN', other programs "
+             "read JSON lines: pandas.read_parquet(...).to_json(..., orient='records', lines=True)",
     b"ARROW1": "an Arrow file; write its texts as JSON lines",
     b"\x89HDF\r\n\x1a\n": "HDF5; write its texts as JSON lines",
     b"SQLite format 3\0": "a SQLite database; write its texts as JSON lines",
