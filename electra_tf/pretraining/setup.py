@@ -226,7 +226,8 @@ def _text(made: Manifest, records: Records, vocab_file: Path | None) -> TextSett
 
 
 def _check_text(initial: Pretrained, text: TextSettings, records: Records) -> None:
-    if initial.text.facts() != text.facts():
+    if (initial.text.vocabulary != text.vocabulary
+            or not initial.text.normalization.same_letters(text.normalization)):
         raise UserError(f"{initial.source} has another vocabulary, or another "
                         f"normalization of text, than the records in {records}.")
 
