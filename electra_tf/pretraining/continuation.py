@@ -12,7 +12,7 @@ import numpy as np
 
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 
 _UNUSED = re.compile(r"\[unused\d+\]")
@@ -56,13 +56,14 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
 
 
 def require_same_normalization(initial: Pretrained, text: TextSettings, records: str) -> None:
-    """Raises `UserError` unless text becomes words in the same way."""
-    ours, theirs = text.normalization, initial.text.normalization
-    if ours != theirs:
+    """Raises `UserError` unless text has equal letters; long words and final sigmas may differ."""
+    theirs = initial.text.normalization
+    if not theirs.same_letters(text.normalization):
+        mode = next((name for name, mode in MODES.items() if mode.same_letters(theirs)), None)
+        advice = f"Build them again with --normalization={mode}, or train" if mode else "Train"
         raise UserError(f"{initial.source} reads text with normalization {theirs}, but the records "
-                        f"in {records} were built with {ours}. Build them again with "
-                        f"--normalization={theirs}, or train new weights without "
-                        "--init_checkpoint.")
+                        f"in {records} were built with {text.normalization}. {advice} new weights "
+                        "without --init_checkpoint.")
 
 
 def _added_ids(initial: Pretrained, text: TextSettings, records: str) -> list[int]:

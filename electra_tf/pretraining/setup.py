@@ -168,8 +168,8 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
         networks = pretrained.read(source)
-        if networks.text.facts() != text.facts():
-            continuation.require_same_normalization(networks, text, str(records))
+        continuation.require_same_normalization(networks, text, str(records))
+        if networks.text.vocabulary != text.vocabulary:
             raise UserError(
                 f"{networks.source} has another vocabulary than the records in {records}; build "
                 f"them again with --vocab_file={networks.text.vocabulary.source}.")
