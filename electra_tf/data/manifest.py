@@ -186,7 +186,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         if not 2 * shard.examples <= shard.tokens <= length * shard.examples:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"of at most {length}")
-        if not shard.name.startswith(f"{shard.split}-"):
+        if not shard.name.startswith(shard.split):
             yield f"{shard.name!r} is not the name of a shard of the split {shard.split!r}"
         ids = shard.tokens * manifest.token_bytes
         least, most = (ids + shard.examples * overhead_bytes(tokens, manifest.token_bytes)

@@ -13,7 +13,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.export import new_directory, servable
 from electra_tf.export import saved_model as exporting
-from electra_tf.export.new_directory import require_whole
+from electra_tf.export.new_directory import appearing_whole, require_whole
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import python_process, tiny_networks
@@ -122,3 +122,14 @@ def test_energies_are_not_served_as_probabilities():
     electric = dataclasses.replace(tiny_networks.pretrained(), objective="electric")
     with pytest.raises(UserError, match="name=electric: its outputs are energies.*score_text"):
         servable.of_networks(electric)
+
+
+def test_the_second_of_two_simultaneous_exports_is_told_of_the_first(tmp_path):
+    final = tmp_path / "served" / "1"
+    with pytest.raises(UserError, match="served/1: Directory not empty; another process has"):
+        with appearing_whole(final) as second:
+            second.mkdir()
+            with appearing_whole(final) as first:
+                first.mkdir()
+                (first / "saved_model.pb").touch()
+    assert [path.name for path in final.parent.iterdir()] == ["1"]

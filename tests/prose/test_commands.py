@@ -169,13 +169,14 @@ def runs(module):
 def wrong_flags(text, owners):
     """Yields the flags of a text that none of these programs takes, or not with this value."""
     for name, assignment, value in FLAG.findall(text):
+        value = value.rstrip(".,;:")
         found = [(owner, spelt) for owner in owners
                  for spelt in (name, name.removeprefix("no")) if spelt in programs()[owner]]
         if not found and name not in NOT_OURS:
             yield f"no --{name} in {', '.join(sorted(set(owners))[:4])}"
         elif found and value and not assignment and not PLACEHOLDER.search(value):
             errors = [error for owner, spelt in found
-                      if (error := wrong_value(owner, spelt, value.rstrip(".,;:")))]
+                      if (error := wrong_value(owner, spelt, value))]
             if len(errors) == len(found):
                 yield f"--{name}={value}: {errors[0]}"
 

@@ -18,7 +18,8 @@ def test_one_device_is_the_default_and_replicas_are_logical_cpus():
 
 @pytest.mark.parametrize(("changes", "variable", "words"), [
     ({"num_replicas": 3}, None, "--num_replicas=3, but this process began with 2 CPU"),
-    ({"num_replicas": 2}, "{}", "--num_replicas splits the CPU of a single process"),
+    ({"num_replicas": 2}, '{"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}}',
+     "--num_replicas splits the CPU of a single process"),
     ({"distribution_strategy": Strategy.MULTI_WORKER_MIRRORED}, "nonsense", "TF_CONFIG"),
     ({"num_gpus": 9}, None, "--num_gpus=9, but this machine has 0"),
     ({"distribution_strategy": Strategy.TPU}, None, "needs --tpu"),
