@@ -52,6 +52,9 @@ POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "
 _SMALLEST_NORM = 1e-12
 
 
+GENERATOR_BIAS = "generator_predictions/output_bias"
+
+
 class Format(enum.StrEnum):
     """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
 
@@ -110,7 +113,9 @@ class Pretrained:
     @property
     def has_generator(self) -> bool:
         """True if it has a masked language model; Electric's generator is none."""
-        return "generator_predictions/output_bias" in self.weights
+        query = "generator/encoder/layer_0/attention/self/query/bias"
+        return GENERATOR_BIAS in self.weights and (
+            query in self.weights or self.model.tying is Tying.EVERYTHING)
 
     @property
     def has_discriminator(self) -> bool:
@@ -292,7 +297,7 @@ def with_generator(model: ModelConfig, weights: Weights, source: str,
     query = "encoder/layer_{}/attention/self/query/bias"
     if f"generator/{query.format(0)}" not in weights:
         own = ({"tying": Tying.EVERYTHING, "generator_width": 1.0}
-               if "generator_predictions/output_bias" in weights else {})
+               if GENERATOR_BIAS in weights else {})
         return dataclasses.replace(model, **own)
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
              Tying.TOKEN_EMBEDDINGS if "generator/embeddings/position_embeddings" in weights else

@@ -13,7 +13,7 @@ from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.formats.pretrained import OTHERS, Pretrained
+from electra_tf.formats.pretrained import GENERATOR_BIAS, OTHERS, Pretrained
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
@@ -28,15 +28,14 @@ def read(model_dir: Path) -> Pretrained:
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
     weights, step = read_checkpoint(model_dir)
-    networks = Pretrained(
+    if GENERATOR_BIAS in weights and not any(name.startswith("generator/") for name in weights):
+        # Masked language modelling trains one encoder, whatever the settings of a generator are.
+        model = dataclasses.replace(model, tying=Tying.EVERYTHING)
+    return Pretrained(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
         text=text_settings(model_dir), task=task_facts(saved),
         task_settings={name: saved[name] for name in saved if name.startswith("task.")})
-    if networks.has_generator and not any(name.startswith("generator/") for name in weights):
-        # Masked language modelling trains one encoder, whatever the settings of a generator are.
-        model = dataclasses.replace(model, tying=Tying.EVERYTHING)
-    return dataclasses.replace(networks, model=model)
 
 
 def task_facts(saved: Identity) -> dict[str, Any] | None:

@@ -52,11 +52,11 @@ def test_finetuning_names_its_run_after_the_task(directory, capsys):
 
 
 def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys):
-    def read(path, *, generator):
-        raise UserError(f"asked for {path}, generator {generator}")
+    def read(path, *, encoder_only):
+        raise UserError(f"asked for {path}, encoder only: {encoder_only}")
 
     monkeypatch.setattr("electra_tf.formats.pretrained.read", read)
-    with pytest.raises(UserError, match="google/electra-small-discriminator, generator False"):
+    with pytest.raises(UserError, match="google/electra-small-discriminator, encoder only: True"):
         finetune("--task=squad")
     assert defaults(capsys.readouterr().out) == [
         "--model_dir=runs/squad", "--init_checkpoint=google/electra-small-discriminator"]
