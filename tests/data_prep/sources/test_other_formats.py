@@ -57,7 +57,7 @@ def database(path):
     (zipped("a.txt"), "a zip archive"), (zipped("word/document.xml"), "an Office document"),
     (tarred(), "a tar archive; unpack it with `tar -xf`"), (b"7z\xbc\xaf\x27\x1c\0\4", "7z x"),
     (b"Rar!\x1a\x07\x01\0", "unrar"), (b"%PDF-1.7\n", "a PDF; extract its text with pdftotext"),
-    (gzip.compress(b"a"), "end with .gz"), (bz2.compress(b"a"), "`bzip2 -dc`"),
+    (gzip.compress(b"a", mtime=0), "end with .gz"), (bz2.compress(b"a"), "`bzip2 -dc`"),
     (lzma.compress(b"a"), "`xz -dc`"), (zstandard.compress(b"a"), "`zstd -dc`"),
     (parquet(), "Parquet, which --input=parquet:PATTERN#COLUMN"),
     (b"\x89HDF\r\n\x1a\n\0", "HDF5"), ("Ünï".encode("utf-16"), "UTF-16; convert it with `iconv"),
@@ -116,7 +116,7 @@ def test_a_directory_is_named_with_a_pattern_that_works(tmp_path, monkeypatch):
     for name, pattern in (("a.txt.gz", "corpus/**/*.txt.gz"), ("sub/wiki_00", "corpus/**/*")):
         for path in (tmp_path / "corpus").rglob("*.gz"):
             path.unlink()
-        content = gzip.compress(b"One.") if name.endswith("gz") else b"One."
+        content = gzip.compress(b"One.", mtime=0) if name.endswith("gz") else b"One."
         (tmp_path / "corpus" / name).write_bytes(content)
         for given in ("corpus", "corpus/", "jsonl:corpus", "wikipedia:corpus"):
             with refused(f"is a directory; name its files, for example '{re.escape(pattern)}'"):
