@@ -15,8 +15,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
 
-# JAX and libtpu, which compile an exported step for TPUs and train with it, in an environment of
-# their own: TensorFlow isn't in it.
+# JAX and libtpu, which compile an exported step for TPUs and run it in benchmarks.accelerator, in an
+# environment of their own: TensorFlow isn't in it.
 COMPILE := .venv-compile
 COMPILE_STAMP := $(COMPILE)/.installed
 
@@ -149,7 +149,7 @@ peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with P
 
 compile-env: $(COMPILE_STAMP) ## Create .venv-compile: the training step for TPUs, without a TPU.
 
-# JAX's plugin and CUDA's wheels on top, 5 GB: for cards that aren't there, and for those that are.
+# JAX's plugin and CUDA's wheels on top, 5 GB.
 compile-cuda: $(COMPILE_STAMP) ## Add NVIDIA GPUs to .venv-compile.
 	@$(COMPILE)/bin/python $(INSTALL) -r requirements/compile_cuda.lock
 
@@ -181,7 +181,7 @@ $(PEERS_STAMP): requirements/peers.lock | $(STAMP)
 	  -r requirements/peers.lock
 	@touch $@
 
-# It needs Python 3.11 and nothing of .venv: on a TPU VM it is all that there is.
+# It needs Python 3.11 and nothing of .venv: on a machine with a GPU it is all that there is.
 $(COMPILE_STAMP): requirements/compile.lock
 	$(need_python)
 	@echo "Installing JAX and libtpu into $(COMPILE) (about 1 GB) ..."

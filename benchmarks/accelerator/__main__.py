@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 from absl import flags
 
+from benchmarks.accelerator import lifted_step
 from benchmarks.harness import command
 from benchmarks.harness.turns import Role, System
 from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.workload import Setting, Workload
-from electra_tf.apps.stablehlo import artefact
 from electra_tf.platform.errors import UserError
 
 WARM_UP = (1, 10)
@@ -55,15 +55,15 @@ def workloads_of(steps_dir: pathlib.Path, wanted: Sequence[str]) -> list[Workloa
     Raises:
         UserError: the directory has no step, or not that of a case.
     """
-    there = sorted(path.stem for path in steps_dir.glob(f"*{artefact.SUFFIX}"))
-    unknown = [name for name in wanted if name not in there]
-    if unknown or not there:
+    names = sorted(path.stem for path in steps_dir.glob(f"*{lifted_step.SUFFIX}"))
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not names:
         raise UserError(f"--steps={steps_dir} has no step of {', '.join(unknown) or 'any case'}; "
-                        f"it has: {', '.join(there) or 'none'}. Where TensorFlow is, write some by "
+                        f"it has: {', '.join(names) or 'none'}. Where TensorFlow is, write some by "
                         f"`python -m benchmarks.accelerator.export --output_dir={steps_dir}`.")
     if wanted:
         return [cases.workload_of(name) for name in wanted]
-    return sorted(map(cases.workload_of, there), key=lambda work: (
+    return sorted(map(cases.workload_of, names), key=lambda work: (
         work.tokens * report.flops_per_token(work)["matmuls"]))
 
 

@@ -32,6 +32,7 @@ class Case:
         size, replace = pretraining_config(self.model_size), dataclasses.replace
         return replace(
             size, model=replace(size.model, **self.model),
+            data=replace(size.data, max_seq_length=self.length),
             training=replace(size.training, train_batch_size=self.batch,
                              precision=Precision(setting.precision)),
             runtime=replace(size.runtime, xla=Xla(setting.compiler),

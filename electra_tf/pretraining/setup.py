@@ -137,13 +137,12 @@ def settings_of_run(model_dir: Path) -> dict[str, Any]:
 
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-            restart: bool = False, here: bool = True) -> Run:
+            restart: bool = False) -> Run:
     """Returns a run that is ready to start; a `UserError` names what doesn't fit the settings.
 
     More steps than those of a finished run in `model_dir` extend it, unless `restart` is true. The
     vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
-    shape, except for rows that `continuation.fit` adds. With `here`, a step must fit into this
-    machine's memory.
+    shape, except for rows that `continuation.fit` adds. A step must fit into this machine's memory.
     """
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
@@ -178,10 +177,9 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     objective = objective_class(config.objective.name)(config, Given(
         kinds=kinds, generator=generator,
         token_counts=functools.partial(token_counts, records, kinds.special)))
-    if here:
-        failures.require_memory(
-            config.model, config.runtime, strategy, length=config.data.max_seq_length,
-            batch=config.training.train_batch_size)
+    failures.require_memory(
+        config.model, config.runtime, strategy, length=config.data.max_seq_length,
+        batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, text=text,
                strategy=strategy, objective=objective, initial=initial, new_rows=new_rows,
                finished_at=finished_at)

@@ -69,8 +69,8 @@ def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_p
 
 
 def test_reading_a_manifest_and_packing_text_import_neither_tensorflow_nor_beam():
-    program = ("import sys; import electra_tf.data.manifest, electra_tf.data.reader, "
-               "data_prep.packing, data_prep.sources.registry, data_prep.record_builder, "
+    program = ("import sys; import electra_tf.data.manifest, data_prep.packing, "
+               "data_prep.sources.registry, data_prep.record_builder, "
                "data_prep.vocabulary_learner; "
                "sys.exit(bool({'tensorflow', 'apache_beam'} & sys.modules.keys()))")
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

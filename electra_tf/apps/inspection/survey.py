@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from electra_tf.data import manifest as manifests
-from electra_tf.data import reader
+from electra_tf.data import pipeline, reader
 from electra_tf.data.example import Batch
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS, Shard
@@ -54,8 +54,10 @@ class Records:
         return next(self._read(place.shard, place.number, place.number + 1))
 
     def _read(self, shard: Shard, start: int, stop: int) -> Iterator[Batch]:
-        return reader.examples(self.manifest.records(self.data_dir), shard, start=start,
-                               stop=stop, pad_id=self.vocabulary.pad_id)
+        records = self.manifest.records(self.data_dir)
+        for serialized in reader.serialized_examples(records, shard, start=start, stop=stop):
+            parsed = pipeline.parse_examples(serialized, records, self.vocabulary.pad_id)
+            yield Batch(*(part.numpy() for part in parsed))
 
 
 def open_records(data_dir: Path) -> Records:
