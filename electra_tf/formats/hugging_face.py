@@ -48,6 +48,7 @@ from electra_tf.modeling.weight_table import (
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.hub import MissingRepository
 from electra_tf.platform.storage import MIB, Path, read_bytes
 from electra_tf.text.tokenization import TextSettings
 
@@ -242,7 +243,7 @@ def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
     model, revision = hub.parse(path)
     directory = fetch(model, ("", f"{GENERATOR}/") if generator else ("",))
     if generator and model.endswith("-discriminator"):
-        with contextlib.suppress(hub.MissingModel):
+        with contextlib.suppress(MissingRepository):
             return directory, fetch(f"{model.removesuffix('discriminator')}generator")
     return directory, directory / GENERATOR
 
