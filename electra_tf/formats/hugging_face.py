@@ -8,13 +8,12 @@ one directory. The modules `hugging_face_*` read its parts, whose names they hav
 import contextlib
 import dataclasses
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from annotated_types import Ge, Interval
+from annotated_types import Interval
 from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
@@ -22,8 +21,7 @@ from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
-from electra_tf.formats.hugging_face_tokenizer import SETTINGS_FILE as TOKENIZER_SETTINGS_FILE
-from electra_tf.formats.hugging_face_tokenizer import read_text, write_text
+from electra_tf.formats.hugging_face_tokenizer import read_max_length, read_text, write_text
 from electra_tf.formats.hugging_face_weights import (
     WEIGHTS_FILE,
     WEIGHTS_FILES,
@@ -49,7 +47,7 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.hub import MissingRepository
-from electra_tf.platform.storage import MIB, Path, read_bytes
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
 CONFIG_FILE = "config.json"
@@ -142,7 +140,8 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             spec, settings, head = hugging_face_heads.from_theirs(
                 _BERT_HEADS.get(architecture, architecture), config, head, str(directory))
             weights |= head
-            settings["task.max_seq_length"] = _max_length(directory, model)
+            settings["task.max_seq_length"] = int(
+                min(read_max_length(directory), model.max_position_embeddings))
             more = {"task": spec.facts(), "task_settings": settings}
         elif architecture not in _ENCODERS:
             _require_encoder(architecture, directory, encoder_only)
@@ -152,25 +151,6 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     if networks.task is None:
         networks.require_networks()
     return networks
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Tokenizer:
-    __pydantic_config__ = strict_json.OPEN
-    model_max_length: Annotated[float, Ge(8)] | None = None
-
-
-def _max_length(directory: Path, model: ModelConfig) -> int:
-    """Returns the longest row, in tokens, at which the tokenizer of a directory cuts texts."""
-    path, settings = directory / TOKENIZER_SETTINGS_FILE, _Tokenizer()
-    if path.exists():
-        unlimited = b"1000000000000000019884624838656"  # It has more than 64 bits.
-        content = read_bytes(path, MIB).replace(unlimited, b"null")
-        try:
-            settings = strict_json.loads(content, _Tokenizer)
-        except strict_json.Unreadable as error:
-            raise UserError(f"{path}: {error}") from error
-    return int(min(settings.model_max_length or math.inf, model.max_position_embeddings))
 
 
 def _architecture(stored: Weights) -> str:
