@@ -1,6 +1,5 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
-import copy
 import dataclasses
 import os
 import re
@@ -45,10 +44,11 @@ class Electra:
         self._detects = networks.has_discriminator and not networks.has_energies
         self._fills = networks.has_generator
         self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
-        self._rows = RowEncoder(networks.text, networks.model.max_position_embeddings)
-        self._pooling, self._embedded_rows = networks.pooling, copy.copy(self._rows)
-        self._embedded_rows.max_length = min(
-            self._rows.max_length, networks.pooling.max_length or self._rows.max_length)
+        longest, limit = networks.model.max_position_embeddings, networks.pooling.max_length
+        self._rows = self._embedded_rows = RowEncoder(networks.text, longest)
+        if limit is not None:
+            self._embedded_rows = RowEncoder(networks.text, min(longest, limit))
+        self._pooling = networks.pooling
         self.encoder = ElectraEncoder(
             networks.model.discriminator, networks.text.vocabulary.tokens,
             vars(networks.text.normalization), encoder=self._network.discriminator.encoder)

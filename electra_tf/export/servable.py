@@ -5,6 +5,7 @@ padded with empty strings.
 """
 
 import abc
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 
@@ -47,10 +48,6 @@ class Servable(abc.ABC):
                  texts: RowEncoder):
         self.encoder, self.head, self.texts = encoder, head, texts
 
-    @abc.abstractmethod
-    def _on(self, encoder: InferenceEncoder) -> "Servable":
-        """Returns a model with the same head and texts and another encoder."""
-
     @property
     @abc.abstractmethod
     def columns(self) -> tuple[str, ...]:
@@ -68,7 +65,9 @@ class Servable(abc.ABC):
         """Returns the model on the faster encoder of inference; `dtype` is float32 or bfloat16."""
         config = self.encoder.config
         odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
-        return self._on(InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL))
+        model = copy.copy(self)
+        model.encoder = InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL)
+        return model
 
     def save(self, directory: str, signatures: Signatures) -> None:
         """Writes a SavedModel; raises `OSError` or `tf.errors.OpError` if that fails."""
@@ -113,9 +112,6 @@ class TextEncoder(Servable):
     """A pre-trained encoder, which embeds texts; it has no head."""
 
     columns = ("text",)
-
-    def _on(self, encoder: InferenceEncoder) -> "TextEncoder":
-        return type(self)(encoder, self.head, self.texts)
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Returns what `embed` does."""
@@ -195,9 +191,6 @@ class ServedTask(Servable):
         super().__init__(network.encoder, network.head, network.texts)
         self._network, self._kind = network, KINDS[network.spec.kind]
 
-    def _on(self, encoder: InferenceEncoder) -> "ServedTask":
-        return ServedTask(dataclasses.replace(self._network, encoder=encoder))
-
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the texts that the kind reads."""
@@ -205,11 +198,14 @@ class ServedTask(Servable):
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Maps string [B] for every column to answers."""
-        return self._kind.served_answer(self._network, *columns)
+        return self._kind.served_answer(self._served(), *columns)
 
     def score(self, tokens: Tokens) -> Outputs:
         """Maps token ids to the network's outputs."""
-        return self._kind.served_scores(self._network, tokens)
+        return self._kind.served_scores(self._served(), tokens)
+
+    def _served(self) -> ServedNetwork:
+        return dataclasses.replace(self._network, encoder=self.encoder)
 
 
 def of_networks(networks: Pretrained, threshold: float | None = None) -> Servable:

@@ -7,7 +7,6 @@ one directory. The modules `hugging_face_*` read its parts, whose names they hav
 
 import contextlib
 import dataclasses
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -44,7 +43,7 @@ from electra_tf.modeling.weight_table import (
     whole_encoder,
 )
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.hub import MissingRepository
 from electra_tf.platform.storage import MIB, Path
@@ -263,7 +262,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     config = {**entries, **FIXED,
               **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
               "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
-    write_atomically(directory / CONFIG_FILE, (json.dumps(config, indent=2) + "\n").encode())
+    write_json(directory / CONFIG_FILE, config)
     write_text(text, directory, max_length or encoder.max_position_embeddings)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
 from electra_tf.text.tokenization import Normalization, TextSettings
@@ -318,8 +318,8 @@ def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
                 "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
                 "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
                 "model_max_length": max_length, **_SPECIAL_NAMES}
-    for file, content in {SETTINGS_FILE: settings, TOKENIZER_FILE: _library_form(text)}.items():
-        write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
+    write_json(directory / SETTINGS_FILE, settings)
+    write_json(directory / TOKENIZER_FILE, _library_form(text))
     text.vocabulary.save(directory / VOCABULARY_FILE)
 
 
