@@ -136,8 +136,8 @@ class TextEncoder(Servable):
 
         Texts, string [B], are cut at the encoder's length; both are float32 [B, H].
         """
-        found = self.embed_tokens(text)
-        return {name: found[name] for name in ("pooled", "cls")}
+        outputs = self.embed_tokens(text)
+        return {name: outputs[name] for name in ("pooled", "cls")}
 
     def embed_tokens(self, text: tf.Tensor) -> Outputs:
         """Returns what `embed` does, `tokens`, float32 [B, L, H], and `token_ids`, int32 [B, L].
@@ -165,12 +165,12 @@ class Detector(TextEncoder):
         pieces = tf.ragged.range(rows.sizes)
         word = tf.cast(pieces.value_rowids(), tf.int32)
         first = tf.gather(rows.first_piece, word)
-        places = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
-        shares = tf.gather_nd(chunks.in_chunks(
+        positions = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
+        probabilities = tf.gather_nd(chunks.in_chunks(
             lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
             chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
-            tf.TensorSpec([None, None], tf.float32)), places)
-        of_words = tf.math.segment_max(shares, word)
+            tf.TensorSpec([None, None], tf.float32)), positions)
+        of_words = tf.math.segment_max(probabilities, word)
         return {"words": split.texts.to_tensor(""),
                 "replaced_probability": words.per_text(split, of_words, 0.0)}
 
