@@ -6,7 +6,6 @@ file when it is first read, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE 
 configure it. Every file is read at the commit that the revision had at the beginning.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -14,13 +13,12 @@ import pathlib
 import re
 import types
 import typing
-from collections.abc import Iterator
 
 from data_prep.documents import parse_plain_text
 from data_prep.sources.columns import read_rows
 from data_prep.sources.files import FileSource
-from electra_tf.platform.errors import UserError, one_line, shown
-from electra_tf.platform.hub_cache import require_hash
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.hub import DATA_SET, one_line_errors, require_hash
 from electra_tf.platform.settings import suggestion
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
@@ -50,7 +48,7 @@ class HubFile:
 
     def open(self, mode: str) -> typing.BinaryIO:
         """Opens the file, and downloads it if necessary; `UserError` if that fails."""
-        with _one_line_errors(self.repository, self.revision):
+        with one_line_errors(self.repository, self.revision, kind=DATA_SET):
             from huggingface_hub import hf_hub_download
 
             path = hf_hub_download(self.repository, self.name, repo_type="dataset",
@@ -96,7 +94,7 @@ def hub_data_set(name: str, column: str) -> HubSource:
 
 def _files(repository: str, revision: str | None) -> list[HubFile]:
     """Returns all files of a revision, by default of the Hub's conversion, otherwise of main."""
-    with _one_line_errors(repository, revision):
+    with one_line_errors(repository, revision, kind=DATA_SET):
         import huggingface_hub
 
         info = functools.partial(huggingface_hub.HfApi().dataset_info, repository,
@@ -135,31 +133,3 @@ def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any
         raise UserError(f"{problem} {shown(name)}; name one after a colon: "
                         f"{', '.join(sorted(known))}.{suggestion(name, known)}")
     return known[name]
-
-
-@contextlib.contextmanager
-def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
-    """Turns huggingface_hub's errors into `UserError`."""
-    from huggingface_hub import constants, errors
-
-    try:
-        yield
-    # errors.HTTPError is that of the HTTP client, which differs between versions.
-    except (errors.HTTPError, errors.HFValidationError, OSError) as error:
-        cause = error.__cause__ or error
-        status = {getattr(getattr(one, "response", None), "status_code", None)
-                  for one in (error, cause)}
-        if type(error) is errors.RepositoryNotFoundError:  # Its subclass is for gated data sets.
-            problem = ("is no public data set; check the name. For a private one, log in first: "
-                       "hf auth login.")
-        elif status & {401, 403}:
-            problem = ("is gated or needs another token: accept its terms there, then log in with "
-                       "hf auth login or set HF_TOKEN.")
-        elif isinstance(error, errors.RevisionNotFoundError):
-            problem = f"has no revision {shown(revision)}."
-        elif constants.HF_HUB_OFFLINE:
-            problem = "needs a connection, and HF_HUB_OFFLINE is set; unset it."
-        else:
-            problem = (f"can't be read ({one_line(str(cause), longest=150)}); repeat the command "
-                       "to go on.")
-        raise UserError(f"{constants.ENDPOINT}/datasets/{repository} {problem}") from error

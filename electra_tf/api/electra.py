@@ -1,6 +1,5 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
-import copy
 import dataclasses
 import os
 import re
@@ -45,10 +44,11 @@ class Electra:
         self._detects = networks.has_discriminator and not networks.has_energies
         self._fills = networks.has_generator
         self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
-        self._rows = RowEncoder(networks.text, networks.model.max_position_embeddings)
-        self._pooling, self._embedded_rows = networks.pooling, copy.copy(self._rows)
-        self._embedded_rows.max_length = min(
-            self._rows.max_length, networks.pooling.max_length or self._rows.max_length)
+        longest, limit = networks.model.max_position_embeddings, networks.pooling.max_length
+        self._rows = self._embedded_rows = RowEncoder(networks.text, longest)
+        if limit is not None:
+            self._embedded_rows = RowEncoder(networks.text, min(longest, limit))
+        self._pooling = networks.pooling
         self.encoder = ElectraEncoder(
             networks.model.discriminator, networks.text.vocabulary.tokens,
             vars(networks.text.normalization), encoder=self._network.discriminator.encoder)
@@ -77,17 +77,16 @@ class Electra:
                 f"one of {', '.join(POOLING_MODES)}", pooling)
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         checked = [string(text, "every text") for text in listed(texts)]
-        way = self._pooling
-        if pooling is not None:
-            way = dataclasses.replace(way, modes=(pooling,))
-        vectors = np.zeros([len(checked), len(way.modes) * self.model.hidden_size], np.float32)
+        modes = self._pooling.modes if pooling is None else (pooling,)
+        combination = dataclasses.replace(self._pooling, modes=modes)
+        vectors = np.zeros([len(checked), len(modes) * self.model.hidden_size], np.float32)
         lengths = np.zeros(len(checked), np.int32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
         for first in range(0, len(order), batch_size):
             indices = order[first:first + batch_size]
             pooled, lengths[indices] = self._vectors(
                 tf.constant([checked[index] for index in indices]))
-            vectors[indices] = way.combine(pooled)
+            vectors[indices] = combination.combine(pooled)
         for note in cut_notes(lengths, self._embedded_rows.max_length, "max_length", "texts"):
             warnings.warn(note, stacklevel=2)
         return vectors
@@ -110,9 +109,9 @@ class Electra:
         written = [word.decode() for word in words.texts[0].numpy()]
         lengths = words.pieces.row_lengths().numpy()
         ids = self._row(words.pieces.flat_values.numpy())
-        found = self._probabilities(tf.constant([ids])).numpy()[0, 1:-1]
+        probabilities = self._probabilities(tf.constant([ids])).numpy()[0, 1:-1]
         ends = np.cumsum(lengths)
-        return [Word(word, float(found[end - length:end].max()))
+        return [Word(word, float(probabilities[end - length:end].max()))
                 for word, length, end in zip(written, lengths, ends, strict=True) if length]
 
     def fill(self, text: str, *, candidates: int = 5) -> list[list[Word]]:
@@ -136,12 +135,13 @@ class Electra:
         if len(parts) == 1:
             raise UserError("text holds no [MASK]; put one where a word is missing.")
         ids = self._row([index for part in parts for index in (vocabulary.mask_id, *part)][1:])
-        places = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
-        shares, words = self._candidates(tf.constant([ids]), tf.constant([places], tf.int32),
-                                         min(candidates, vocabulary.size))
-        return [[Word(vocabulary.tokens[index], float(share))
-                 for index, share in zip(*row, strict=True)]
-                for row in zip(words.numpy(), shares.numpy(), strict=True)]
+        positions = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
+        probabilities, words = self._candidates(
+            tf.constant([ids]), tf.constant([positions], tf.int32),
+            min(candidates, vocabulary.size))
+        return [[Word(vocabulary.tokens[index], float(probability))
+                 for index, probability in zip(*row, strict=True)]
+                for row in zip(words.numpy(), probabilities.numpy(), strict=True)]
 
     def _row(self, inside: Sequence[int]) -> list[int]:
         most = self.model.max_position_embeddings - 2

@@ -1,8 +1,7 @@
 """The encoder as a layer of tf_keras."""
 
 import dataclasses
-import sys
-import types
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -205,11 +204,8 @@ def _checked(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
 
 def _refuse_keras_3(inputs: Any) -> None:
     """Raises a `UserError` in a model of Keras 3, which does not train the encoder's weights."""
-    calls = set()
-    frame: types.FrameType | None = sys._getframe()
-    while frame is not None:
-        calls.add((frame.f_globals.get("__name__"), frame.f_code.co_name))
-        frame = frame.f_back
+    calls = {(frame.f_globals.get("__name__"), frame.f_code.co_name)
+             for frame, _ in traceback.walk_stack(None)}
     if calls & _KERAS_3_CALLS or any(
             type(each).__module__.startswith("keras.") for each in tf.nest.flatten(inputs)):
         raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "

@@ -10,13 +10,12 @@ A checkpoint without a seal was not finished and is not restored.
 
 import dataclasses
 import functools
-import json
 import re
 import sys
 from collections.abc import Collection, Sequence
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import flush_to_disk, write_atomically
+from electra_tf.platform.atomic_file import flush_to_disk, write_atomically, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path, file_sha256, remove_tree
 
@@ -95,23 +94,21 @@ def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
 
 def seal(directory: Path, step: int) -> None:
     """Flushes the files of a checkpoint to the disk, then writes their checksums."""
-    paths = [path for found, path in _files(directory)
-             if found == step and not path.name.endswith((".json", "_temp"))]
+    paths = [path for file_step, path in _files(directory)
+             if file_step == step and not path.name.endswith((".json", "_temp"))]
     for path in paths:
         flush_to_disk(path)
-    content = dataclasses.asdict(_Seal(step=step, files={
-        path.name: _SealedFile(bytes=path.stat().st_size, sha256=file_sha256(path))
-        for path in paths}))
-    write_atomically(_seal_of(directory, step), f"{json.dumps(content, indent=1)}\n".encode())
+    write_json(_seal_of(directory, step), {"step": step, "files": {
+        path.name: {"bytes": path.stat().st_size, "sha256": file_sha256(path)} for path in paths}})
     pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
     write_atomically(directory / _POINTER, pointer.encode())
 
 
 def remove(directory: Path, unwanted: Collection[int]) -> None:
     """Removes the checkpoints of some steps, also unfinished ones of killed processes."""
-    found = [path for step, path in _files(directory) if step in unwanted]
+    paths = [path for step, path in _files(directory) if step in unwanted]
     # Seals first: if the process is killed here, the other files count as unfinished.
-    for path in sorted(found, key=lambda path: path.suffix != ".json"):
+    for path in sorted(paths, key=lambda path: path.suffix != ".json"):
         remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 

@@ -7,7 +7,6 @@
 
 import contextlib
 import dataclasses
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
@@ -18,7 +17,7 @@ from electra_tf.checkpoints import directory
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import atomic_file, strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.settings import require
 from electra_tf.platform.storage import MIB, Path, remove_tree
@@ -84,7 +83,7 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
                         "for a pattern of names; choose another name.")
     if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
-        _write_identity(model_dir, wanted)
+        write_json(model_dir / SETTINGS_FILE, wanted)
         return []
     saved = read_identity(model_dir)
     settled = {name: value for name, value in wanted.items()
@@ -96,12 +95,8 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     begun = {"initial": None} if of_the_start and wanted.get("initial", "") is None else {}
     refuse_differences(model_dir, saved | settled | extended | begun, wanted)
     if extended:
-        _write_identity(model_dir, saved | extended)
+        write_json(model_dir / SETTINGS_FILE, saved | extended)
     return _differences(saved, settled, settled)
-
-
-def _write_identity(model_dir: Path, identity: Identity) -> None:
-    write_atomically(model_dir / SETTINGS_FILE, f"{json.dumps(identity, indent=2)}\n".encode())
 
 
 def is_taken(model_dir: Path) -> bool:

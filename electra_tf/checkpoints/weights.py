@@ -85,14 +85,13 @@ def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str
     A part is the first component of a name, such as "generator"; the encoder must be there.
     Returns the parts that the weights don't have, whose variables keep their values.
     """
-    variables = list(variables)
-    there = {_part(name) for name in weights} | {_part(ENCODER)}
-    assign_weights([one for one in variables if _part(one.name) in there], weights, source)
-    return sorted({_part(one.name) for one in variables} - there)
-
-
-def _part(name: str) -> str:
-    return name.split("/")[0]
+    by_part: dict[str, list[tf.Variable]] = {}
+    for variable in variables:
+        by_part.setdefault(variable.name.split("/")[0], []).append(variable)
+    stored = {name.split("/")[0] for name in (*weights, ENCODER)}
+    assign_weights([variable for part in by_part.keys() & stored for variable in by_part[part]],
+                   weights, source)
+    return sorted(by_part.keys() - stored)
 
 
 def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:

@@ -58,13 +58,10 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = template.render(
         metadata=_metadata(base, license, architecture), title=title, task=task,
-        model=networks.model, source=_public(networks.source), base=base, license=license,
-        objective=networks.objective,
-        detects=networks.has_discriminator, generator=networks.has_generator,
-        normalization=networks.text.normalization, curves=curves, columns=columns, scores=scores,
+        networks=networks, model=networks.model, source=_public(networks.source), base=base,
+        license=license, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in networks.weights.values()),
-        manifests=manifests,
-        digest=saved.get("dataset", saved.get("data")),
+        manifests=manifests, digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
         architecture=architecture, saved_model=saved_model)
     (directory / FILE).write_text(re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n", encoding="utf-8")
@@ -97,10 +94,10 @@ def _scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     path = source / run_directory.EVALUATION_FILE
     if not path.exists():
         return (), {}
-    found = strict_json.read(path, dict[str, float | None], most=MIB)
-    step = found.pop("step", None)
+    scores = strict_json.read(path, dict[str, float | None], most=MIB)
+    step = scores.pop("step", None)
     return (f"step {step:,.0f}" if step else "value",), {
-        name: (_shown(value),) for name, value in found.items()}
+        name: (_shown(value),) for name, value in scores.items()}
 
 
 def _shown(value: float | None) -> str:

@@ -1,7 +1,6 @@
 """Writes directories as a whole or not at all, with checksums that detect later damage."""
 
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -13,7 +12,12 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.manager import reason
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
+from electra_tf.platform.atomic_file import (
+    TEMPORARY_PREFIX,
+    make_directory,
+    write_error,
+    write_json,
+)
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path, RemotePath, file_sha256
 
@@ -60,9 +64,9 @@ def _copy(directory: pathlib.Path, final: RemotePath) -> None:
 
 def write_checksums(directory: pathlib.Path) -> None:
     """Writes the checksums of all files in a directory."""
-    found = {path.relative_to(directory).as_posix(): file_sha256(path)
-             for path in sorted(directory.rglob("*")) if path.is_file()}
-    (directory / CHECKSUMS).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_json(directory / CHECKSUMS, {
+        path.relative_to(directory).as_posix(): file_sha256(path)
+        for path in sorted(directory.rglob("*")) if path.is_file()})
 
 
 def require_whole(directory: pathlib.Path) -> None:

@@ -5,6 +5,7 @@ padded with empty strings.
 """
 
 import abc
+import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 
@@ -47,10 +48,6 @@ class Servable(abc.ABC):
                  texts: RowEncoder):
         self.encoder, self.head, self.texts = encoder, head, texts
 
-    @abc.abstractmethod
-    def _on(self, encoder: InferenceEncoder) -> "Servable":
-        """Returns a model with the same head and texts and another encoder."""
-
     @property
     @abc.abstractmethod
     def columns(self) -> tuple[str, ...]:
@@ -68,7 +65,9 @@ class Servable(abc.ABC):
         """Returns the model on the faster encoder of inference; `dtype` is float32 or bfloat16."""
         config = self.encoder.config
         odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
-        return self._on(InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL))
+        model = copy.copy(self)
+        model.encoder = InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL)
+        return model
 
     def save(self, directory: str, signatures: Signatures) -> None:
         """Writes a SavedModel; raises `OSError` or `tf.errors.OpError` if that fails."""
@@ -114,9 +113,6 @@ class TextEncoder(Servable):
 
     columns = ("text",)
 
-    def _on(self, encoder: InferenceEncoder) -> "TextEncoder":
-        return type(self)(encoder, self.head, self.texts)
-
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Returns what `embed` does."""
         return self.embed(*columns)
@@ -140,8 +136,8 @@ class TextEncoder(Servable):
 
         Texts, string [B], are cut at the encoder's length; both are float32 [B, H].
         """
-        found = self.embed_tokens(text)
-        return {name: found[name] for name in ("pooled", "cls")}
+        outputs = self.embed_tokens(text)
+        return {name: outputs[name] for name in ("pooled", "cls")}
 
     def embed_tokens(self, text: tf.Tensor) -> Outputs:
         """Returns what `embed` does, `tokens`, float32 [B, L, H], and `token_ids`, int32 [B, L].
@@ -169,12 +165,12 @@ class Detector(TextEncoder):
         pieces = tf.ragged.range(rows.sizes)
         word = tf.cast(pieces.value_rowids(), tf.int32)
         first = tf.gather(rows.first_piece, word)
-        places = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
-        shares = tf.gather_nd(chunks.in_chunks(
+        positions = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
+        probabilities = tf.gather_nd(chunks.in_chunks(
             lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
             chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
-            tf.TensorSpec([None, None], tf.float32)), places)
-        of_words = tf.math.segment_max(shares, word)
+            tf.TensorSpec([None, None], tf.float32)), positions)
+        of_words = tf.math.segment_max(probabilities, word)
         return {"words": split.texts.to_tensor(""),
                 "replaced_probability": words.per_text(split, of_words, 0.0)}
 
@@ -195,9 +191,6 @@ class ServedTask(Servable):
         super().__init__(network.encoder, network.head, network.texts)
         self._network, self._kind = network, KINDS[network.spec.kind]
 
-    def _on(self, encoder: InferenceEncoder) -> "ServedTask":
-        return ServedTask(dataclasses.replace(self._network, encoder=encoder))
-
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the texts that the kind reads."""
@@ -205,11 +198,14 @@ class ServedTask(Servable):
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Maps string [B] for every column to answers."""
-        return self._kind.served_answer(self._network, *columns)
+        return self._kind.served_answer(self._served(), *columns)
 
     def score(self, tokens: Tokens) -> Outputs:
         """Maps token ids to the network's outputs."""
-        return self._kind.served_scores(self._network, tokens)
+        return self._kind.served_scores(self._served(), tokens)
+
+    def _served(self) -> ServedNetwork:
+        return dataclasses.replace(self._network, encoder=self.encoder)
 
 
 def of_networks(networks: Pretrained, threshold: float | None = None) -> Servable:

@@ -5,7 +5,6 @@ has these, as in BERT's releases, whose encoders are read too.
 """
 
 import dataclasses
-import json
 import re
 from typing import Annotated, Any, Literal
 
@@ -23,7 +22,7 @@ from electra_tf.formats.pretrained import (
     with_generator,
 )
 from electra_tf.platform import storage, strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 
@@ -65,7 +64,7 @@ def write(networks: Pretrained, directory: Path) -> None:
 def write_settings(model: ModelConfig, directory: Path) -> None:
     """Writes `bert_config.json`, whose names of settings are BERT's."""
     settings = {theirs: getattr(model, ours) for ours, theirs in (SIZES | OTHERS).items()}
-    write_atomically(directory / CONFIG_FILE, f"{json.dumps(settings, indent=1)}\n".encode())
+    write_json(directory / CONFIG_FILE, settings)
 
 
 def model_of_weights(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
@@ -74,11 +73,11 @@ def model_of_weights(weights: Weights, source: str, num_heads: int | None = None
     Refuses weights without an encoder, and sizes of no published model without `num_heads`.
     """
     def shape(name: str) -> tuple[int, ...]:
-        found = weights[name].shape if name in weights else ()
-        if len(found) != (2 if name.endswith("_embeddings") else 1) or 0 in found:
+        sizes = weights[name].shape if name in weights else ()
+        if len(sizes) != (2 if name.endswith("_embeddings") else 1) or 0 in sizes:
             raise UserError(f"{source} has no {name} of a possible shape; it is no ELECTRA "
                             "checkpoint.")
-        return found
+        return sizes
 
     vocab_size, embedding_size = shape("electra/embeddings/word_embeddings")
     hidden_size = shape("electra/encoder/layer_0/attention/self/query/bias")[0]

@@ -7,14 +7,12 @@ one directory. The modules `hugging_face_*` read its parts, whose names they hav
 
 import contextlib
 import dataclasses
-import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from annotated_types import Ge, Interval
+from annotated_types import Interval
 from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
@@ -22,8 +20,7 @@ from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
-from electra_tf.formats.hugging_face_tokenizer import SETTINGS_FILE as TOKENIZER_SETTINGS_FILE
-from electra_tf.formats.hugging_face_tokenizer import read_text, write_text
+from electra_tf.formats.hugging_face_tokenizer import read_max_length, read_text, write_text
 from electra_tf.formats.hugging_face_weights import (
     WEIGHTS_FILE,
     WEIGHTS_FILES,
@@ -46,9 +43,10 @@ from electra_tf.modeling.weight_table import (
     whole_encoder,
 )
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path, read_bytes
+from electra_tf.platform.hub import MissingRepository
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
 CONFIG_FILE = "config.json"
@@ -130,18 +128,18 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
         if not encoder_only and (beside / CONFIG_FILE).exists():
             model, weights = _read_generator(beside, model, weights, text)
     else:
-        own = re.compile(f"{re.escape(_prefix(stored))}(embeddings|encoder)")
-        unused = {name: stored.pop(name) for name in list(stored)
-                  if not own.match(name) and name != _TIED}
+        encoder = f"{_prefix(stored)}embeddings", f"{_prefix(stored)}encoder", _TIED
+        unused = {name: stored.pop(name) for name in list(stored) if not name.startswith(encoder)}
         model, weights = _by_our_names(
             stored, model, whole_encoder(model.discriminator), text, directory)
         if not encoder_only and architecture in (
                 hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
             head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
-            spec, settings, head = hugging_face_heads.from_theirs(
+            spec, settings, head = hugging_face_heads.from_hugging_face(
                 _BERT_HEADS.get(architecture, architecture), config, head, str(directory))
             weights |= head
-            settings["task.max_seq_length"] = _max_length(directory, model)
+            settings["task.max_seq_length"] = int(
+                min(read_max_length(directory), model.max_position_embeddings))
             more = {"task": spec.facts(), "task_settings": settings}
         elif architecture not in _ENCODERS:
             _require_encoder(architecture, directory, encoder_only)
@@ -151,25 +149,6 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     if networks.task is None:
         networks.require_networks()
     return networks
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Tokenizer:
-    __pydantic_config__ = strict_json.OPEN
-    model_max_length: Annotated[float, Ge(8)] | None = None
-
-
-def _max_length(directory: Path, model: ModelConfig) -> int:
-    """Returns the longest row, in tokens, at which the tokenizer of a directory cuts texts."""
-    path, settings = directory / TOKENIZER_SETTINGS_FILE, _Tokenizer()
-    if path.exists():
-        unlimited = b"1000000000000000019884624838656"  # It has more than 64 bits.
-        content = read_bytes(path, MIB).replace(unlimited, b"null")
-        try:
-            settings = strict_json.loads(content, _Tokenizer)
-        except strict_json.Unreadable as error:
-            raise UserError(f"{path}: {error}") from error
-    return int(min(settings.model_max_length or math.inf, model.max_position_embeddings))
 
 
 def _architecture(stored: Weights) -> str:
@@ -204,47 +183,45 @@ def _require_encoder(architecture: str, directory: Path, encoder_only: bool) -> 
 def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                     text: TextSettings) -> tuple[ModelConfig, Weights]:
     """Returns the shape of a discriminator and of its generator, and the weights of both."""
-    config, own_model = read_config(directory)
+    config, shape = read_config(directory)
     if config.architecture not in ("", ARCHITECTURES[GENERATOR]):
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
                         f"{ARCHITECTURES[GENERATOR]} is expected.")
-    encoder = own_model.discriminator
+    encoder = shape.discriminator
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
                         "(vocabulary, lower case or accents); they are no pair.")
-    _, own = _by_our_names(read_weights(directory), own_model, language_model(
+    _, generator = _by_our_names(read_weights(directory), shape, language_model(
         "generator", encoder, whole_encoder(encoder)).weights, text, directory)
-    weights = joined(weights, own, str(directory))
+    weights = joined(weights, generator, str(directory))
     return with_generator(model, weights, str(directory), encoder.num_heads), weights
 
 
 def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
-    """Downloads a model of the Hub; returns its directory and that of a generator, if any.
-
-    config.json is checked before the weights are downloaded.
-    """
-    def fetch(model: str, folders: Sequence[str] = ("",)) -> Path:
-        def download(*more: str) -> Path:
-            return hub.download(model, revision, [
-                folder + name for folder in folders
-                for name in (CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES,
-                             *more)])
-
-        directory = download()
-        if not (directory / CONFIG_FILE).exists():
-            raise UserError(f"{model} holds no config.json; it is no model of transformers.")
-        read_config(directory)
-        for name in WEIGHTS_FILES:
-            if (download(name) / name).exists():
-                break
-        return directory
-
+    """Downloads a model of the Hub; returns its directory and that of a generator, if any."""
     model, revision = hub.parse(path)
-    directory = fetch(model, ("", f"{GENERATOR}/") if generator else ("",))
+    directory = _download(model, revision, ("", f"{GENERATOR}/") if generator else ("",))
     if generator and model.endswith("-discriminator"):
-        with contextlib.suppress(hub.MissingModel):
-            return directory, fetch(f"{model.removesuffix('discriminator')}generator")
+        with contextlib.suppress(MissingRepository):
+            return directory, _download(
+                f"{model.removesuffix('discriminator')}generator", revision, ("",))
     return directory, directory / GENERATOR
+
+
+def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
+    """Downloads files of some folders; config.json is checked before the weights are downloaded."""
+    def download(*names: str) -> Path:
+        return hub.download(model, revision, [
+            folder + name for folder in folders for name in names])
+
+    directory = download(CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES)
+    if not (directory / CONFIG_FILE).exists():
+        raise UserError(f"{model} holds no config.json; it is no model of transformers.")
+    read_config(directory)
+    for name in WEIGHTS_FILES:
+        if (download(name) / name).exists():
+            break
+    return directory
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -255,7 +232,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
     if networks.task is not None:
-        head, entries = hugging_face_heads.to_theirs(networks)
+        head, entries = hugging_face_heads.to_hugging_face(networks)
         encoder = networks.model.discriminator
         weights = {name: value for name, value in networks.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
@@ -275,14 +252,14 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
                    ) -> None:
     """Writes one network; `entries` are those of the head in config.json, `head` its weights."""
     make_directory(directory)
-    head = {_theirs(name): _turned(name, value) for name, value in weights.items()} | dict(head)
+    tensors = {_pytorch_name(name): _transposed(name, value) for name, value in weights.items()}
     write_atomically(directory / WEIGHTS_FILE, save(
-        {name: np.ascontiguousarray(value) for name, value in head.items()},
+        {name: np.ascontiguousarray(value) for name, value in {**tensors, **head}.items()},
         metadata={"format": "pt"}))
     config = {**entries, **FIXED,
               **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
               "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
-    write_atomically(directory / CONFIG_FILE, (json.dumps(config, indent=2) + "\n").encode())
+    write_json(directory / CONFIG_FILE, config)
     write_text(text, directory, max_length or encoder.max_position_embeddings)
 
 
@@ -303,13 +280,13 @@ def _by_our_names(stored: Weights, model: ModelConfig, shapes: Shapes, text: Tex
     They have no rows of embeddings beyond the vocabulary. Raises `UserError` for other shapes.
     """
     prefix = _prefix(stored)
-    theirs = {name: re.sub(r"^electra\.", prefix, _theirs(name)) for name in shapes}
+    names = {name: re.sub(r"^electra\.", prefix, _pytorch_name(name)) for name in shapes}
     require_exactly(
         {name: value for name, value in stored.items() if name != _TIED},
-        {theirs[name]: shape[::-1] if name.endswith("/kernel") else shape
+        {names[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, str(weights_file(directory)))
     return without_padding(model, {
-        name: _turned(name, stored[theirs[name]]).astype(np.float32) for name in shapes},
+        name: _transposed(name, stored[names[name]]).astype(np.float32) for name in shapes},
         text.vocabulary, str(weights_file(directory)))
 
 
@@ -319,10 +296,10 @@ def _prefix(stored: Weights) -> str:
                  if any(name.startswith(prefix) for name in stored)), "")
 
 
-def _theirs(name: str) -> str:
-    """Returns Hugging Face's name of a weight.
+def _pytorch_name(name: str) -> str:
+    """Returns a weight's name in Hugging Face's networks for PyTorch.
 
-    >>> _theirs("electra/encoder/layer_3/output/dense/kernel")
+    >>> _pytorch_name("electra/encoder/layer_3/output/dense/kernel")
     'electra.encoder.layer.3.output.dense.weight'
     """
     if name in _RENAMED:
@@ -332,6 +309,6 @@ def _theirs(name: str) -> str:
     return (f"{path}/weight" if path.endswith("_embeddings") else path).replace("/", ".")
 
 
-def _turned(name: str, value: np.ndarray) -> np.ndarray:
-    """Returns the weight of our name in the other form: PyTorch's kernels are [out, in]."""
+def _transposed(name: str, value: np.ndarray) -> np.ndarray:
+    """Returns a weight in the other form: PyTorch's kernels are [out, in]."""
     return value.T if name.endswith("/kernel") else value

@@ -35,7 +35,7 @@ _Layer = tuple[np.ndarray, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Own:
+class _TaskEntry:
     """An entry that transformers ignores: columns of a task's files, scores and settings."""
 
     __pydantic_config__ = strict_json.STRICT
@@ -59,7 +59,7 @@ class HeadConfig:
     finetuning_task: str | None = None
     hidden_dropout_prob: float
     classifier_dropout: float | None = None
-    electra_tf: _Own | None = None
+    electra_tf: _TaskEntry | None = None
 
     @property
     def architecture(self) -> str:
@@ -67,30 +67,30 @@ class HeadConfig:
         return ", ".join(self.architectures or ())
 
 
-def to_theirs(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
+def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
     """Returns a head's weights in Hugging Face's form, and its entries of config.json.
 
     Raises `UserError` for more or fewer layers than those of Hugging Face's head.
     """
     spec, source = TaskSpec.of_facts(networks.task, networks.source), networks.source
     form, inputs = KINDS[spec.kind].hugging_face, networks.model.hidden_size
-    own = {name: value for name, value in networks.weights.items() if name.startswith(HEAD)}
+    head = {name: value for name, value in networks.weights.items() if name.startswith(HEAD)}
     *hidden, (output, parts) = form.layers.items()
-    sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in own}
+    sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in head}
     sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
     shapes = {path: shape for name, size in sizes.items()
               for path, shape in dense(f"{HEAD}{name}", inputs, size).items()}
-    if own.keys() != shapes.keys() and form.settings:
+    if head.keys() != shapes.keys() and form.settings:
         settings = " ".join(f"--set={name}={str(value).lower()}"
                             for name, value in form.settings.items())
         raise UserError(f"{source}: {form.architecture} has other layers than this head; train it "
                         f"again with {settings}, its other flags and a new --model_dir of "
                         "`python run_finetuning.py`.")
-    require_exactly(own, shapes, source)
+    require_exactly(head, shapes, source)
 
     def joined(parts: Sequence[str]) -> _Layer:
-        return (np.concatenate([own[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
-                np.concatenate([own[f"{HEAD}{part}/bias"] for part in parts]))
+        return (np.concatenate([head[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
+                np.concatenate([head[f"{HEAD}{part}/bias"] for part in parts]))
 
     layers = {theirs: joined(names) for theirs, names in hidden if names[0] in sizes}
     # The converted head outputs a regression in the units of the labels.
@@ -141,8 +141,8 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     return (first, first_bias), (second, np.zeros(outputs, np.float32))
 
 
-def from_theirs(architecture: str, config: HeadConfig, weights: Weights, source: str
-                ) -> tuple[TaskSpec, dict[str, Any], Weights]:
+def from_hugging_face(architecture: str, config: HeadConfig, weights: Weights, source: str
+                      ) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, the settings that build such a head, and its weights by our names.
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
@@ -165,21 +165,21 @@ def from_theirs(architecture: str, config: HeadConfig, weights: Weights, source:
         name: shape for theirs, size in sizes.items()
         for name, shape in ((f"{theirs}.weight", (size, inputs)), (f"{theirs}.bias", (size,)))},
         source)
-    found = {}
+    head = {}
     for theirs, ours in form.layers.items():
         kernels = np.split(weights[f"{theirs}.weight"].T, len(ours), axis=1)
         biases = np.split(weights[f"{theirs}.bias"], len(ours))
         for name, kernel, bias in zip(ours, kernels, biases, strict=True):
-            found |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
-                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
+            head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
+                     f"{HEAD}{name}/bias": bias.astype(np.float32)}
     spec, settings = kind.converted(config.finetuning_task, labels), dict(form.settings)
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)
-    if own := config.electra_tf:
-        spec = dataclasses.replace(spec, texts=own.texts, label=own.label, key=own.key,
-                                   metrics=own.metrics)
-        settings |= own.settings
-    return spec, settings, found
+    if entry := config.electra_tf:
+        spec = dataclasses.replace(spec, texts=entry.texts, label=entry.label, key=entry.key,
+                                   metrics=entry.metrics)
+        settings |= entry.settings
+    return spec, settings, head
 
 
 def _labels(config: HeadConfig, source: str) -> tuple[str, ...]:

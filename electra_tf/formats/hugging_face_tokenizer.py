@@ -7,13 +7,14 @@ refuses what gives other ids than `text.tokenizer`.
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from annotated_types import Interval
+from annotated_types import Ge, Interval
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
 from electra_tf.text.tokenization import Normalization, TextSettings
@@ -70,25 +71,14 @@ _Name = str | _Token
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Settings:
-    """The entries of tokenizer_config.json and special_tokens_map.json that affect ids."""
+    """The entries of tokenizer_config.json and special_tokens_map.json that are followed."""
 
     __pydantic_config__ = strict_json.OPEN
 
     tokenizer_class: str | None = None
-    auto_map: Any = None
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
-    tokenize_chinese_chars: bool | None = None
-    do_basic_tokenize: bool | None = None
-    never_split: list[str] | None = None
-    padding_side: str | None = None
-    truncation_side: str | None = None
     split_special_tokens: bool | None = None
-    pad_token: _Name | None = None
-    unk_token: _Name | None = None
-    cls_token: _Name | None = None
-    sep_token: _Name | None = None
-    mask_token: _Name | None = None
     bos_token: _Name | None = None
     eos_token: _Name | None = None
     additional_special_tokens: list[_Name] | None = None
@@ -100,6 +90,13 @@ _ONLY = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "never_split
          "padding_side": "right", "truncation_side": "right", "auto_map": None,
          **_SPECIAL_NAMES}
 """The value of each entry that has only one here."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Limit:
+    __pydantic_config__ = strict_json.OPEN
+
+    model_max_length: Annotated[float, Ge(8)] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,6 +153,13 @@ def read_text(directory: Path) -> TextSettings:
         normalization, **_added_tokens(directory, settings, added, base)))
 
 
+def read_max_length(directory: Path) -> float:
+    """Returns the number of tokens at which the tokenizer cuts texts; infinity without a limit."""
+    path = directory / SETTINGS_FILE
+    limit = _read(path, _Limit).model_max_length if path.exists() else None
+    return limit or math.inf
+
+
 def _read(path: Path, form: Any) -> Any:
     try:
         return strict_json.loads(
@@ -173,17 +177,12 @@ def _read_settings(directory: Path) -> _Settings:
         path = directory / name
         if not path.exists():
             continue
-        entries = vars(_read(path, _Settings))
+        settings = _read(path, _Settings)
         if name == CONFIG_FILE:
-            entries = {"tokenizer_class": entries["tokenizer_class"]}
-        for key, value in entries.items():
-            value = value.content if isinstance(value, _Token) else value
-            if key in _ONLY and value not in (None, _ONLY[key]):
-                also = " and in the vocabulary" if key.endswith("_token") else ""
-                raise UserError(f"{path}: {key} is {shown(value)}, and this program reads only "
-                                f"{json.dumps(_ONLY[key])}: it would give other ids. To read the "
-                                f"model all the same, write {json.dumps(_ONLY[key])} there{also}.")
-        values |= {key: value for key, value in entries.items() if value is not None}
+            settings = _Settings(tokenizer_class=settings.tokenizer_class)
+        else:
+            _require_only_values(path)
+        values |= {key: value for key, value in vars(settings).items() if value is not None}
     settings = _Settings(**values)
     if settings.tokenizer_class not in (None, *_BERT_CLASSES, *_LIBRARY_CLASSES):
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class "
@@ -191,6 +190,18 @@ def _read_settings(directory: Path) -> _Settings:
                         f"than this program; choose a model with {_BERT_CLASSES[0]}, "
                         f"{_BERT_CLASSES[2]} or {_LIBRARY_CLASSES[0]}.")
     return settings
+
+
+def _require_only_values(path: Path) -> None:
+    entries = _read(path, dict[str, Any])
+    for key, only in _ONLY.items():
+        value = entries.get(key)
+        value = value.get("content", value) if isinstance(value, dict) else value
+        if value not in (None, only):
+            also = " and in the vocabulary" if key.endswith("_token") else ""
+            raise UserError(f"{path}: {key} is {shown(value)}, and this program reads only "
+                            f"{json.dumps(only)}: it would give other ids. To read the model all "
+                            f"the same, write {json.dumps(only)} there{also}.")
 
 
 def _normalization(path: Path, file: _Tokenizer, ids: Mapping[str, int]) -> Normalization:
@@ -307,8 +318,8 @@ def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
                 "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
                 "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
                 "model_max_length": max_length, **_SPECIAL_NAMES}
-    for file, content in {SETTINGS_FILE: settings, TOKENIZER_FILE: _library_form(text)}.items():
-        write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
+    write_json(directory / SETTINGS_FILE, settings)
+    write_json(directory / TOKENIZER_FILE, _library_form(text))
     text.vocabulary.save(directory / VOCABULARY_FILE)
 
 

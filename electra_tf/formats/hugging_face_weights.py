@@ -102,8 +102,8 @@ def _read_pickled(path: Path) -> dict[str, np.ndarray]:
             f"PyTorch is installed: python -c {shlex.quote(program)}") from error
     content = io.BytesIO(read_bytes(path, _MOST_WEIGHTS))
     try:
-        found = torch.load(content, map_location="cpu", weights_only=True)
-        return {name: value.detach().float().numpy() for name, value in found.items()}
+        tensors = torch.load(content, map_location="cpu", weights_only=True)
+        return {name: value.detach().float().numpy() for name, value in tensors.items()}
     except (UnpicklingError, RuntimeError, EOFError, KeyError, ValueError,
             AttributeError) as error:
         raise UserError(f"{path} is damaged, or not a table of weights: {error}.") from error

@@ -33,8 +33,8 @@ from electra_tf.platform.storage import Path
 
 PREFIX = "electra"
 _ENCODER, _GENERATOR = "discriminator_network", "generator_network"
-_PLACES = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
-"""Names of the discriminator in checkpoints; trainers write "model" and "encoder"."""
+_ENCODER_PATHS = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
+"""Paths of the discriminator in checkpoints; trainers write "model" and "encoder"."""
 _RENAMED = (
     ("^discriminator_predictions/dense_1/", "discriminator_head/"),
     ("^discriminator_predictions/dense/", "discriminator_projection/"),
@@ -69,19 +69,19 @@ def garden_path(name: str) -> str:
 
 def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     """Returns the shape of the networks, and their weights by our names."""
-    found = _Objects(reader, source)
-    place = next((place for place in _PLACES if found.node(f"{place}/_transformer_layers")), "")
-    if not place:
+    tree = _Objects(reader, source)
+    encoder = next((path for path in _ENCODER_PATHS
+                    if tree.node(f"{path}/_transformer_layers")), "")
+    if not encoder:
         raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
-    above = "model/" if place == _PLACES[0] else ""
-    (weights, num_heads), own_heads = found.network(place, above), None
-    if found.node(above + _GENERATOR):
-        own, own_heads = found.network(above + _GENERATOR, above)
-        weights = joined(weights, own, source)
+    parent = "model/" if encoder == _ENCODER_PATHS[0] else ""
+    (weights, num_heads), generator_heads = tree.network(encoder, parent), None
+    if tree.node(parent + _GENERATOR):
+        generator, generator_heads = tree.network(parent + _GENERATOR, parent)
+        weights = joined(weights, generator, source)
     settings = google.settings_beside(storage.path(source).parent) | {"num_heads": num_heads}
-    model = dataclasses.replace(
-        google.model_of_weights(weights, source, num_heads), **settings)
-    return with_generator(model, weights, source, own_heads), weights
+    model = dataclasses.replace(google.model_of_weights(weights, source, num_heads), **settings)
+    return with_generator(model, weights, source, generator_heads), weights
 
 
 class _Objects:
@@ -90,23 +90,25 @@ class _Objects:
     def __init__(self, reader: Any, source: str):
         self._reader, self._source, self._nodes = reader, source, objects(reader)
 
-    def network(self, place: str, above: str) -> tuple[Weights, int]:
-        """Returns the weights and the attention heads of the network whose encoder is at `place`.
+    def network(self, encoder: str, parent: str) -> tuple[Weights, int]:
+        """Returns the weights and the number of attention heads of a network.
 
-        The encoder's weights are named "electra/..."; those of the head are attributes of `above`.
+        `encoder` is the path of its encoder, whose weights are named "electra/..."; the output
+        layers are attributes of `parent`.
         """
-        layers = self.node(f"{place}/_transformer_layers").children
+        layers = self.node(f"{encoder}/_transformer_layers").children
         config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))
         network = (language_model("generator", config, whole_encoder(config))
-                   if place.endswith(_GENERATOR) else discriminator(config))
+                   if encoder.endswith(_GENERATOR) else discriminator(config))
         weights = {}
         for name in network.weights:
             path = garden_path(name)
-            path = (path.replace(_ENCODER, place, 1) if name.startswith(ENCODER) else above + path)
+            path = (path.replace(_ENCODER, encoder, 1) if name.startswith(ENCODER)
+                    else parent + path)
             optional = "embeddings_project" in name or not name.startswith(ENCODER)
             if not optional or self.node(path):
                 weights[name] = _reshaped(path, self._value(path))
-        query = f"{place}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
+        query = f"{encoder}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
         return weights, self._value(query).shape[1]
 
     def node(self, path: str) -> Any:

@@ -131,7 +131,8 @@ def test_rows_of_embeddings_without_a_token_are_left_out(pair, networks, capsys)
 
 
 def test_tokens_without_a_row_of_the_embeddings_are_refused(pair):
-    (pair / "discriminator" / "tokenizer.json").unlink()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (pair / "discriminator" / name).unlink()
     with (pair / "discriminator" / "vocab.txt").open("a") as file:
         file.write("more\n")
     with pytest.raises(UserError, match="vocab.txt has 41 entries, and the embed.* 40 rows"):

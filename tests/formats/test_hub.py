@@ -98,8 +98,8 @@ def test_a_server_that_cannot_be_reached_is_named(server):
 
 def test_a_misspelt_name_is_refused_with_those_that_are_close(server):
     message = refusal("google/electra-smal-discriminator")
-    assert "is neither a local path nor a public model at http://127.0.0.1:" in message
-    assert f"Did you mean {SMALL}" in message
+    assert "is not a local path and not a public model at http://127.0.0.1:" in message
+    assert f"Did you mean '{SMALL}'?" in message
     assert "Did you mean" not in refusal("somebody/else")
 
 
@@ -154,4 +154,4 @@ def test_local_paths_come_before_names(server, pair):
 
 def test_without_huggingface_hub_the_extra_to_install_is_named(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert f"need: {pip_install('hub')}" in refusal(SMALL)
+    assert f"without: {pip_install('hub')}" in refusal(SMALL)

@@ -15,7 +15,7 @@ import tempfile
 
 from absl import flags
 
-from electra_tf.platform import command_line, storage
+from electra_tf.platform import command_line, hub, storage
 from electra_tf.platform.errors import UserError
 
 
@@ -52,9 +52,7 @@ def main(model: str, name: str) -> None:
 
 def _upload(folder: pathlib.Path, name: str, *, private: bool) -> str:
     """Uploads a directory as one commit of a repository, and returns the repository's address."""
-    from electra_tf.formats import hub
-
-    with hub.one_line_errors(name, None):
+    with hub.one_line_errors(name):
         from huggingface_hub import HfApi, constants
 
         api = HfApi()

@@ -106,9 +106,9 @@ def test_the_manifest_has_the_commit_and_another_one_is_refused(hub, build):
 
 @pytest.mark.parametrize(("name", "problem"), [
     ("news", "must be hf:OWNER/DATASET"),
-    ("a/nothing", "http://127.0.0.1:.*/datasets/a/nothing is no public data set; check the name"),
-    ("a/gated", "datasets/a/gated is gated or needs another token: accept its terms there"),
-    ("a/own@v9", "datasets/a/own has no revision 'v9'"),
+    ("a/nothing", "a/nothing is not a public data set at http://127.0.0.1:.* hf auth login"),
+    ("a/gated", "a/gated is gated .*: accept its terms at http.*/datasets/a/gated, then"),
+    ("a/own@v9", "a/own has no revision 'v9'; http.*/datasets/a/own/commits lists"),
     ("a/csv", "a/csv has no Parquet files of splits"),
     ("a/news", "a/news has no configuration 'default'; name one after a colon: de, en"),
     ("a/news:eng", "has no configuration 'eng'.* Did you mean 'en'"),
@@ -139,7 +139,7 @@ def test_without_a_connection_there_is_one_line(hub, monkeypatch):
     hub.server_close()
     huggingface_hub.close_session()
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # Between five attempts.
-    with pytest.raises(UserError, match="datasets/a/own can't be read .*repeat the command"):
+    with pytest.raises(UserError, match="a/own is not whole in the cache .* can't be reached"):
         documents_of(source)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     huggingface_hub.close_session()
