@@ -184,27 +184,25 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
     return tuple(sorted({label for example in examples for label in _labels_of(example)}))
 
 
-def require_known_labels(paths: Sequence[Path], examples: Sequence[TextExample | TaggedExample],
-                         known: Collection[str]) -> None:
-    """Raises `UserError` if an example has a label that is not among the known ones."""
-    for example in examples:
-        unknown = [label for label in _labels_of(example) if label not in known]
-        if unknown:
-            raise UserError(f"{shown_paths(paths)}: {example.key}: the label {shown(unknown[0])} "
-                            "isn't among those of the training file: "
-                            f"{', '.join(sorted(known)[:20])}.")
+def check_labels(source: object, examples: Sequence[TextExample | TaggedExample],
+                 known: Collection[str], notes: list[str] | None = None) -> None:
+    """Adds a note on labels that are not among the known ones, which are always missed.
 
-
-def note_unknown_labels(source: object, examples: Sequence[TextExample | TaggedExample],
-                        known: Collection[str], notes: list[str]) -> None:
-    """Adds a note on labels that are not among the known ones, which are always missed."""
+    `UserError` for such a label without `notes`, or if no label is known.
+    """
     unknown = collections.Counter(label for example in examples for label in _labels_of(example)
                                   if label not in known)
-    if unknown:
-        names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
-                          for label, count in unknown.most_common(8))
-        notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
-                     f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
+    if not unknown:
+        return
+    if notes is None or set(label_set(examples)).isdisjoint(known):
+        key, label = next((example.key, label) for example in examples
+                          for label in _labels_of(example) if label in unknown)
+        raise UserError(f"{source}: {key}: the label {shown(label)} isn't among those of the "
+                        f"training file: {', '.join(sorted(known)[:20])}.")
+    names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
+                      for label, count in unknown.most_common(8))
+    notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
+                 f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
 
 
 def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> None:

@@ -108,7 +108,7 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         train = sentences.pop("train")
         known = files.label_set(train)
         for split, examples in sentences.items():
-            files.note_unknown_labels(split, examples, known, notes)
+            files.check_labels(split, examples, known, notes)
         return Task(spec=spec, train=train, dev=sentences, test={}, notes=notes)
     return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), train=read("train"),
                 dev={"dev": read("dev")}, test={}, notes=notes)
@@ -129,9 +129,8 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     notes: list[str] = []
     examples = KINDS[spec.kind].read(dev, own.select(spec), labelled=True, notes=notes)
     if spec.labels:
-        if name in glue.TASKS or not set(spec.labels) & set(files.label_set(examples)):
-            files.require_known_labels(dev, examples, spec.labels)
-        files.note_unknown_labels("dev", examples, spec.labels, notes)
+        files.check_labels(files.shown_paths(dev), examples, spec.labels,
+                           None if name in glue.TASKS else notes)
     return Task(spec=spec, train=(), dev={"dev": examples}, test={}, notes=notes)
 
 

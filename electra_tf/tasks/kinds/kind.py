@@ -189,7 +189,7 @@ class TaskKind(abc.ABC):
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            files.note_unknown_labels("dev", dev, spec.labels, notes)
+            files.check_labels(files.shown_paths(own.dev or own.train), dev, spec.labels, notes)
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
@@ -204,8 +204,6 @@ class TaskKind(abc.ABC):
         if not self.labelled:
             return spec
         labels = files.label_set(train if own.dev else [*train, *dev])
-        if not set(labels) & set(files.label_set(dev)):
-            files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)
         if len(labels) < 2:
             raise UserError(f"{files.shown_paths(own.train)} has one label only, {labels[0]!r}; "

@@ -26,8 +26,11 @@ from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, cut_notes, token_rows
 
-WORD_METRICS = ("accuracy", "f1_macro")
+WORD_SCORERS = {"accuracy": metrics.accuracy_score,
+                "f1_macro": functools.partial(f1_score, average="macro", zero_division=0)}
 """Scores of tags without spans; their micro-averaged F1 equals the accuracy."""
+SPAN_SCORERS = {"f1": metrics.f1_score, "precision": metrics.precision_score,
+                "recall": metrics.recall_score}
 
 
 class TaggingObjective(base.TaskObjective):
@@ -59,7 +62,7 @@ class Tagging(base.TaskKind):
     """The task kind that labels every word of a sentence."""
 
     kind = Kind.TAGGING
-    metrics = ("f1", "precision", "recall", "accuracy")
+    metrics = (*SPAN_SCORERS, "accuracy")
     objective_class = TaggingObjective
     piped = ".txt"
     hugging_face = base.HuggingFaceHead(
@@ -71,7 +74,7 @@ class Tagging(base.TaskKind):
         """Returns a task; tags without spans, such as parts of speech, have scores per word."""
         spec = super().spec(name, labels)
         has_spans = not labels or span_parts(labels, strict=False)[0]
-        return spec if has_spans else dataclasses.replace(spec, metrics=WORD_METRICS)
+        return spec if has_spans else dataclasses.replace(spec, metrics=tuple(WORD_SCORERS))
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
@@ -195,30 +198,17 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
 
 def tag_scores(names: Sequence[str], tags: Sequence[Sequence[str]],
                predictions: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Returns the scores `WORD_METRICS`, or for tags of spans those of `span_scores`."""
-    if tuple(names) != WORD_METRICS:
-        return span_scores(tags, predictions)
-    true, predicted = ([tag for one in part for tag in one] for part in (tags, predictions))
-    return {"accuracy": float(metrics.accuracy_score(true, predicted)),
-            "f1_macro": float(f1_score(true, predicted, average="macro", zero_division=0))}
+    """Returns the named scores, keys of `WORD_SCORERS` or `SPAN_SCORERS`.
 
-
-def span_scores(tags: Sequence[Sequence[str]],
-                predictions: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
-
-    A span is correct if its first word, last word and type are, as in the CoNLL evaluation script.
-    There is a list of tags, of any scheme, per sentence. As in that script, a predicted "I-"
+    There is a list of tags, of any scheme, per sentence. A span is correct if its first word, last
+    word and type are, as in the CoNLL evaluation script. As in that script, a predicted "I-"
     without a span before it begins one.
     """
-    parts, _ = span_parts({tag for part in (tags, predictions) for one in part for tag in one},
-                          strict=False)
-    true, predicted = ([list(as_iob2(one, parts)) for one in part] for part in (tags, predictions))
-    spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,
-             "recall": metrics.recall_score}
-    return {name: float(of(true, predicted, zero_division=0)) for name, of in spans.items()} | {
-        "accuracy": float(metrics.accuracy_score(*([[*one] for one in part]
-                                                   for part in (tags, predictions))))}
+    words = [[tag for sentence in part for tag in sentence] for part in (tags, predictions)]
+    parts, _ = span_parts({*words[0], *words[1]}, strict=False)
+    spans = [[list(as_iob2(sentence, parts)) for sentence in part] for part in (tags, predictions)]
+    return {name: float(WORD_SCORERS[name](*words) if name in WORD_SCORERS
+                        else SPAN_SCORERS[name](*spans, zero_division=0)) for name in names}
 
 
 def _is_word(batch: RowBatch) -> tf.Tensor:
