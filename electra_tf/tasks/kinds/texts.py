@@ -100,14 +100,14 @@ class TextKind(base.TaskKind):
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
-        encoded = encode_texts([example.texts for example in examples], encoder)
+        token_rows, lengths = encode_texts([example.texts for example in examples], encoder)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
         rows = [Row(*row, {"label": target((index.get(one.label) if index else one.label) or 0)})
-                for row, one in zip(encoded.rows, examples, strict=True)]
+                for row, one in zip(token_rows, examples, strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
-            notes=cut_notes(encoded.lengths, encoder.max_length, base.LENGTH))
+            notes=cut_notes(lengths, encoder.max_length, base.LENGTH))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
