@@ -16,7 +16,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead, TaskModel
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
@@ -247,16 +247,6 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Maps token ids to the outputs of the head, which are not decoded."""
-
-
-def count(marked: tf.Tensor) -> tf.Tensor:
-    """Returns the number of true elements of bool [...], float32 []."""
-    return tf.reduce_sum(tf.cast(marked, tf.float32))
-
-
-def accuracy(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
-    """Returns the accuracy over the marked elements; both are bool [...]."""
-    return Ratio(count(right & marked), count(marked))
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskModel
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TaggedExample
@@ -54,7 +54,7 @@ class TaggingObjective(base.TaskObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = tags == inputs.targets["tag"]
         return Outcome({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": base.accuracy(right, is_word)},
+                       {"accuracy": share(right, is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 

@@ -17,7 +17,7 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskModel
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
@@ -50,7 +50,7 @@ class ClassificationObjective(TextObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
-                       {"accuracy": base.accuracy(right, inputs.present)}, {"logits": logits})
+                       {"accuracy": share(right, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(TextObjective):
