@@ -73,7 +73,7 @@ class Tagging(base.TaskKind):
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a task; tags without spans, such as parts of speech, have scores per word."""
         spec = super().spec(name, labels)
-        has_spans = not labels or span_parts(labels, strict=False)[0]
+        has_spans = not labels or span_parts(labels)[0]
         return spec if has_spans else dataclasses.replace(spec, metrics=tuple(WORD_SCORERS))
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
@@ -205,7 +205,7 @@ def tag_scores(names: Sequence[str], tags: Sequence[Sequence[str]],
     without a span before it begins one.
     """
     words = [[tag for sentence in part for tag in sentence] for part in (tags, predictions)]
-    parts, _ = span_parts({*words[0], *words[1]}, strict=False)
+    parts = span_parts({*words[0], *words[1]})[0]
     spans = [[list(as_iob2(sentence, parts)) for sentence in part] for part in (tags, predictions)]
     return {name: float(WORD_SCORERS[name](*words) if name in WORD_SCORERS
                         else SPAN_SCORERS[name](*spans, zero_division=0)) for name in names}
