@@ -216,13 +216,13 @@ def _accepted(gold: Sequence[str]) -> list[list[str]]:
 
 
 def _f1(gold: Sequence[str], prediction: str) -> float:
-    found = _tokens(prediction)
+    predicted = _tokens(prediction)
 
     def overlap(words: Sequence[str]) -> float:
-        common = (collections.Counter(words) & collections.Counter(found)).total()
+        common = (collections.Counter(words) & collections.Counter(predicted)).total()
         if not common:
-            return float(words == found)
-        precision, recall = common / len(found), common / len(words)
+            return float(words == predicted)
+        precision, recall = common / len(predicted), common / len(words)
         return 2 * precision * recall / (precision + recall)
 
     return max(map(overlap, _accepted(gold)))

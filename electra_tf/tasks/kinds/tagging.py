@@ -121,15 +121,15 @@ class Tagging(base.TaskKind):
                 tf.constant([word for one in part for word in one.words], tf.string),
                 [len(one.words) for one in part]))
             sizes.append(split.lengths.numpy() + 2)  # [CLS] and [SEP].
-            found = in_rows(split)
-            row, column = found.first_piece.numpy().T
+            word_rows = in_rows(split)
+            row, column = word_rows.first_piece.numpy().T
             known = np.array([index.get(tag, 0) for one in part for tag in one.tags or
                               [spec.labels[0]] * len(one.words)], np.int32)
-            ends = np.searchsorted(row, np.arange(1, len(found.tokens.ids)))
-            rows += [Row(*tokens, {"first_piece": places, "tag": own})
-                     for tokens, places, own in zip(
-                         token_rows(found.tokens), np.split(column, ends), np.split(known, ends),
-                         strict=True)]
+            ends = np.searchsorted(row, np.arange(1, len(word_rows.tokens.ids)))
+            rows += [Row(*tokens, {"first_piece": places, "tag": tags})
+                     for tokens, places, tags in zip(
+                         token_rows(word_rows.tokens), np.split(column, ends),
+                         np.split(known, ends), strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: score(spec, examples, rows, results),
             notes=cut_notes(np.concatenate(sizes), encoder.max_length, base.LENGTH,
