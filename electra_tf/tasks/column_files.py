@@ -23,8 +23,6 @@ TAG_NAMES = (*LABEL_NAMES, "pos", "upos")
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MOST_TAGS = 50
 """A column with more different values than this, and than there are words, isn't one of tags."""
-_BETWEEN_SENTENCES = ("", "-DOCSTART-")
-"""First cells of the lines that separate sentences."""
 _Row = tuple[int, list[str]]
 """Line number and cells."""
 
@@ -99,7 +97,7 @@ def _split(lines: Sequence[tuple[int, str]]) -> tuple[bool, list[_Row]]:
 
 
 def _is_word(cells: Sequence[str]) -> bool:
-    return cells[0] not in _BETWEEN_SENTENCES
+    return cells[0] not in ("", "-DOCSTART-")  # These separate sentences and documents.
 
 
 def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
