@@ -77,15 +77,15 @@ def held_out_note(result: Manifest) -> str:
 def warnings(result: Manifest) -> list[str]:
     """Returns warnings of skipped documents, unknown words and changed letters."""
     counts = result.counts
-    found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
-    if result.vocabulary.normalization.strip_accents:
-        found.append(coverage.changed_warning(counts.changed_characters, counts.characters))
+    strips = result.vocabulary.normalization.strip_accents
+    found = coverage.warnings(counts.tokenizer_words, counts.unknown_words, counts.characters,
+                              counts.changed_characters if strips else 0)
     if skipped := counts.skipped_documents:
         lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
                  *(f"  {errors.one_line(message)}" for message in result.skipped)]
         others = skipped - len(lines) + 1
         found.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
-    return list(filter(None, found))
+    return found
 
 
 def _percent(part: int, whole: int) -> str:

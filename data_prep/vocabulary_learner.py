@@ -82,11 +82,10 @@ def _without_rarest(counts: Words, most: int) -> Words:
 
 def choose_normalization(counts: Words) -> tuple[Normalization, Words, str]:
     """Returns a normalization, the counts under it, and the reason, from counts under `NFC`."""
-    characters = coverage.count_characters_of_words(counts)
-    chosen = coverage.proposed(characters)
+    chosen, reason = coverage.proposed(coverage.count_characters_of_words(counts))
     if chosen != NFC:
         counts = normalized_counts(counts, chosen)
-    return chosen, counts, coverage.described(characters)
+    return chosen, counts, reason
 
 
 def normalized_counts(counts: Words, normalization: Normalization) -> Words:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from data_prep.documents import DocumentPart, parse_plain_text
 from data_prep.sources.files import FileSource, damaged_stretch, matching_files
 from data_prep.sources.plain_text import parts_of
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError, one_line, shown
 
 _ROWS = 256
 """Rows per batch."""
@@ -41,7 +41,7 @@ def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[Documen
         if isinstance(error, OSError) and error.errno is not None:
             raise
         yield damaged_stretch(path, f"{path} is no whole Parquet file, from row {row} on "
-                              f"({' '.join(str(error).split())[:200]})")
+                              f"({one_line(str(error), 200)})")
 
 
 def _require_text(schema: typing.Any, column: str, path: str) -> None:

@@ -10,7 +10,7 @@ from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text,
 from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
 from data_prep.sources.source import Source, SourceOptions
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.storage import file_sha256
 
 _PARAGRAPH = "_START_PARAGRAPH_"
@@ -46,7 +46,7 @@ class DataSet(Source):
                 ) as error:
             raise UserError(
                 f"TensorFlow Datasets has no {shown(self.name)} in {where or 'its directory'} and "
-                f"can't get it ({' '.join(str(error).split())[:150]}); name one that it has, and "
+                f"can't get it ({one_line(str(error), 150)}); name one that it has, and "
                 "where it is with --tfds_data_dir.") from error
         try:
             split = builder.info.splits[self.options.tfds_split]
@@ -83,7 +83,7 @@ class DataSet(Source):
         except tf.errors.OpError as error:
             yield damaged_stretch(place, (
                 f"{place} in {builder.data_dir} is corrupt or cut short after row "
-                f"{self._read} ({' '.join((error.message or '').split())[:150]})"))
+                f"{self._read} ({one_line(error.message or '', 150)})"))
 
     def position(self) -> int:
         """Returns the estimated bytes of the rows read so far."""

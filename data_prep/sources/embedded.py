@@ -118,15 +118,15 @@ def docstrings() -> tuple[Docstring, ...]:
     They have about 3 million characters and depend on the packages' versions. Parsing the files,
     which are not imported, takes 10 s on a core with AVX-512.
     """
-    found: dict[tuple[str, ...], Docstring] = {}
+    by_prose: dict[tuple[str, ...], Docstring] = {}
     for package in PACKAGES:
         print(f"reading the docstrings of {package} ...", file=sys.stderr)
         for path in _source_files(package):
             for name, text in _docstrings(path):
                 prose = tuple(_paragraphs(_HIDDEN.sub("", text), _is_sentence))
                 if sum(map(len, prose)) >= _SHORTEST_DOCSTRING:
-                    found.setdefault(prose, Docstring(name, prose))
-    return tuple(found.values())
+                    by_prose.setdefault(prose, Docstring(name, prose))
+    return tuple(by_prose.values())
 
 
 TEXTS = {"python": documents,

@@ -39,7 +39,7 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
     place = f"{part.path}: the line at byte {part.offset}"
     text = decoded(part)
     try:
-        found = json.loads(text.removeprefix("\ufeff"))
+        record = json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         at = part.offset + len(text[:error.pos].encode())
         raise UserError(f"{place} is no JSON: {error.msg} at byte {at}; mend or remove it."
@@ -47,12 +47,12 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
     except (RecursionError, ValueError) as error:  # Too many digits for Python.
         raise UserError(f"{place} is nested too deeply, or has a number with too many digits; "
                         "mend or remove it.") from error
-    if not isinstance(found, dict):
-        raise UserError(f"{place} is no JSON object; it holds {shown(found)}.")
-    if field not in found:
-        raise UserError(f"{place} has no field {shown(field)}; it has {shown(sorted(found))}. Name "
-                        "the field that holds the text after the pattern: #FIELD.")
-    value = found[field]
+    if not isinstance(record, dict):
+        raise UserError(f"{place} is no JSON object; it holds {shown(record)}.")
+    if field not in record:
+        raise UserError(f"{place} has no field {shown(field)}; it has {shown(sorted(record))}. "
+                        "Name the field that holds the text after the pattern: #FIELD.")
+    value = record[field]
     if not isinstance(value, str):
         raise UserError(f"{place}: the field {shown(field)} must be a string. Received: "
                         f"{shown(value)}")

@@ -83,24 +83,18 @@ def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 
 def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
-    """Yields the parts of a document, one for most documents and none for a blank one."""
-    if content.strip():
-        key = key_of(content[:LONGEST_PART])
-        begin = 0
-        for line_end in _cuts(content):
-            yield DocumentPart(content=content[begin:line_end], key=key, begins=not begin,
-                               ends=line_end == len(content), path=path, offset=begin)
-            begin = line_end
+    """Yields the parts of a document, one for most documents and none for a blank one.
 
-
-def _cuts(content: bytes) -> Iterator[int]:
-    """Yields the ends of parts: after a line, otherwise a word, otherwise a character."""
-    begin = 0
-    while len(content) - begin > LONGEST_PART:
+    A part ends after a line, otherwise a word, otherwise a character.
+    """
+    key, begin = key_of(content[:LONGEST_PART]), 0
+    while begin < len(content) and (begin or content.strip()):
         part = content[begin:begin + LONGEST_PART]
-        begin += part.rfind(b"\n") + 1 or part.rfind(b" ") + 1 or _character_start(part)
-        yield begin
-    yield len(content)
+        if begin + len(part) < len(content):
+            part = part[:part.rfind(b"\n") + 1 or part.rfind(b" ") + 1 or _character_start(part)]
+        yield DocumentPart(content=part, key=key, begins=not begin, path=path, offset=begin,
+                           ends=begin + len(part) == len(content))
+        begin += len(part)
 
 
 def is_blank(line: bytes) -> bool:

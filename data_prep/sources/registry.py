@@ -95,8 +95,8 @@ def _is_named(entry: Entry) -> bool:
 
 def _entry(whole: str) -> Entry:
     text, share = whole, 0.0
-    if (found := _SHARE.fullmatch(whole)) and found["rest"]:
-        text, share = found["rest"], float(found["share"])
+    if (match := _SHARE.fullmatch(whole)) and match["rest"]:
+        text, share = match["rest"], float(match["share"])
         if storage.matching(whole) or text in SOURCES:
             raise UserError(f"--input: {shown(whole)} could be a path that ends with a number or a "
                             f"source with the share {share:g}; write ./PATH:1 for the path with a "
@@ -104,10 +104,10 @@ def _entry(whole: str) -> Entry:
         if not 0 < share <= _MOST_SHARE:
             raise UserError(f"--input: a share must be in (0, {_MOST_SHARE}]. Received: "
                             f"{shown(whole)}")
-    found = _NAMED.fullmatch(text)
-    if found is None or (found["source"] not in SOURCES and storage.matching(text)):
+    match = _NAMED.fullmatch(text)
+    if match is None or (match["source"] not in SOURCES and storage.matching(text)):
         return Entry(text=text, pattern=text, share=share)
-    source, pattern = found["source"], found["rest"]
+    source, pattern = match["source"], match["rest"]
     if source not in SOURCES:
         raise UserError(f"--input: no file matches {shown(text)}, and {shown(source)} is no "
                         f"source; the sources are {', '.join(SOURCES)}.")

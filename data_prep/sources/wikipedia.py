@@ -68,7 +68,7 @@ def _wiki_of(path: Path) -> Wiki:
     wiki = _WIKI.search(header)
     language = (wiki[1] or wiki[2]).decode() if wiki else ""
     own = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
-    names = wiki_names.NAMESPACES.get(language, "").split()
+    names = wiki_names.CATEGORIES.get(language, "").split()
     return Wiki(tuple(sorted(own.union(names))), language in wiki_names.VARIANTS)
 
 
@@ -143,17 +143,17 @@ def parse_article(headings: bool, wikis: dict[str, Wiki], part: DocumentPart) ->
 
 def _read_page(part: DocumentPart) -> tuple[str, str]:
     """Returns title and wikitext of a page's last revision."""
-    found: dict[str, list[str]] = {"title": [], "text": []}
+    texts: dict[str, list[str]] = {"title": [], "text": []}
     open_elements: list[str] = []
 
     def start(name: str, _attributes: dict[str, str]) -> None:
         open_elements.append(name)
-        if name in found:
-            found[name] = []
+        if name in texts:
+            texts[name] = []
 
     def text(content: str) -> None:
-        if open_elements[-1] in found:
-            found[open_elements[-1]].append(content)
+        if open_elements[-1] in texts:
+            texts[open_elements[-1]].append(content)
 
     parser = xml.parsers.expat.ParserCreate("UTF-8")
     parser.buffer_text = True
@@ -166,4 +166,4 @@ def _read_page(part: DocumentPart) -> tuple[str, str]:
             f"{part.path}: the page at byte {part.offset} is no XML: "
             f"{xml.parsers.expat.ErrorString(error.code)} at byte "
             f"{part.offset + parser.ErrorByteIndex}; get a whole copy of the file.") from error
-    return "".join(found["title"]).strip(), "".join(found["text"])
+    return "".join(texts["title"]).strip(), "".join(texts["text"])

@@ -55,13 +55,10 @@ class FinetuningRun(TrialSettings):
         vocabulary = self.text.vocabulary
         ids = np.concatenate([row.ids for row in rows])
         ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
-        words, unknown = coverage.count_words(ids, vocabulary)
-        found = [coverage.unknown_warning(unknown, words)]
-        if self.text.normalization.strip_accents:
-            texts = [text for example in examples for text in example.texts]
-            found.append(coverage.changed_warning(
-                coverage.count_changed(texts), sum(map(len, texts))))
-        return list(filter(None, found))
+        texts = [text for example in examples for text in example.texts]
+        changed = coverage.count_changed(texts) if self.text.normalization.strip_accents else 0
+        return coverage.warnings(
+            *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
 
     def build_model(self, seed: int) -> TaskModel:
         """Creates encoder and head on the run's devices, with the initial weights of a seed."""

@@ -31,12 +31,11 @@ from electra_tf.modeling.masking import gather_at
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
     Arrays,
     Given,
     MaskedBatch,
-    count,
     filled_in,
     score_predictions,
 )

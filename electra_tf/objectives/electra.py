@@ -13,17 +13,15 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, Ratio, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     PretrainingObjective,
     Written,
-    count,
     filled_in,
     generator_accuracy,
     run_generator,
-    share,
 )
 
 

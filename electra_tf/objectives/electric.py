@@ -37,11 +37,10 @@ from electra_tf.modeling.masking import Predictions, gather_at, mark_positions, 
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, count
 from electra_tf.objectives.pretraining import (
     GeneratorOutcome,
     MaskedBatch,
-    count,
     filled_in,
     score_predictions,
 )

@@ -34,13 +34,12 @@ from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
     Arrays,
     Given,
     GivenGenerator,
     MaskedBatch,
-    count,
     filled_in,
     run_generator,
 )

@@ -25,18 +25,16 @@ from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_at
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     PretrainingObjective,
     Written,
-    count,
     filled_in,
     generator_accuracy,
     run_generator,
     score_predictions,
-    share,
 )
 
 RESTORER, COPY = "restorer", "copy_predictions"

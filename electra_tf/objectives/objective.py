@@ -26,6 +26,16 @@ class Ratio(NamedTuple):
     """float32 [], number of terms of the sum."""
 
 
+def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
+    """Returns the fraction of `among` that is marked; both are bool of one shape."""
+    return Ratio(count(marked & among), count(among))
+
+
+def count(marked: tf.Tensor) -> tf.Tensor:
+    """Returns how many of bool [...] are true, float32 []."""
+    return tf.reduce_sum(tf.cast(marked, tf.float32))
+
+
 class Outcome(NamedTuple):
     """The results of one batch."""
 

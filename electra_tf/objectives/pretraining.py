@@ -22,7 +22,7 @@ from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import Predictions, TokenKinds, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.objective import Objective, Ratio
+from electra_tf.objectives.objective import Objective, count
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -176,13 +176,3 @@ def generator_accuracy(details: Arrays) -> float:
     """Returns the accuracy of the most likely tokens, in [0, 1]; NaN without predictions."""
     right = details["best_ids"] == details["original_ids"]
     return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
-
-
-def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
-    """Returns the fraction of `among` that is marked; both are bool of one shape."""
-    return Ratio(count(marked & among), count(among))
-
-
-def count(marked: tf.Tensor) -> tf.Tensor:
-    """Returns how many of bool [...] are true, float32 []."""
-    return tf.reduce_sum(tf.cast(marked, tf.float32))

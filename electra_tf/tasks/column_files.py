@@ -23,8 +23,6 @@ TAG_NAMES = (*LABEL_NAMES, "pos", "upos")
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MOST_TAGS = 50
 """A column with more different values than this, and than there are words, isn't one of tags."""
-_BETWEEN_SENTENCES = ("", "-DOCSTART-")
-"""First cells of the lines that separate sentences."""
 _Row = tuple[int, list[str]]
 """Line number and cells."""
 
@@ -99,7 +97,7 @@ def _split(lines: Sequence[tuple[int, str]]) -> tuple[bool, list[_Row]]:
 
 
 def _is_word(cells: Sequence[str]) -> bool:
-    return cells[0] not in _BETWEEN_SENTENCES
+    return cells[0] not in ("", "-DOCSTART-")  # These separate sentences and documents.
 
 
 def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
@@ -128,8 +126,8 @@ def _index(path: Path, flag: str, name: str, default: int, width: int, names: Se
     usual = {"text": WORD_NAMES, "words": WORD_NAMES, "label": TAG_NAMES, "tags": TAG_NAMES}.get(
         name, ())
     if usual or (name.isdecimal() and width == 1):
-        lower = [own.lower() for own in names]
-        return next((lower.index(own) for own in usual if own in lower), default)
+        lower = list(map(str.lower, names))
+        return next((lower.index(known) for known in usual if known in lower), default)
     raise UserError(f"{path}: {flag}={name}: there are {width} columns, "
                     + (f"named {', '.join(names)}" if names else "without names")
                     + f"; {flag}={default + 1} selects one by its number.")
@@ -147,19 +145,19 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
             values in ([str(start + index) for index in range(len(values))] for start in (0, 1))
             for values in firsts):
         spans = next((index for index in range(2, width) if _has_spans(columns[index])), width - 1)
-        what, hint = "numbers the words", (2, 4 if width == len(CONLLU) else spans + 1)
+        wrong, problem = 0, "numbers the words"
+        hint = 2, 4 if width == len(CONLLU) else spans + 1
     elif width > 3 and longest > 1 < len(firsts) and all(len({*values}) == 1 for values in firsts):
-        what, hint = "has one value in every sentence", (4, width)
+        wrong, problem, hint = 0, "has one value in every sentence", (4, width)
     elif tag is not None and (
             (_has_spans(words) and not _has_spans(columns[tag]))
             or len(columns[tag]) > max(MOST_TAGS, len(words))):
-        what, hint = "looks like tags", (tag + 1, word + 1)
+        wrong, problem, hint = word, "looks like tags", (tag + 1, word + 1)
     else:
         return
-    raise UserError(f"{path}: column {word + 1 if 'tags' in what else 1} {what}; select words and "
-                    f"tags by number, for example --text_columns={hint[0]} "
-                    f"--label_column={hint[1]}.")
+    raise UserError(f"{path}: column {wrong + 1} {problem}; select words and tags by number, for "
+                    f"example --text_columns={hint[0]} --label_column={hint[1]}.")
 
 
 def _has_spans(tags: set[str]) -> bool:
-    return bool(span_parts(tags, strict=False)[0])
+    return bool(span_parts(tags)[0])

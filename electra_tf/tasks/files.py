@@ -15,7 +15,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.examples import NUMERIC, Example, TaggedExample, TextExample
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
-from electra_tf.tasks.tag_schemes import OddTag, as_iob2, scheme_name, span_parts
+from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
 from electra_tf.tasks.task import TaskSpec
 
 HELD_OUT = 10
@@ -66,7 +66,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
         shuffled = [shuffled[index] for index in sorted(range(len(labels)), key=labels.__getitem__)]
     every = min(HELD_OUT, len(groups))
     chosen = {index for group in shuffled[every // 2::every] for index in group}
-    train, dev = ([one for index, one in enumerate(examples) if (index in chosen) is held]
+    train, dev = ([example for index, example in enumerate(examples) if (index in chosen) is held]
                   for held in (False, True))
     if not train:
         raise UserError("--dev is needed: the training file is too small to hold examples out.")
@@ -151,32 +151,30 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
 
     `notes` receives a line about the scheme. `UserError` for tags that don't fit to the others.
     """
-    tagged = [one for one in examples if one.tags is not None]
-    present = set(label_set(tagged))
-    letters = {letter for letter, _ in span_parts(known, strict=False)[0].values()}
+    tagged = [example.tags for example in examples if example.tags is not None]
+    present = set(label_set(examples))
+    letters = {letter for letter, _ in span_parts(known)[0].values()}
     if not present or (present <= set(known) and not letters <= set("BIO")):
         return list(examples)
     if any("(" in tag and "*" in tag for tag in present):
         raise UserError(f"{source}: tags such as {max(present)!r} in the bracket notation of "
                         "CoNLL-2005 and 2012; write them as B-, I- and O.")
-    try:
-        parts, form = span_parts(present)
-    except OddTag as odd:
-        key = next(one.key for one in tagged if odd.args[0] in one.tags)
-        raise UserError(f"{source}:{key}: the tag {shown(odd.args[0])} is neither O nor a letter "
-                        "and a type, such as B-PER, as most tags are; correct it, or select the "
-                        "tags with --label_column.") from None
+    parts, form, odd = span_parts(present)
+    if odd:
+        key = next(example.key for example in examples if odd[0] in (example.tags or ()))
+        raise UserError(f"{source}:{key}: the tag {shown(odd[0])} is neither O nor a letter and a "
+                        "type, such as B-PER, as most tags are; correct it, or select the tags "
+                        "with --label_column.")
     if not parts:
         notes.append("tags without B-, I- or another mark of spans, scored per word")
         return list(examples)
-    written = [None if one.tags is None else as_iob2(one.tags, parts) for one in examples]
-    changed = sum(old != new for one, tags in zip(examples, written, strict=True)
-                  for old, new in zip(one.tags or (), tags or (), strict=True))
-    total = sum(len(one.tags) for one in tagged)
-    notes.append(f"tags in {scheme_name([one.tags for one in tagged], parts, form)}"
-                 + (f"; {changed:,} of {total:,} rewritten as IOB2" if changed else ""))
-    return [dataclasses.replace(one, tags=tags) for one, tags in zip(
-        examples, written, strict=True)]
+    converted = [example if example.tags is None else dataclasses.replace(
+        example, tags=as_iob2(example.tags, parts)) for example in examples]
+    changed = sum(old != new for before, after in zip(examples, converted, strict=True)
+                  for old, new in zip(before.tags or (), after.tags or (), strict=True))
+    notes.append(f"tags in {scheme_name(tagged, parts, form)}" + (
+        f"; {changed:,} of {sum(map(len, tagged)):,} rewritten as IOB2" if changed else ""))
+    return converted
 
 
 def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
@@ -184,27 +182,25 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
     return tuple(sorted({label for example in examples for label in _labels_of(example)}))
 
 
-def require_known_labels(paths: Sequence[Path], examples: Sequence[TextExample | TaggedExample],
-                         known: Collection[str]) -> None:
-    """Raises `UserError` if an example has a label that is not among the known ones."""
-    for example in examples:
-        unknown = [label for label in _labels_of(example) if label not in known]
-        if unknown:
-            raise UserError(f"{shown_paths(paths)}: {example.key}: the label {shown(unknown[0])} "
-                            "isn't among those of the training file: "
-                            f"{', '.join(sorted(known)[:20])}.")
+def check_labels(source: object, examples: Sequence[TextExample | TaggedExample],
+                 known: Collection[str], notes: list[str] | None = None) -> None:
+    """Adds a note on labels that are not among the known ones, which are always missed.
 
-
-def note_unknown_labels(source: object, examples: Sequence[TextExample | TaggedExample],
-                        known: Collection[str], notes: list[str]) -> None:
-    """Adds a note on labels that are not among the known ones, which are always missed."""
+    `UserError` for such a label without `notes`, or if no label is known.
+    """
     unknown = collections.Counter(label for example in examples for label in _labels_of(example)
                                   if label not in known)
-    if unknown:
-        names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
-                          for label, count in unknown.most_common(8))
-        notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
-                     f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
+    if not unknown:
+        return
+    if notes is None or set(label_set(examples)).isdisjoint(known):
+        key, label = next((example.key, label) for example in examples
+                          for label in _labels_of(example) if label in unknown)
+        raise UserError(f"{source}: {key}: the label {shown(label)} isn't among those of the "
+                        f"training file: {', '.join(sorted(known)[:20])}.")
+    names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
+                      for label, count in unknown.most_common(8))
+    notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
+                 f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
 
 
 def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TextExample
-from electra_tf.tasks.files import read_texts, require_known_labels
+from electra_tf.tasks.files import check_labels, read_texts
 from electra_tf.tasks.task import BINARY, TaskSpec
 
 ENTAILMENT = ("entailment", "not_entailment")
@@ -100,7 +100,7 @@ def read_split(task: GlueTask, data_dir: Path, split: str,
                         "commas.")
     examples = read_texts(path, task.spec, columns=task.headerless, published=True, notes=notes)
     if task.labels:
-        require_known_labels([path], examples, task.labels)
+        check_labels(path, examples, task.labels)
     return examples
 
 

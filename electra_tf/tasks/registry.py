@@ -17,8 +17,8 @@ from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 
-CONLL = {"chunk": ("train", "test"), "ner": ("train", "valid", "test")}
-"""Task -> files to train on and to score. CoNLL-2000 has no file for dev; its test is scored."""
+CONLL = {"chunk": ("test",), "ner": ("valid", "test")}
+"""Task -> files to score. CoNLL-2000 has no file for dev; its test is scored."""
 NAMES = (*glue.TASKS, *question_files.BENCHMARKS, *CONLL, *Kind)
 """All names that `load` takes."""
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
@@ -94,24 +94,21 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         return tagging.read([data_dir / f"{split}.txt"], tagging.spec(name), labelled=True,
                             notes=notes)
 
-    if name in glue.TASKS:
-        task = glue.TASKS[name]
-        return Task(spec=task.spec, train=read("train"),
-                    dev={split: read(split) for split in task.dev},
-                    test={split: found for split in task.tests if (found := read(split))},
-                    notes=notes)
+    glue_task = glue.TASKS.get(name)
+    dev_splits = glue_task.dev if glue_task else CONLL.get(name, ("dev",))
+    train = read("train")
+    dev = {split: read(split) for split in dev_splits}
+    tests = glue_task.tests if glue_task else ()
+    test = {split: examples for split in tests if (examples := read(split))}
     if name in CONLL:
-        sentences = {split: read(split) for split in CONLL[name]}
         # Tags that occur only in the scored files are classes too, which training never shows.
-        spec = KINDS[Kind.TAGGING].spec(name, files.label_set(
-            itertools.chain(*sentences.values())))
-        train = sentences.pop("train")
-        known = files.label_set(train)
-        for split, examples in sentences.items():
-            files.note_unknown_labels(split, examples, known, notes)
-        return Task(spec=spec, train=train, dev=sentences, test={}, notes=notes)
-    return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), train=read("train"),
-                dev={"dev": read("dev")}, test={}, notes=notes)
+        spec = KINDS[Kind.TAGGING].spec(name, files.label_set([
+            *train, *itertools.chain(*dev.values())]))
+        for split, examples in dev.items():
+            files.check_labels(split, examples, files.label_set(train), notes)
+    else:
+        spec = glue_task.spec if glue_task else KINDS[Kind.QUESTION_ANSWERING].spec(name)
+    return Task(spec=spec, train=train, dev=dev, test=test, notes=notes)
 
 
 def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
@@ -129,9 +126,8 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     notes: list[str] = []
     examples = KINDS[spec.kind].read(dev, own.select(spec), labelled=True, notes=notes)
     if spec.labels:
-        if name in glue.TASKS or not set(spec.labels) & set(files.label_set(examples)):
-            files.require_known_labels(dev, examples, spec.labels)
-        files.note_unknown_labels("dev", examples, spec.labels, notes)
+        files.check_labels(files.shown_paths(dev), examples, spec.labels,
+                           None if name in glue.TASKS else notes)
     return Task(spec=spec, train=(), dev={"dev": examples}, test={}, notes=notes)
 
 

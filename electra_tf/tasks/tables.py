@@ -72,23 +72,21 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequen
     suffix = suffix_of(path)
     if suffix == ".jsonl":
         rows = _json_lines(path)
-    elif suffix == ".csv":
-        lines = read_lines(path)
-        first = next(lines, (1, ""))
-        separator = next((mark for mark in ",;\t" if mark in first[1]), ",")
-        if separator != ",":
-            notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
-        rows = _named(path, _quoted(path, (f"{line}\n" for _, line in itertools.chain(
-            [first], lines)), separator), columns, asked, notes)
-    elif suffix == ".tsv" or (suffix == ".txt" and columns):
-        most = len(columns or ()) - 1 if suffix == ".txt" else -1
+    elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
         numbered = list(read_lines(path))
         lines = [f"{line}\n" for _, line in numbered]
-        if suffix == ".tsv" and not published and _has_quoted_cells(lines):
+        if suffix == ".csv":
+            separator = next((mark for mark in ",;\t" if lines and mark in lines[0]), ",")
+            if separator != ",":
+                name = {";": "semicolons", "\t": "tabs"}[separator]
+                notes.append(f"{path}: {name} separate columns")
+            cells = _quoted(path, lines, separator)
+        elif suffix == ".tsv" and not published and _has_quoted_cells(lines):
             notes.append(f"{path}: quotes enclose cells, as in .csv, and are removed")
             cells = _quoted(path, lines, "\t")
         else:
-            cells = ((number, line.split("\t", most)) for number, line in numbered)
+            splits = len(columns) - 1 if suffix == ".txt" else -1
+            cells = ((number, line.split("\t", splits)) for number, line in numbered)
         rows = _named(path, _whole(path, cells, notes) if published else cells, columns, asked,
                       notes)
     else:

@@ -21,32 +21,26 @@ Parts = Mapping[str, tuple[str, str]]
 """Tag -> its letter, in upper case, and the type of its span, "" if it has none."""
 
 
-class OddTag(ValueError):
-    """A tag without a letter among tags of spans; the only argument is the tag."""
-
-
-def span_parts(tags: Collection[str], *, strict: bool = True) -> tuple[Parts, str]:
-    """Returns the parts of all tags and their form, for tags without spans no parts.
+def span_parts(tags: Collection[str]) -> tuple[Parts, str, list[str]]:
+    """Returns parts, the form of the tags, and tags without parts; no parts for tags without spans.
 
     Tags mark spans if half of them or more, "O" apart, have a letter and a type, and one is "O" or
-    begins a span. `OddTag` if others don't, such as a mistyped "0", unless `strict=False`.
+    begins a span. The others, such as a mistyped "0", have no parts.
 
-    >>> span_parts({"PER-B", "PER-I", "O"})[1], span_parts({"NOUN", "VERB"})[0]
-    (', the letter last', {})
+    >>> span_parts({"PER-B", "PER-I", "O", "0"})[1:], span_parts({"NOUN", "VERB"})[0]
+    ((', the letter last', ['0']), {})
     """
     inside = sorted(set(tags) - {"O", "o"})
     outside = {tag: OUTSIDE for tag in set(tags) - {*inside}}
     if set(inside) & {"B", "I"} and set(inside) <= set("BIESULMW"):
-        return outside | {tag: (tag, "") for tag in inside}, ", without types"
+        return outside | {tag: (tag, "") for tag in inside}, ", without types", []
     for form, pattern in _FORMS.items():
         parts = {tag: (match["letter"].upper(), match["type"]) for tag in inside
                  if (match := pattern.fullmatch(tag))}
         letters = {letter for letter, _ in parts.values()}
         if parts and 2 * len(parts) >= len(inside) and (outside or letters & {"B", "I"}):
-            if strict and (odd := [tag for tag in inside if tag not in parts]):
-                raise OddTag(odd[0])
-            return outside | parts, form
-    return {}, ""
+            return outside | parts, form, [tag for tag in inside if tag not in parts]
+    return {}, "", []
 
 
 def as_iob2(tags: Sequence[str], parts: Parts) -> tuple[str, ...]:
@@ -61,10 +55,10 @@ def as_iob2(tags: Sequence[str], parts: Parts) -> tuple[str, ...]:
     """
     written, before = [], OUTSIDE
     for tag in tags if parts else ():
-        letter, kind = here = parts.get(tag, OUTSIDE)
+        letter, kind = parts.get(tag, OUTSIDE)
         begins = letter in _FIRST or before[0] in "O" + _LAST or kind != before[1]
         written.append("O" if letter == "O" else ("B" if begins else "I") + (kind and f"-{kind}"))
-        before = here
+        before = letter, kind
     return tuple(written or tags)
 
 
@@ -84,9 +78,9 @@ def scheme_name(sentences: Collection[Sequence[str]], parts: Parts, form: str) -
 
 def _steps(tags: Sequence[str], parts: Parts, name: str) -> list[tuple[bool, bool]]:
     """Returns of every span if B- or E- marks it, and if a span of its type is beside it."""
-    found = [parts[tag] for tag in tags]
+    words = [parts[tag] for tag in tags]
     if name == "IOE":  # The mirror image of IOB.
-        found = [("B" if letter == "E" else letter, kind) for letter, kind in reversed(found)]
+        words = [("B" if letter == "E" else letter, kind) for letter, kind in reversed(words)]
     return [(letter == "B", before[1] == kind and before[0] != "O")
-            for before, (letter, kind) in zip([OUTSIDE, *found], found, strict=False)
+            for before, (letter, kind) in zip([OUTSIDE, *words], words, strict=False)
             if letter == "B" or (letter == "I" and (before[0] == "O" or before[1] != kind))]

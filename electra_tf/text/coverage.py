@@ -48,25 +48,22 @@ def count_changed(texts: Iterable[str]) -> int:
     return _count(count_characters(changing), _changes)
 
 
-def unknown_warning(unknown: int, words: int) -> str:
-    """Returns a warning about a text with many unknown words; "" if they are few."""
-    if unknown <= _MOST_UNKNOWN * words:
-        return ""
-    return as_started(
-        f"{unknown / words:.1%} of the words became [UNK]: the vocabulary lacks some of their "
-        f"characters, or they have more than {MAX_WORD_CHARACTERS} characters. For missing "
-        "characters learn a vocabulary from this text with `python -m data_prep.build_vocab`, and "
-        "pre-train with it.")
-
-
-def changed_warning(changed: int, whole: int) -> str:
-    """Returns a warning about many characters that stripping accents changes, or ""."""
-    if changed <= _MOST_CHANGED * whole:
-        return ""
-    return as_started(
-        f"{changed / whole:.0%} of the characters change where accents are stripped: vowel "
-        "signs and voicing marks are lost, Korean syllables are split. Learn a vocabulary with "
-        "`python -m data_prep.build_vocab --normalization=nfc`, and pre-train with it.")
+def warnings(words: int, unknown: int, characters: int = 0, changed: int = 0) -> list[str]:
+    """Returns warnings of many unknown words, and of many characters that normalization changes."""
+    lines = []
+    if unknown > _MOST_UNKNOWN * words:
+        lines.append(
+            f"{unknown / words:.1%} of the words became [UNK]: the vocabulary lacks some of their "
+            f"characters, or they have more than {MAX_WORD_CHARACTERS} characters. For missing "
+            "characters learn a vocabulary from this text with `python -m data_prep.build_vocab`, "
+            "and pre-train with it.")
+    if changed > _MOST_CHANGED * characters:
+        lines.append(
+            f"{changed / characters:.0%} of the characters change where accents are stripped: "
+            "vowel signs and voicing marks are lost, Korean syllables are split. Learn a "
+            "vocabulary with `python -m data_prep.build_vocab --normalization=nfc`, and pre-train "
+            "with it.")
+    return [as_started(line) for line in lines]
 
 
 def count_characters(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:
@@ -84,22 +81,17 @@ def count_characters_of_words(counts: Mapping[bytes, int]) -> collections.Counte
     return count_characters("".join(words), weights)
 
 
-def proposed(characters: Mapping[str, int]) -> Normalization:
-    """Returns the normalization that suits a text, from the frequencies of its characters.
+def proposed(characters: Mapping[str, int]) -> tuple[Normalization, str]:
+    """Returns the normalization that suits a text with these frequencies, and the reason.
 
-    >>> proposed(count_characters("The café says: " + "come in " * 40)) == UNCASED
+    >>> proposed(count_characters("The café says: " + "come in " * 40))[0] == UNCASED
     True
-    >>> proposed(count_characters("Schöne Grüße")) == NFC
+    >>> proposed(count_characters("Schöne Grüße"))[0] == NFC
     True
     """
-    most = _MOST_CHANGED_LETTERS * _count(characters, _is_letter)
-    return NFC if _count(characters, _changes) > most else UNCASED
-
-
-def described(characters: Mapping[str, int]) -> str:
-    """Returns the reason for the result of `proposed`, as a clause."""
     share = _count(characters, _changes) / max(1, _count(characters, _is_letter))
-    return f"stripping accents would change {share:.2%} of the letters"
+    return (NFC if share > _MOST_CHANGED_LETTERS else UNCASED,
+            f"stripping accents would change {share:.2%} of the letters")
 
 
 def _count(characters: Mapping[str, int], wanted: Callable[[str], bool]) -> int:

@@ -31,13 +31,6 @@ class TokenRow(NamedTuple):
     segment_ids: np.ndarray  # int32 [n].
 
 
-class TextRows(NamedTuple):
-    """Rows of texts, and their numbers of tokens before the cut."""
-
-    rows: list[TokenRow]
-    lengths: np.ndarray  # int32 [rows].
-
-
 class RowEncoder:
     """A converter of texts to rows of at most `max_length` tokens."""
 
@@ -118,15 +111,16 @@ def token_rows(tokens: Tokens) -> list[TokenRow]:
         np.split(ids[valid], ends), np.split(segment_ids[valid], ends), strict=True)]
 
 
-def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder) -> TextRows:
-    """Returns a row for each text or pair of texts."""
+def encode_texts(texts: Sequence[tuple[str, ...]],
+                 encoder: RowEncoder) -> tuple[list[TokenRow], np.ndarray]:
+    """Returns a row for each text or pair, and numbers of tokens before the cut, int32 [rows]."""
     rows, lengths = [], [np.zeros(0, np.int32)]
     for first in range(0, len(texts), CHUNK):
         columns = zip(*texts[first:first + CHUNK], strict=True)
         tokens, counts = encoder.encode_counted(*map(tf.constant, columns))
         rows += token_rows(tokens)
         lengths.append(counts.numpy())
-    return TextRows(rows, np.concatenate(lengths))
+    return rows, np.concatenate(lengths)
 
 
 def cut_notes(lengths: Iterable[int], limit: int, setting: str, what: str = "rows") -> list[str]:

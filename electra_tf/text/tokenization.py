@@ -163,9 +163,9 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
     if not path.exists():
         return None
     fix = f"restore both, or remove {path.name} if the vocabulary is another program's."
-    found = strict_json.read(path, Tokenization, most=MIB, fix=fix)
-    if (found.size, found.sha256) != (vocabulary.size, vocabulary.sha256):
-        raise UserError(f"{path} is of another vocabulary ({found.size} entries, SHA-256 "
-                        f"{found.sha256[:12]}...) than {vocab_file} ({vocabulary.size}, "
+    known = strict_json.read(path, Tokenization, most=MIB, fix=fix)
+    if (known.size, known.sha256) != (vocabulary.size, vocabulary.sha256):
+        raise UserError(f"{path} is of another vocabulary ({known.size} entries, SHA-256 "
+                        f"{known.sha256[:12]}...) than {vocab_file} ({vocabulary.size}, "
                         f"{vocabulary.sha256[:12]}...); {fix}")
-    return found.normalization
+    return known.normalization

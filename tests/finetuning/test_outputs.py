@@ -9,7 +9,7 @@ from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.kinds.kind import Scored
+from electra_tf.tasks.kinds.kind import Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 
@@ -81,9 +81,10 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, suffix, labels
                 for one in part]
 
     run = types.SimpleNamespace(
-        spec=spec_of("tagging", kind=Kind.TAGGING), encode=lambda part: part)
+        spec=spec_of("tagging", kind=Kind.TAGGING),
+        encode=lambda part: Split(rows=part, score=None))
     predictor = types.SimpleNamespace(
-        scored=lambda part, show: Scored(records=records(part), scores={}))
+        scored=lambda split, show: Scored(records=records(split.rows), scores={}))
     form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": outputs._json_lines}[suffix]
     monkeypatch.setattr(outputs, "PART", 2)
     parts = list(outputs._predicted(predictor, run, examples, form, suffix == ".tsv"))

@@ -88,10 +88,10 @@ def test_questions_by_their_published_names_or_others(tmp_path):
 
 
 def test_chunks_and_entities(tmp_path):
-    write(tmp_path / "train.txt", "He PRP B-NP\n")
-    write(tmp_path / "test.txt", "Runs VBZ B-VP\n")
+    write(tmp_path / "train.txt", "He PRP B-NP\n. . O\n")
+    write(tmp_path / "test.txt", "Runs VBZ B-VP\n. . O\n")
     task = registry.load("chunk", tmp_path, Files())
-    assert (task.spec.kind, task.spec.labels) == (Kind.TAGGING, ("B-NP", "B-VP"))
+    assert (task.spec.kind, task.spec.labels) == (Kind.TAGGING, ("B-NP", "B-VP", "O"))
     assert list(task.dev) == ["test"]
     write(tmp_path / "valid.txt", "It PRP O\n")
     assert list(registry.load("ner", tmp_path, Files()).dev) == ["valid", "test"]
@@ -102,7 +102,7 @@ def test_labels_that_training_never_shows_are_missed_and_noted(tmp_path):
     dev = write(tmp_path / "b.csv", "text,label\nx,no\ny,maybe\nz,maybe\n")
     task = registry.load("classification", None, Files(train=[train], dev=[dev]))
     assert task.spec.labels == ("no", "yes")
-    note = "dev: 2 labels that training never shows count as missed: maybe (2)"
+    note = f"{dev}: 2 labels that training never shows count as missed: maybe (2)"
     assert task.notes == registry.load_dev(task.spec, None, Files(dev=[dev])).notes == [note]
     kind = KINDS[Kind.CLASSIFICATION]
     # "no" is right of 3; F1 is 1 / 2 for "no", and 0 for "maybe".

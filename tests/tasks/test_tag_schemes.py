@@ -5,7 +5,7 @@ import itertools
 import pytest
 from seqeval import scheme as schemes
 
-from electra_tf.tasks.tag_schemes import OddTag, as_iob2, scheme_name, span_parts
+from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
 
 
 def spans(tags, scheme=schemes.IOB2):
@@ -15,7 +15,7 @@ def spans(tags, scheme=schemes.IOB2):
 
 
 def read(*sentences):
-    parts, form = span_parts({tag for tags in sentences for tag in tags})
+    parts, form, _ = span_parts({tag for tags in sentences for tag in tags})
     return scheme_name(sentences, parts, form), [list(as_iob2(tags, parts)) for tags in sentences]
 
 
@@ -57,12 +57,11 @@ def test_schemes_are_named_and_rewritten(name, tags, written):
     "NOUN VERB CCONJ SCONJ", "ART NN $( PTKVZ", "N O ^ S B", "person-actor O", "PER O LOC",
     "Nb S- I- Df", "n-s---mn- l-s---mn- u-------- v3spia---", "S-Shirt M-Shirt L-Shirt", "O O"])
 def test_tags_without_spans_stay_as_they_are(tags):
-    parts, _ = span_parts(set(tags.split()))
-    assert (parts, as_iob2(tags.split(), parts)) == ({}, tuple(tags.split()))
+    parts, _, odd = span_parts(set(tags.split()))
+    assert (parts, odd, as_iob2(tags.split(), parts)) == ({}, [], tuple(tags.split()))
 
 
 @pytest.mark.parametrize("odd", ["0", "OO", "B", "PER", "B-"])
 def test_a_tag_unlike_the_others_is_named(odd):
-    with pytest.raises(OddTag, match=odd):
-        span_parts({"B-A", "I-A", "O", odd})
-    assert span_parts({"B-A", "I-A", "O", odd}, strict=False)[0]["B-A"] == ("B", "A")
+    parts, _, others = span_parts({"B-A", "I-A", "O", odd})
+    assert (parts["B-A"], others) == (("B", "A"), [odd])

@@ -52,9 +52,9 @@ def test_texts_and_pairs(columns, max_length):
 def test_lengths_are_those_of_rows_that_are_not_cut(monkeypatch, columns):
     monkeypatch.setattr(rows, "CHUNK", 2)
     texts = list(zip(*columns, strict=True))
-    encoded = encode_texts(texts, RowEncoder(TEXT, 8))
-    assert encoded.lengths.tolist() == [len(by_hand(part, 1000)[0]) for part in texts]
-    assert [len(row.ids) for row in encoded.rows] == [
+    token_rows, lengths = encode_texts(texts, RowEncoder(TEXT, 8))
+    assert lengths.tolist() == [len(by_hand(part, 1000)[0]) for part in texts]
+    assert [len(row.ids) for row in token_rows] == [
         len(by_hand(part, 8)[0]) for part in texts]
 
 

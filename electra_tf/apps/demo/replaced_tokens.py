@@ -86,7 +86,7 @@ class ReplacedTokenDetection:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
             probability; "left_out", the probability of likelier tokens that are no candidates.
         """
-        ids = encode_texts([(question.sentence,)], self._encoder).rows[0].ids
+        ids = encode_texts([(question.sentence,)], self._encoder)[0][0].ids
         count = len(ids) - 2
         if not count:
             raise UserError("the sentence has no words; write some.")
@@ -123,7 +123,7 @@ class ReplacedTokenDetection:
 
     def tokens(self, sentence: str) -> list[str]:
         """Returns the tokens of a sentence, without [CLS] and [SEP]."""
-        ids = encode_texts([(sentence,)], self._encoder).rows[0].ids
+        ids = encode_texts([(sentence,)], self._encoder)[0][0].ids
         return [self._vocabulary.tokens[index] for index in ids[1:-1]]
 
     def _compute(self, ids: tf.Tensor, selected: tf.Tensor, uniforms: tf.Tensor,

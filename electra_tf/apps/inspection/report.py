@@ -62,7 +62,7 @@ def tables(found: Survey) -> list[Table]:
 def remarks(found: Survey) -> list[str]:
     """Returns unusual findings, each with its fix."""
     counts, manifest = found.records.manifest.counts, found.records.manifest
-    lines = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
+    lines = coverage.warnings(counts.tokenizer_words, counts.unknown_words)
     if not found.records.examples("train"):
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not found.records.examples("eval"):
@@ -86,7 +86,7 @@ def remarks(found: Survey) -> list[str]:
         lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
                      "its embeddings are not trained: learn a vocabulary from this text with "
                      "`python -m data_prep.build_vocab`.")
-    return [as_started(line) for line in lines if line]
+    return [as_started(line) for line in lines]
 
 
 def safe(text: str) -> str:

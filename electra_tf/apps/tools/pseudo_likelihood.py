@@ -63,7 +63,7 @@ class PseudoLikelihood:
 
     def _rows_of(self, sentences: Sequence[str]) -> list[np.ndarray]:
         encoder = RowEncoder(self._text, max_length=1 << 20)
-        return [row.ids for row in encode_texts([(text,) for text in sentences], encoder).rows]
+        return [row.ids for row in encode_texts([(text,) for text in sentences], encoder)[0]]
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""

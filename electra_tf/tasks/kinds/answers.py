@@ -170,8 +170,9 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
     one answer for each, "" for none. Case, punctuation, articles and spaces are ignored. The gold
     answer with the best score counts.
     """
-    exact, f1 = ({key: score(texts, predictions[key]) for key, texts in gold.items()}
-                 for score in (_exact, _f1))
+    exact = {key: float(_tokens(predictions[key]) in _accepted(texts))
+             for key, texts in gold.items()}
+    f1 = {key: _f1(texts, predictions[key]) for key, texts in gold.items()}
     answerable = [key for key in gold if gold[key]]
     unanswerable = [key for key in gold if not gold[key]]
     scores = {"exact_match": _mean(exact, gold), "f1": _mean(f1, gold)}
@@ -214,18 +215,14 @@ def _accepted(gold: Sequence[str]) -> list[list[str]]:
     return list(filter(None, map(_tokens, gold))) or [[]]
 
 
-def _exact(gold: Sequence[str], prediction: str) -> float:
-    return float(_tokens(prediction) in _accepted(gold))
-
-
 def _f1(gold: Sequence[str], prediction: str) -> float:
-    found = _tokens(prediction)
+    predicted = _tokens(prediction)
 
     def overlap(words: Sequence[str]) -> float:
-        common = (collections.Counter(words) & collections.Counter(found)).total()
+        common = (collections.Counter(words) & collections.Counter(predicted)).total()
         if not common:
-            return float(words == found)
-        precision, recall = common / len(found), common / len(words)
+            return float(words == predicted)
+        precision, recall = common / len(predicted), common / len(words)
         return 2 * precision * recall / (precision + recall)
 
     return max(map(overlap, _accepted(gold)))

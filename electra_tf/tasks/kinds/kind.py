@@ -16,7 +16,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead, TaskModel
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
@@ -189,7 +189,7 @@ class TaskKind(abc.ABC):
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            files.note_unknown_labels("dev", dev, spec.labels, notes)
+            files.check_labels(files.shown_paths(own.dev or own.train), dev, spec.labels, notes)
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
@@ -204,8 +204,6 @@ class TaskKind(abc.ABC):
         if not self.labelled:
             return spec
         labels = files.label_set(train if own.dev else [*train, *dev])
-        if not set(labels) & set(files.label_set(dev)):
-            files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)
         if len(labels) < 2:
             raise UserError(f"{files.shown_paths(own.train)} has one label only, {labels[0]!r}; "
@@ -249,16 +247,6 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Maps token ids to the outputs of the head, which are not decoded."""
-
-
-def count(marked: tf.Tensor) -> tf.Tensor:
-    """Returns the number of true elements of bool [...], float32 []."""
-    return tf.reduce_sum(tf.cast(marked, tf.float32))
-
-
-def accuracy(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
-    """Returns the accuracy over the marked elements; both are bool [...]."""
-    return Ratio(count(right & marked), count(marked))
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskModel
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TaggedExample
@@ -26,8 +26,11 @@ from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, cut_notes, token_rows
 
-WORD_METRICS = ("accuracy", "f1_macro")
+WORD_SCORERS = {"accuracy": metrics.accuracy_score,
+                "f1_macro": functools.partial(f1_score, average="macro", zero_division=0)}
 """Scores of tags without spans; their micro-averaged F1 equals the accuracy."""
+SPAN_SCORERS = {"f1": metrics.f1_score, "precision": metrics.precision_score,
+                "recall": metrics.recall_score}
 
 
 class TaggingObjective(base.TaskObjective):
@@ -51,7 +54,7 @@ class TaggingObjective(base.TaskObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = tags == inputs.targets["tag"]
         return Outcome({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": base.accuracy(right, is_word)},
+                       {"accuracy": share(right, is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 
@@ -59,7 +62,7 @@ class Tagging(base.TaskKind):
     """The task kind that labels every word of a sentence."""
 
     kind = Kind.TAGGING
-    metrics = ("f1", "precision", "recall", "accuracy")
+    metrics = (*SPAN_SCORERS, "accuracy")
     objective_class = TaggingObjective
     piped = ".txt"
     hugging_face = base.HuggingFaceHead(
@@ -70,8 +73,8 @@ class Tagging(base.TaskKind):
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a task; tags without spans, such as parts of speech, have scores per word."""
         spec = super().spec(name, labels)
-        has_spans = not labels or span_parts(labels, strict=False)[0]
-        return spec if has_spans else dataclasses.replace(spec, metrics=WORD_METRICS)
+        has_spans = not labels or span_parts(labels)[0]
+        return spec if has_spans else dataclasses.replace(spec, metrics=tuple(WORD_SCORERS))
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
@@ -118,15 +121,15 @@ class Tagging(base.TaskKind):
                 tf.constant([word for one in part for word in one.words], tf.string),
                 [len(one.words) for one in part]))
             sizes.append(split.lengths.numpy() + 2)  # [CLS] and [SEP].
-            found = in_rows(split)
-            row, column = found.first_piece.numpy().T
+            word_rows = in_rows(split)
+            row, column = word_rows.first_piece.numpy().T
             known = np.array([index.get(tag, 0) for one in part for tag in one.tags or
                               [spec.labels[0]] * len(one.words)], np.int32)
-            ends = np.searchsorted(row, np.arange(1, len(found.tokens.ids)))
-            rows += [Row(*tokens, {"first_piece": places, "tag": own})
-                     for tokens, places, own in zip(
-                         token_rows(found.tokens), np.split(column, ends), np.split(known, ends),
-                         strict=True)]
+            ends = np.searchsorted(row, np.arange(1, len(word_rows.tokens.ids)))
+            rows += [Row(*tokens, {"first_piece": places, "tag": tags})
+                     for tokens, places, tags in zip(
+                         token_rows(word_rows.tokens), np.split(column, ends),
+                         np.split(known, ends), strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: score(spec, examples, rows, results),
             notes=cut_notes(np.concatenate(sizes), encoder.max_length, base.LENGTH,
@@ -195,30 +198,17 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
 
 def tag_scores(names: Sequence[str], tags: Sequence[Sequence[str]],
                predictions: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Returns the scores `WORD_METRICS`, or for tags of spans those of `span_scores`."""
-    if tuple(names) != WORD_METRICS:
-        return span_scores(tags, predictions)
-    true, predicted = ([tag for one in part for tag in one] for part in (tags, predictions))
-    return {"accuracy": float(metrics.accuracy_score(true, predicted)),
-            "f1_macro": float(f1_score(true, predicted, average="macro", zero_division=0))}
+    """Returns the named scores, keys of `WORD_SCORERS` or `SPAN_SCORERS`.
 
-
-def span_scores(tags: Sequence[Sequence[str]],
-                predictions: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
-
-    A span is correct if its first word, last word and type are, as in the CoNLL evaluation script.
-    There is a list of tags, of any scheme, per sentence. As in that script, a predicted "I-"
+    There is a list of tags, of any scheme, per sentence. A span is correct if its first word, last
+    word and type are, as in the CoNLL evaluation script. As in that script, a predicted "I-"
     without a span before it begins one.
     """
-    parts, _ = span_parts({tag for part in (tags, predictions) for one in part for tag in one},
-                          strict=False)
-    true, predicted = ([list(as_iob2(one, parts)) for one in part] for part in (tags, predictions))
-    spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,
-             "recall": metrics.recall_score}
-    return {name: float(of(true, predicted, zero_division=0)) for name, of in spans.items()} | {
-        "accuracy": float(metrics.accuracy_score(*([[*one] for one in part]
-                                                   for part in (tags, predictions))))}
+    words = [[tag for sentence in part for tag in sentence] for part in (tags, predictions)]
+    parts = span_parts({*words[0], *words[1]})[0]
+    spans = [[list(as_iob2(sentence, parts)) for sentence in part] for part in (tags, predictions)]
+    return {name: float(WORD_SCORERS[name](*words) if name in WORD_SCORERS
+                        else SPAN_SCORERS[name](*spans, zero_division=0)) for name in names}
 
 
 def _is_word(batch: RowBatch) -> tf.Tensor:

@@ -17,7 +17,7 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskModel
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
@@ -50,7 +50,7 @@ class ClassificationObjective(TextObjective):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
-                       {"accuracy": base.accuracy(right, inputs.present)}, {"logits": logits})
+                       {"accuracy": share(right, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(TextObjective):
@@ -100,14 +100,14 @@ class TextKind(base.TaskKind):
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
-        encoded = encode_texts([example.texts for example in examples], encoder)
+        token_rows, lengths = encode_texts([example.texts for example in examples], encoder)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
         rows = [Row(*row, {"label": target((index.get(one.label) if index else one.label) or 0)})
-                for row, one in zip(encoded.rows, examples, strict=True)]
+                for row, one in zip(token_rows, examples, strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
-            notes=cut_notes(encoded.lengths, encoder.max_length, base.LENGTH))
+            notes=cut_notes(lengths, encoder.max_length, base.LENGTH))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:

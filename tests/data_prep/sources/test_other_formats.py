@@ -59,7 +59,7 @@ def database(path):
     (b"Rar!\x1a\x07\x01\0", "unrar"), (b"%PDF-1.7\n", "a PDF; extract its text with pdftotext"),
     (gzip.compress(b"a", mtime=0), "end with .gz"), (bz2.compress(b"a"), "`bzip2 -dc`"),
     (lzma.compress(b"a"), "`xz -dc`"), (zstandard.compress(b"a"), "`zstd -dc`"),
-    (parquet(), "Parquet, which --input=parquet:PATTERN#COLUMN"),
+    (parquet(), "Parquet; .* --input='parquet:PATTERN#COLUMN'"),
     (b"\x89HDF\r\n\x1a\n\0", "HDF5"), ("Ünï".encode("utf-16"), "UTF-16; convert it with `iconv"),
     ("One two.".encode("utf-16le"), "UTF-16; convert it with `iconv -f utf-16le -t utf-8`"),
     ("One two.".encode("utf-16be"), "iconv -f utf-16be"), ("a".encode("utf-32"), "UTF-32"),

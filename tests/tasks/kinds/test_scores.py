@@ -13,7 +13,7 @@ from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, Text
 from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Contexts, Questions, answer_scores, best_threshold
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.kinds.tagging import WORD_METRICS, span_scores, tag_scores
+from electra_tf.tasks.kinds.tagging import WORD_SCORERS, Tagging, tag_scores
 from electra_tf.tasks.kinds.texts import SCORERS, label_scores
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.windows import Windows
@@ -21,6 +21,10 @@ from electra_tf.text.windows import Windows
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".
 LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O"]]
+
+
+def span_scores(tags, predictions):
+    return tag_scores(Tagging.metrics, tags, predictions)
 
 
 def test_classes_and_numbers():
@@ -66,7 +70,7 @@ def test_tags_without_spans_are_scored_per_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # SCONJ has F1 0, CCONJ 0 and NOUN 1; with all first letters dropped, all were right.
-        assert tag_scores(WORD_METRICS, [["SCONJ", "NOUN", "NOUN"]], [["CCONJ", "NOUN", "NOUN"]]
+        assert tag_scores(WORD_SCORERS, [["SCONJ", "NOUN", "NOUN"]], [["CCONJ", "NOUN", "NOUN"]]
                           ) == pytest.approx({"accuracy": 2 / 3, "f1_macro": 1 / 3})
 
 
@@ -187,7 +191,8 @@ def test_classes():
 
 
 def test_tags_of_a_sentence_in_several_rows_are_joined():
-    spec = TaskSpec(name="tagging", kind="tagging", labels=("O", "B-X", "I-X"), metrics=("f1",))
+    spec = TaskSpec(name="tagging", kind="tagging", labels=("O", "B-X", "I-X"),
+                    metrics=Tagging.metrics)
     examples = [TaggedExample(key="1", words=("a", "b", "c"), tags=("B-X", "I-X", "O")),
                 TaggedExample(key="2", words=("d",), tags=("B-X",))]
     rows = [Row(np.zeros(4), np.zeros(4), {"tag": np.zeros(size)}) for size in (2, 1, 1)]
