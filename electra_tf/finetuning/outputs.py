@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -12,7 +13,7 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,42 +128,48 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     with _readable(source, run.kind.piped) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
+        # The first reading refuses a damaged file before the computation, the second holds a part.
+        read = functools.partial(run.kind.read_file, path, own.select(run.spec) if own else
+                                 run.spec, labelled=False)
         notes: list[str] = []
-        examples = run.kind.read([path], own.select(run.spec) if own else run.spec,
-                                 labelled=False, notes=notes)
-    for note in notes:
-        print(f"note     {note}", file=sys.stderr)
-    contents = _predicted(TaskPredictor(run), run, examples, forms[suffix], suffix == ".tsv")
-    if target is None:
-        for content in contents:
-            sys.stdout.write(content)
-        return
-    with replacing(target) as temporary, temporary.open("wb") as file:
-        for content in contents:
-            file.write(content.encode())
-    print(f"{len(examples):,} predictions  {output}")
+        known = collections.Counter(
+            getattr(one, "label", getattr(one, "tags", None)) is None for one in read(notes=notes))
+        for note in notes:
+            print(f"note     {note}", file=sys.stderr)
+        contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix],
+                              suffix == ".tsv")
+        if target is None:
+            for content in contents:
+                sys.stdout.write(content)
+            return
+        with replacing(target) as temporary, temporary.open("wb") as file:
+            for content in contents:
+                file.write(content.encode())
+    print(f"{known.total():,} predictions  {output}")
 
 
-def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Sequence[Example],
-               form: Callable[[Sequence[Record]], str], has_header: bool) -> Iterator[str]:
+def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[Example],
+               known: Mapping[bool, int], form: Callable[[Sequence[Record]], str],
+               has_header: bool) -> Iterator[str]:
     """Yields parts of a file of predictions, so that memory holds those of one part.
 
-    Answers to questions are one part, as their format is one object; so are examples of which some
-    have labels, as the columns of a table depend on them.
+    `known` counts the examples with and without labels. Answers to questions are one part, as their
+    format is one object; so are examples of which some have labels, as the columns of a table
+    depend on them. The last line on standard error says how many texts were cut.
     """
-    known = {getattr(one, "label", getattr(one, "tags", None)) is None for one in examples}
     whole = run.spec.kind is Kind.QUESTION_ANSWERING or len(known) > 1
-    size, show, header = len(examples) if whole else PART, progress(), ""
-    for first in range(0, len(examples), size):
-        part = examples[first:first + size]
+    total, show, header, begin = sum(known.values()), progress(), "", 0
+    remaining, lengths = iter(examples), []
+    while part := list(itertools.islice(remaining, total if whole else PART)):
         split = run.encode(part)
-        for note in split.notes:
-            part_of = f"rows from {first + 1:,} on: " if size < len(examples) else ""
-            print(f"note     {part_of}{note}", file=sys.stderr, flush=True)
-        content = form(predictor.scored(split, lambda done, first=first, part=part: show(
-            (first + done * len(part)) / len(examples))).records)
+        lengths.append(split.lengths)
+        content = form(predictor.scored(split, lambda done, begin=begin, part=part: show(
+            (begin + done * len(part)) / total)).records)
         yield content.removeprefix(header)
         header = content.partition("\n")[0] + "\n" if has_header else ""
+        begin += len(part)
+    for note in split.cut_notes(np.concatenate(lengths)):
+        print(f"note     {note}", file=sys.stderr, flush=True)
 
 
 def require_writable(target: Path, source: Path, *, overwrite: bool) -> None:

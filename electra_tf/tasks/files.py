@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,15 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None, published: bool = False,
                notes: list[str] | None = None) -> list[TextExample]:
-    """Returns the rows of a table; labels are texts, or numbers for kinds in `NUMERIC`.
+    """Returns the rows of a table; arguments and errors as in `text_examples`."""
+    return list(text_examples(path, spec, labelled=labelled, columns=columns, published=published,
+                              notes=notes))
+
+
+def text_examples(path: Path, spec: TaskSpec, *, labelled: bool = True,
+                  columns: Sequence[str] | None = None, published: bool = False,
+                  notes: list[str] | None = None) -> Iterator[TextExample]:
+    """Yields the rows of a table; labels are texts, or numbers for kinds in `NUMERIC`.
 
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
@@ -88,16 +96,14 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
     read_label = _number if spec.kind in NUMERIC else _label
-    examples = []
     asked = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
     for row in read_rows(path, columns=columns, asked=tuple(asked), published=published,
                          notes=notes):
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, spec.label)
-        examples.append(TextExample(key=_key(row, spec), label=label,
-                                    texts=tuple(map(row.text, spec.texts))))
-    return examples
+        yield TextExample(key=_key(row, spec), label=label,
+                          texts=tuple(map(row.text, spec.texts)))
 
 
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,

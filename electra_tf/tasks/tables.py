@@ -72,21 +72,22 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequen
     suffix = suffix_of(path)
     if suffix == ".jsonl":
         rows = _json_lines(path)
-    elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
-        numbered = list(read_lines(path))
-        lines = [f"{line}\n" for _, line in numbered]
-        if suffix == ".csv":
-            separator = next((mark for mark in ",;\t" if lines and mark in lines[0]), ",")
-            if separator != ",":
-                name = {";": "semicolons", "\t": "tabs"}[separator]
-                notes.append(f"{path}: {name} separate columns")
-            cells = _quoted(path, lines, separator)
-        elif suffix == ".tsv" and not published and _has_quoted_cells(lines):
+    elif suffix == ".csv":
+        lines = read_lines(path)
+        first = next(lines, (1, ""))
+        separator = next((mark for mark in ",;\t" if mark in first[1]), ",")
+        if separator != ",":
+            notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
+        rows = _named(path, _quoted(path, (f"{line}\n" for _, line in itertools.chain(
+            [first], lines)), separator), columns, asked, notes)
+    elif suffix == ".tsv" or (suffix == ".txt" and columns):
+        most = len(columns or ()) - 1 if suffix == ".txt" else -1
+        lines = read_lines(path)
+        if suffix == ".tsv" and not published and _has_quoted_cells(path):
             notes.append(f"{path}: quotes enclose cells, as in .csv, and are removed")
-            cells = _quoted(path, lines, "\t")
+            cells = _quoted(path, (f"{line}\n" for _, line in lines), "\t")
         else:
-            splits = len(columns) - 1 if suffix == ".txt" else -1
-            cells = ((number, line.split("\t", splits)) for number, line in numbered)
+            cells = ((number, line.split("\t", most)) for number, line in lines)
         rows = _named(path, _whole(path, cells, notes) if published else cells, columns, asked,
                       notes)
     else:
@@ -143,10 +144,13 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
             and name not in columns and 1 <= int(name) <= len(values)})
 
 
-def _has_quoted_cells(lines: Sequence[str]) -> bool:
+def _has_quoted_cells(path: Path) -> bool:
     """Returns True if all quotes of tab-separated lines enclose cells, and not by chance."""
+    if not any('"' in line for _, line in read_lines(path)):  # Most files need no memory.
+        return False
+    lines = [f"{line}\n" for _, line in read_lines(path)]
     text = "".join(lines)
-    if '"' not in text or not _QUOTED_FILE.fullmatch(text):
+    if not _QUOTED_FILE.fullmatch(text):
         return False
     inside = [cell[1:-1] for cell in re.findall(_QUOTED, text)]
     return any(re.search(r'["\t\n]', cell) for cell in inside) or all(

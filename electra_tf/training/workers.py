@@ -45,8 +45,8 @@ class Cluster:
     def resolver(self) -> tf.distribute.cluster_resolver.ClusterResolver:
         """Returns the cluster as TensorFlow's strategies take it."""
         return tf.distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec(self.cluster), self.task.type, self.task.number,
-            rpc_layer="grpc")
+            tf.train.ClusterSpec(self.cluster), task_type=self.task.type,
+            task_id=self.task.number, rpc_layer="grpc")
 
     @property
     def others(self) -> list[str]:

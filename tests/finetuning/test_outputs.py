@@ -1,8 +1,10 @@
 """Predictions take the form that the reader of the file expects, byte for byte."""
 
+import collections
 import json
 import types
 
+import numpy as np
 import pytest
 
 from electra_tf.finetuning import outputs
@@ -70,8 +72,8 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".tsv", ".txt"])
 @pytest.mark.parametrize("labels", [(None, None, None), ("O", "O", "O"), ("O", None, "O")])
-def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, suffix, labels):
-    """Every sentence begins with the same line."""
+def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix, labels):
+    """Every sentence begins with the same line, and the note on cut rows counts all parts."""
     examples = [TaggedExample(key=str(number), words=("The", f"w{number}"), tags=label and (
         label, label)) for number, label in enumerate(labels)]
 
@@ -81,15 +83,17 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, suffix, labels
                 for one in part]
 
     run = types.SimpleNamespace(
-        spec=spec_of("tagging", kind=Kind.TAGGING),
-        encode=lambda part: Split(rows=part, score=None))
+        spec=spec_of("tagging", kind=Kind.TAGGING), encode=lambda part: Split(
+            part, None, np.array([9] * len(part)), lambda lengths: [f"{len(lengths)} cut"]))
     predictor = types.SimpleNamespace(
         scored=lambda split, show: Scored(records=records(split.rows), scores={}))
     form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": outputs._json_lines}[suffix]
     monkeypatch.setattr(outputs, "PART", 2)
-    parts = list(outputs._predicted(predictor, run, examples, form, suffix == ".tsv"))
+    known = collections.Counter(label is None for label in labels)
+    parts = list(outputs._predicted(predictor, run, examples, known, form, suffix == ".tsv"))
     assert "".join(parts) == form(records(examples))
     assert len(parts) == (1 if None in labels and "O" in labels else 2)
+    assert capsys.readouterr().err == "note     3 cut\n"
 
 
 def test_mistakes_are_counted_and_the_most_confident_come_first():

@@ -35,6 +35,15 @@ def test_columns_are_picked_by_name(tmp_path):
         spec(texts=("a", "b", "c"))
 
 
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
+def test_a_row_to_predict_is_read_when_it_is_asked_for(tmp_path, name):
+    rows = KINDS[spec().kind].read_file(
+        write(tmp_path / name, "text\none\ntwo\nbro\tken,row\n"), spec(), labelled=False)
+    assert [next(rows).texts, next(rows).texts] == [("one",), ("two",)]
+    with pytest.raises(UserError, match=":4: 2 columns, but 1 are expected"):
+        next(rows)
+
+
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
     path = write(tmp_path / "a.txt", "one\ttext\n\nlast")
     found = read_texts(path, spec(key="id"), labelled=False)

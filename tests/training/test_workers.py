@@ -21,8 +21,12 @@ def text(jobs: object = TWO, kind: object = "worker", index: object = 0) -> str:
     ({"chief": ["a:1"], "evaluator": ["e:1"]}, "chief", 0, []),
     (TWO | {"evaluator": ["e:1", "f:1"]}, "worker", 0, ["two:2222"]),
 ])
-def test_a_cluster_knows_the_others(jobs, kind, index, others):
-    assert workers.parse(text(jobs, kind, index)).others == others
+def test_a_cluster_knows_its_task_and_the_others(jobs, kind, index, others):
+    cluster = workers.parse(text(jobs, kind, index))
+    resolver = cluster.resolver
+    assert cluster.others == others
+    assert (resolver.task_type, resolver.task_id) == (kind, int(index))
+    assert "evaluator" not in resolver.cluster_spec().jobs
 
 
 @pytest.mark.parametrize(("given", "problem"), [

@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -50,8 +50,15 @@ class Split(NamedTuple):
     rows: list[Row]
     score: Callable[[Sequence[RowResults], float | None], Scored]
     """Takes the results of every row, and the threshold of "no answer" (None searches one)."""
-    notes: Sequence[str] = ()
-    """What was cut to fit the rows."""
+    lengths: np.ndarray
+    """Tokens of every text, or of every word for taggers, before it was cut; int32."""
+    cut_notes: Callable[[np.ndarray], list[str]]
+    """Takes lengths, which may join those of several splits, and says how many were cut."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Returns what was cut to fit the rows."""
+        return self.cut_notes(self.lengths)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -149,10 +156,11 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
-                  notes: list[str] | None = None) -> Sequence[Example]:
+                  notes: list[str] | None = None) -> Iterable[Example]:
         """Reads a file; `labelled=False` makes labels optional. `UserError` for a damaged file.
 
-        `notes` receives lines about what was detected, converted or left out.
+        Kinds that need no other row to read a row read it when it is asked for. `notes` receives
+        lines about what was detected, converted or left out.
         """
 
     def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool,

@@ -1,6 +1,6 @@
 """Extractive QA: the answer to a question is a span of a context, which may lack an answer."""
 
-import itertools
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 
@@ -124,8 +124,10 @@ class QuestionAnswering(base.TaskKind):
             rows=[row for part in parts for row in part.rows],
             score=lambda results, threshold: answers.score(
                 examples, parts, results, config, threshold),
-            notes=cut_notes(itertools.chain.from_iterable(part.query_lengths for part in parts),
-                            config.max_query_length, "task.max_query_length", "questions"))
+            lengths=np.array([length for part in parts for length in part.query_lengths], np.int32),
+            cut_notes=functools.partial(
+                cut_notes, limit=config.max_query_length, setting="task.max_query_length",
+                what="questions"))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` if a question can leave no room for a context."""

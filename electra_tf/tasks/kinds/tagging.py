@@ -132,8 +132,9 @@ class Tagging(base.TaskKind):
                          np.split(known, ends), strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: score(spec, examples, rows, results),
-            notes=cut_notes(np.concatenate(sizes), encoder.max_length, base.LENGTH,
-                            "words with [CLS] and [SEP]"))
+            lengths=np.concatenate(sizes), cut_notes=functools.partial(
+                cut_notes, limit=encoder.max_length, setting=base.LENGTH,
+                what="words with [CLS] and [SEP]"))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""

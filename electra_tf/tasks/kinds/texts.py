@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,12 +72,12 @@ class TextKind(base.TaskKind):
     piped = ".txt"
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
-                  notes: list[str] | None = None) -> list[TextExample]:
-        """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
-        examples = files.read_texts(path, spec, labelled=labelled, notes=notes)
+                  notes: list[str] | None = None) -> Iterator[TextExample]:
+        """Reads a table; see `files.text_examples`. Labels may be the task's `label_words`."""
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-        return [dataclasses.replace(one, label=known.get(
-            one.label, one.label if labelled or not known else None)) for one in examples]
+        for one in files.text_examples(path, spec, labelled=labelled, notes=notes):
+            yield dataclasses.replace(one, label=known.get(
+                one.label, one.label if labelled or not known else None))
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
@@ -107,7 +107,8 @@ class TextKind(base.TaskKind):
                 for row, one in zip(token_rows, examples, strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
-            notes=cut_notes(lengths, encoder.max_length, base.LENGTH))
+            lengths=lengths, cut_notes=functools.partial(
+                cut_notes, limit=encoder.max_length, setting=base.LENGTH))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
