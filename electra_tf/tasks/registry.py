@@ -105,7 +105,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         spec = KINDS[Kind.TAGGING].spec(name, files.label_set([
             *train, *itertools.chain(*dev.values())]))
         for split, examples in dev.items():
-            files.check_labels(split, examples, files.label_set(train), notes)
+            source = split if from_tfds else data_dir / f"{split}.txt"
+            files.check_labels(source, examples, files.label_set(train), notes)
     else:
         spec = glue_task.spec if glue_task else KINDS[Kind.QUESTION_ANSWERING].spec(name)
     return Task(spec=spec, train=train, dev=dev, test=test, notes=notes)

@@ -111,7 +111,7 @@ def test_labels_that_training_never_shows_are_missed_and_noted(tmp_path):
     write(tmp_path / "train.txt", "Wien B-LOC\nist O\n")
     write(tmp_path / "test.txt", "Film B-MISC\nist O\n")
     assert registry.load("chunk", tmp_path, Files()).notes[-1] == (
-        "test: 1 labels that training never shows count as missed: B-MISC (1)")
+        f"{tmp_path}/test.txt: 1 labels that training never shows count as missed: B-MISC (1)")
 
 
 def test_metrics_of_a_tagger_go_by_its_tags(tmp_path):
