@@ -68,7 +68,7 @@ def _wiki_of(path: Path) -> Wiki:
     wiki = _WIKI.search(header)
     language = (wiki[1] or wiki[2]).decode() if wiki else ""
     own = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
-    names = wiki_names.CATEGORIES.get(language, "").split()
+    names = wiki_names.NAMESPACES.get(language, "").split()
     return Wiki(tuple(sorted(own.union(names))), language in wiki_names.VARIANTS)
 
 

@@ -27,8 +27,7 @@ _LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")
 """A link to the article in another language."""
 _QUOTES = re.compile("'{2,5}")
 _MEDIA_FILE = re.compile(
-    r"[^:]+:[^:]+\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|pdf|djvu|stl|webm|mpe?g|og[agv]|opus|mp[34]|"
-    r"wav|flac|midi?)\s*", re.IGNORECASE)
+    r"[^:]+:[^:]+\.(?:jpe?g|png|svg|gif|tiff?|web[mp]|og[agv]|mp3|pdf|djvu)\s*", re.IGNORECASE)
 """The title of a file's page in any language."""
 _LETTERS = r"[^\s_＿!-@[-`{-~]+"
 _SWITCH = re.compile(rf"(__|＿＿)({_LETTERS}(?:_{_LETTERS})*)\1")

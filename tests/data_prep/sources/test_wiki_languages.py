@@ -38,16 +38,11 @@ PAGES = {
     "yo": ("Fáìlì", "[[Fáìlì:A.jpg|x]][[Àwòrán:B.PNG|thumb|y]]'''Èkó''' ni ìlú.", ["Èkó ni ìlú."]),
 }
 """Language -> its siteinfo's name of files, an article, and its lines."""
-CATEGORIES = {"de": "Kategorie", "fr": "Catégorie", "es": "Categoría", "ru": "Категория",
-              "ko": "분류", "ar": "تصنيف", "hi": "श्रेणी", "sr": "Категорија", "tr": "Kategori"}
-"""Language -> its siteinfo's name of categories, if it isn't English."""
 
 
 def write_dump(path, language, files, text, *more):
-    names = "".join(f'<namespace key="{key}" case="first-letter">{name}</namespace>'
-                    for key, name in ((6, files), (14, CATEGORIES.get(language, "Category"))))
-    header = (f'<mediawiki xml:lang="{language}"><siteinfo><namespaces>{names}</namespaces>'
-              "</siteinfo>\n")
+    header = (f'<mediawiki xml:lang="{language}"><siteinfo><namespaces><namespace key="6" '
+              f'case="first-letter">{files}</namespace></namespaces></siteinfo>\n')
     path.write_text(header + page("T", text) + "".join(more) + "</mediawiki>\n", encoding="utf-8")
 
 
