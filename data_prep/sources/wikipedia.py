@@ -108,8 +108,10 @@ def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
             held = held[-len(_END):]
     rest = held.strip()
     if rest != _LAST and (offset or not _HEAD.match(rest) or not rest.endswith(_LAST)):
-        yield damaged_stretch(path, f"{path} is cut short: the content from byte {offset} on is "
-                              f"not {_LAST.decode()}, the end of a MediaWiki dump")
+        yield damaged_stretch(path, (
+            f"{path} is cut short: the content from byte {offset} on is not {_LAST.decode()}, the "
+            "end of a MediaWiki dump") if offset or _HEAD.match(rest) else (
+            f"{path} is not a MediaWiki dump, which begins with <mediawiki>"))
 
 
 def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:

@@ -69,6 +69,12 @@ def test_a_dump_cut_short_is_told(tmp_path, cut, left):
     assert "cut short" in messages[0]
 
 
+def test_a_file_that_is_not_a_dump_is_named(tmp_path):
+    (tmp_path / "a.xml").write_text("text\tlabel\n")
+    with pytest.raises(UserError, match=r"a\.xml is not a MediaWiki dump, which begins with <med"):
+        read(f"wikipedia:{tmp_path}/a.xml")
+
+
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("Article 3</title>", "Article 3<title>", "the page at byte {} is no XML: mismatched tag"),
     ("of 3 &amp;", "of 3 &", "the page at byte {} is no XML: not well-formed"),
