@@ -38,7 +38,7 @@ FLAG = re.compile(r"(?<![\w-])--(?:\[no\])?([a-z]\w*)"
 CALL = re.compile(r"(?:python|\$\(BIN\)/python) +(?:-m +([\w.]+)|(run_\w+\.py))"
                   r"|(?<![\w./-])(electra-[a-z-]+)(?![\w/.-])|(\{\})(?= --)")
 END = re.compile(r"`|\n|&&|\||;|, or |\. |, then ")
-MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ([a-z][a-z-]*)")
+MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ([a-z][a-z0-9-]*)")
 EXTRAS = re.compile(r"(?:electra-tf|'\.)\[([\w,-]+)\]")
 SETTING = re.compile(rf"(?<![\w./-])((?:{'|'.join(name for one in CONFIGS for name in vars(one))})"
                      r"\.[a-z_]+)(?![\w./(*-])")
@@ -49,8 +49,8 @@ OTHERS = re.compile(r"(?:pip install|uv|apt-get|curl|git|docker|helm|kubectl|gcl
 """Commands of other programs."""
 NOT_OURS = set("""help name direct_running_mode environment_config environment_type flink_master
     flink_version job_endpoint max_num_workers parallelism prism_location project region
-    sdk_container_image temp_location json spot enable_batching""".split())
-"""Flags of Beam, WikiExtractor and TensorFlow Serving, and `--name=value` itself."""
+    sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa""".split())
+"""Flags of Beam, WikiExtractor, TensorFlow Serving and XLA, and `--name=value` itself."""
 NO_SCRIPTS = re.compile(r"electra-(tf|small|base|large|worker-|.*-discriminator|.*-generator)")
 NO_SETTINGS = {"model.ckpt", "model.safetensors", "task.dev", "task.tests", "task.type",
                "task.index", "task.name"}

@@ -54,7 +54,7 @@ def test_scores_per_token_of_standard_input(run, tmp_path, capsys):
 def test_mistakes_are_named(run, tmp_path, capsys):
     for content, given, words in (
             (b"", {}, "holds no sentences"), (b"\n \n", {}, "holds no sentences"),
-            (b"\xff\xfe", {}, "not UTF-8"),
+            (b"\xff\xfe", {}, "is UTF-16; convert it"),
             (b"word1 " * 40, {}, "42 tokens; the model reads 32"),
             (b"word1", {"input": str(tmp_path / "nowhere.txt")}, "nowhere.txt"),
             (b"word1", {"network": "judge"}, "--network=judge.*generator and discriminator")):
