@@ -26,7 +26,6 @@ _LONGEST_NAME = 60
 """Largest number of characters of a source's name."""
 _MUCH = {"padding": 0.1, "copies": 0.05, "leaked": 0.01, "unused": 0.1}
 """Shares above which a remark is made."""
-_BUILDER = "data_prep.build_pretraining_data"
 _TEMPLATE = pathlib.Path(__file__).with_name("page.html")
 _LEGEND = """\
 Examples, and what masking does to them
@@ -66,21 +65,24 @@ def remarks(found: Survey) -> list[str]:
     if not found.records.examples("train"):
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not found.records.examples("eval"):
-        lines.append("No examples are held out, so --mode=eval of run_pretraining.py cannot run: "
-                     f"set --held_out_fraction of {_BUILDER}.")
+        lines.append("No examples are held out, so --mode=eval of run_pretraining.py "
+                     "cannot run: set --held_out_fraction of "
+                     "data_prep.build_pretraining_data.")
     positions = counts.examples * manifest.max_seq_length
     if counts.padding_positions > _MUCH["padding"] * positions:
         lines.append(f"{percent(counts.padding_positions, positions)} of the positions are padding "
-                     f"and cost time: --packing=full of {_BUILDER} leaves none.")
+                     "and cost time: --packing=full of data_prep.build_pretraining_data leaves "
+                     "none.")
     train, held_out = map(found.records.examples, SPLITS)
     if found.copies > _MUCH["copies"] * train:
         lines.append(f"{percent(found.copies, train)} of the training examples are copies: "
-                     f"--drop_near_duplicates and --drop_duplicate_lines of {_BUILDER} remove "
-                     "repeated text.")
+                     "--drop_near_duplicates and --drop_duplicate_lines of "
+                     "data_prep.build_pretraining_data remove repeated text.")
     if found.leaked > _MUCH["leaked"] * held_out:
         lines.append(f"{percent(found.leaked, held_out)} of the held-out examples are also "
                      "training examples, so evaluation scores are too high: "
-                     f"--drop_near_duplicates of {_BUILDER} removes copies of documents.")
+                     "--drop_near_duplicates of data_prep.build_pretraining_data removes copies "
+                     "of documents.")
     unused = np.count_nonzero(found.pieces == 0)
     if unused > _MUCH["unused"] * found.pieces.size:
         lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
