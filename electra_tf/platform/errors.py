@@ -1,9 +1,7 @@
-"""Errors and notes for users: one line that is safe to print."""
+"""Errors for users: one line that is safe to print."""
 
-import functools
 import re
 import reprlib
-import sys
 
 LONGEST_MESSAGE = 800
 """Most characters of an error's message; two long paths and a sentence fit."""
@@ -42,15 +40,6 @@ def shown(value: object, longest: int = 80) -> str:
         return one_line(brief.repr(value), longest)
     except ValueError:  # Python refuses to write more than 4,300 digits.
         return f"a {type(value).__name__} with too many digits"
-
-
-def note(text: str) -> None:
-    """Prints a note on standard error."""
-    print(f"note: {text}", file=sys.stderr, flush=True)
-
-
-note_once = functools.cache(note)
-"""Prints a note the first time only."""
 
 
 class UserError(ValueError):

@@ -60,7 +60,8 @@ def require_same_normalization(initial: Pretrained, text: TextSettings, records:
     theirs = initial.text.normalization
     if not theirs.same_letters(text.normalization):
         mode = next((name for name, mode in MODES.items() if mode.same_letters(theirs)), None)
-        advice = f"Build them again with --normalization={mode}, or train" if mode else "Train"
+        advice = (f"Build them again with --normalization={mode} of data_prep."
+                  "build_pretraining_data, or train" if mode else "Train")
         raise UserError(f"{initial.source} reads text with normalization {theirs}, but the records "
                         f"in {records} were built with {text.normalization}. {advice} new weights "
                         "without --init_checkpoint.")

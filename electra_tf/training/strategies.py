@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform import command_line, native_logging, signals
-from electra_tf.platform.errors import UserError, note, note_once
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.notes import note, note_once
 from electra_tf.training import workers
 
 _DRIVER = pathlib.Path("/dev/nvidiactl")
