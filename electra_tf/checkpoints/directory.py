@@ -9,14 +9,13 @@ A checkpoint without a seal was not finished and is not restored.
 """
 
 import dataclasses
-import functools
 import re
-import sys
 from collections.abc import Collection, Sequence
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import flush_to_disk, write_atomically, write_json
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.notes import note_once
 from electra_tf.platform.storage import MIB, Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
@@ -68,8 +67,8 @@ def newest(directory: Path) -> int | None:
         fault = _fault(directory, step)
         if fault is None:
             if broken:
-                print_once(f"note: {directory}: {_listed(broken)}; the newest whole checkpoint is "
-                            f"that of step {step:,}, and work goes on from there.")
+                note_once(f"{directory}: {_listed(broken)}; the newest whole checkpoint is "
+                          f"that of step {step:,}, and work goes on from there.")
             return step
         broken.append(f"ckpt-{step} {fault}")
     if was_used(directory):
@@ -148,9 +147,3 @@ def _fault(directory: Path, step: int) -> str | None:
         if path.stat().st_size != expected.bytes or file_sha256(path) != expected.sha256:
             return f"is damaged ({name} isn't what was written)"
     return None
-
-
-@functools.cache
-def print_once(note: str) -> None:
-    """Prints a note on standard error, the first time only."""
-    print(note, file=sys.stderr, flush=True)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints.directory import print_once
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE, VOCABULARY_FILE
 from electra_tf.checkpoints.weights import (
     ENCODER,
@@ -32,6 +31,7 @@ from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.notes import note_once
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
@@ -247,7 +247,7 @@ def note_unused(names: Collection[str], source: str) -> None:
     """Prints a note of weights that aren't used, by the first two parts of their names."""
     if names:
         parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
-        print_once(f"note: {source}: {len(names)} weights are not used: {', '.join(parts)}.")
+        note_once(f"{source}: {len(names)} weights are not used: {', '.join(parts)}.")
 
 
 def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
@@ -262,29 +262,29 @@ def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary
         raise UserError(f"{vocabulary.source} has {size:,} entries, and the embeddings of {source} "
                         f"{rows:,} rows; put the vocabulary of this network beside it.")
     if rows > size:
-        print_once(f"note: {source}: {rows - size:,} rows of the embeddings have no token in "
-                   f"{vocabulary.source} and are left out.")
+        note_once(f"{source}: {rows - size:,} rows of the embeddings have no token in "
+                  f"{vocabulary.source} and are left out.")
     return dataclasses.replace(model, vocab_size=size), {
         name: value[:size] if name.endswith(("/word_embeddings", "/output_bias")) else value
         for name, value in weights.items()}
 
 
-def joined(weights: Weights, own: Weights, source: str) -> Weights:
+def joined(weights: Weights, generator: Weights, source: str) -> Weights:
     """Returns a discriminator's weights and those of its generator that it doesn't share.
 
-    `own` are the generator's, named as if it were alone. Raises `UserError` for embeddings that no
-    tying allows.
+    `generator` is named as if it were alone. Raises `UserError` for embeddings that no tying
+    allows.
     """
     paths = ENCODER, f"{ENCODER}embeddings/", f"{ENCODER}embeddings/word_embeddings"
     shared = next((path for path in paths if all(
-        name in own and np.array_equal(own[name], value)
+        name in generator and np.array_equal(generator[name], value)
         for name, value in weights.items() if name.startswith(path))), None)
-    if shared is None and f"{ENCODER}embeddings_project/kernel" in own:
+    if shared is None and f"{ENCODER}embeddings_project/kernel" in generator:
         raise UserError(f"{source}: the generator's word_embeddings isn't the discriminator's; a "
                         "generator with embeddings of its own has embedding_size equal to "
                         "hidden_size.")
     return {**weights, **{re.sub(f"^{ENCODER}", "generator/", name): value
-                          for name, value in own.items()
+                          for name, value in generator.items()
                           if shared is None or not name.startswith(shared)}}
 
 
@@ -296,9 +296,9 @@ def with_generator(model: ModelConfig, weights: Weights, source: str,
     """
     query = "encoder/layer_{}/attention/self/query/bias"
     if f"generator/{query.format(0)}" not in weights:
-        own = ({"tying": Tying.EVERYTHING, "generator_width": 1.0}
-               if GENERATOR_BIAS in weights else {})
-        return dataclasses.replace(model, **own)
+        if GENERATOR_BIAS not in weights:
+            return model
+        return dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
              Tying.TOKEN_EMBEDDINGS if "generator/embeddings/position_embeddings" in weights else
              Tying.ALL_EMBEDDINGS)

@@ -32,16 +32,12 @@ class _Module:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Model:
+class _Settings:
+    """The entries of `_MODEL_FILE` and `_ENCODER_FILE` that change vectors."""
+
     __pydantic_config__ = strict_json.OPEN
 
     default_prompt_name: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Encoder:
-    __pydantic_config__ = strict_json.OPEN
-
     max_seq_length: Annotated[int, Interval(ge=3)] | None = None
     do_lower_case: bool = False
 
@@ -62,17 +58,18 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
         raise UserError(f"{file}: the modules are {', '.join([encoder.name, *names])}; only "
                         "Transformer, Pooling and Normalize, in this order, are computed here. To "
                         f"use the encoder alone, {alone}.")
-    if (path / _MODEL_FILE).exists():
-        prompt = strict_json.read(path / _MODEL_FILE, _Model, most=MIB).default_prompt_name
-        if prompt is not None:
-            raise UserError(f"{path / _MODEL_FILE}: default_prompt_name is {shown(prompt)}, and "
-                            "embed adds no prompt; write null there and the prompt before texts.")
-    settings = _Encoder()
-    if (directory / _ENCODER_FILE).exists():
-        settings = strict_json.read(directory / _ENCODER_FILE, _Encoder, most=MIB)
+    prompt = _read_settings(path / _MODEL_FILE).default_prompt_name
+    if prompt is not None:
+        raise UserError(f"{path / _MODEL_FILE}: default_prompt_name is {shown(prompt)}, and embed "
+                        "adds no prompt; write null there and the prompt before texts.")
+    settings = _read_settings(directory / _ENCODER_FILE)
     modes = _modes(path / others[0].path / _POOLING_FILE) if _POOLING in names else ("mean",)
     return directory, Pooling(modes=modes, normalize=_NORMALIZE in names,
                               max_length=settings.max_seq_length), settings.do_lower_case
+
+
+def _read_settings(path: Path) -> _Settings:
+    return strict_json.read(path, _Settings, most=MIB) if path.exists() else _Settings()
 
 
 def _modes(path: Path) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 import json
 import math
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.atomic_file import plain
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.notes import note
 from electra_tf.platform.storage import Path, cannot_read, read_bytes
 
 Record = dict[str, Any]
@@ -68,7 +68,7 @@ def read_metrics(path: str | Path) -> list[Record]:
         raise cannot_read(path, error) from error
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     if _CUT_SHORT.fullmatch(lines[-1]):
-        print(f"note: {path}:{len(lines)} is cut short and left out", file=sys.stderr, flush=True)
+        note(f"{path}:{len(lines)} is cut short and left out")
         del lines[-1]
     return [_parse(line, path, row) for row, line in enumerate(lines, start=1) if line.strip()]
 

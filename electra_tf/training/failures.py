@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import re
-import sys
 from collections.abc import Callable, Iterator
 
 import tensorflow as tf
@@ -12,6 +11,7 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.notes import note
 from electra_tf.training.devices import device_type
 
 BYTES_PER_WEIGHT = 16
@@ -45,8 +45,7 @@ def explained(require_records: Callable[[], None] | None = None) -> Iterator[Non
                 _reason(error)):
             raise
         if require_records is not None:
-            print("note: the records are damaged; all of them are read to find where",
-                  file=sys.stderr, flush=True)
+            note("the records are damaged; all of them are read to find where")
             require_records()
         if not isinstance(error, tf.errors.DataLossError):
             raise

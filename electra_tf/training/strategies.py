@@ -1,17 +1,16 @@
 """Creates the `tf.distribute` strategy of the settings, or refuses missing devices."""
 
 import contextlib
-import functools
 import os
 import pathlib
 import socket
-import sys
 
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform import command_line, native_logging, signals
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.notes import note, note_once
 from electra_tf.training import workers
 
 _DRIVER = pathlib.Path("/dev/nvidiactl")
@@ -25,8 +24,8 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     if kind is Strategy.MULTI_WORKER_MIRRORED:
         cluster = workers.parse(os.environ.get(workers.VARIABLE, ""))
         if others := cluster.others:
-            print(f"note: waiting for {', '.join(others)}: each has to run this command, with the "
-                  "same cluster and its own task in TF_CONFIG", file=sys.stderr, flush=True)
+            note(f"waiting for {', '.join(others)}: each has to run this command, with the same "
+                 "cluster and its own task in TF_CONFIG")
         with signals.left_to_the_system():
             return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
     if config.num_replicas:
@@ -61,7 +60,8 @@ def _gpu_names(wanted: int) -> list[str]:
     """Returns the names of the first `wanted` GPUs of this machine; of all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
     if wanted < 0 and not names:
-        _note_unused_gpu()
+        if reason := _why_no_gpu():
+            note_once(f"{reason}. The run uses the CPU; --num_gpus=0 removes this note.")
     if wanted > len(names):
         reason = _why_no_gpu() if not names else ""
         raise UserError(f"--num_gpus={wanted}, but " + (reason or (
@@ -124,11 +124,3 @@ def _why_no_gpu() -> str:
             f"`{command_line.pip_install('cuda')}` brings CUDA's libraries (in a clone's .venv "
             "`pip install --require-hashes -r requirements/cuda.lock`), and `nvidia-smi` says "
             "whether the driver works and is new enough for CUDA 12")
-
-
-@functools.cache
-def _note_unused_gpu() -> None:
-    """Notes on stderr, once, that a run uses the CPU although there may be a GPU."""
-    if reason := _why_no_gpu():
-        print(f"note: {reason}. The run uses the CPU; --num_gpus=0 removes this note.",
-              file=sys.stderr, flush=True)

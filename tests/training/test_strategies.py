@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.notes import note_once
 from electra_tf.training import strategies
 from electra_tf.training.strategies import create_strategy
 
@@ -38,7 +39,7 @@ def test_hardware_that_isnt_there_is_one_line(monkeypatch, changes, variable, wo
 def test_a_gpu_that_stays_unused_is_noted_once_or_refused(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(strategies, "_DRIVER", tmp_path)  # It is there.
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    strategies._note_unused_gpu.cache_clear()
+    note_once.cache_clear()
     create_strategy(RuntimeConfig())
     create_strategy(RuntimeConfig())
     (line,) = capsys.readouterr().err.splitlines()
@@ -47,4 +48,4 @@ def test_a_gpu_that_stays_unused_is_noted_once_or_refused(monkeypatch, capsys, t
     assert capsys.readouterr().err == ""
     with pytest.raises(UserError, match="--num_gpus=2, but this machine has NVIDIA.*nvidia-smi"):
         create_strategy(RuntimeConfig(num_gpus=2))
-    strategies._note_unused_gpu.cache_clear()
+    note_once.cache_clear()
