@@ -1,7 +1,7 @@
 """How much a newcomer reads: whole lines of every file reached by imports, lazy ones included.
 
-The limits are the values of 2026-11-26 plus 3 %, so that a setting or a case fits. Lower them after a
-simplification.
+The limits are the values of 2026-11-26 plus 3 %, so that a setting or a case fits. Lower them after
+a simplification.
 """
 
 import pytest
