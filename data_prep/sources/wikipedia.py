@@ -50,7 +50,7 @@ def wikipedia(pattern: str, headings: bool) -> files.FileSource:
 
 
 class Wiki(NamedTuple):
-    """What the text of a wiki depends on."""
+    """Properties of a wiki that change how its text is read."""
 
     namespaces: tuple[str, ...] = ()
     """Names of the namespaces of files and categories, besides the English ones."""

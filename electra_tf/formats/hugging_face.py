@@ -83,7 +83,7 @@ class Config(HeadConfig):
     add_cross_attention: Literal[False] = False
     vocab_size: int
     embedding_size: int | None = None
-    """That of BERT is its hidden size."""
+    """E; BERT has no such entry, its embeddings have the hidden size."""
     num_hidden_layers: int
     num_attention_heads: int
     intermediate_size: int

@@ -45,7 +45,7 @@ _LIBRARY_WORD_CHARACTERS = 100
 """The tokenizers library's default of max_input_chars_per_word."""
 _MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
 _NO_MAXIMUM = b"1000000000000000019884624838656"
-"""How transformers writes that model_max_length isn't limited; JSON numbers have 64 bits."""
+"""Value that transformers writes for an unlimited model_max_length; JSON numbers have 64 bits."""
 _BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
 _NFC, _BERT_SPLIT = {"type": "NFC"}, {"type": "BertPreTokenizer"}
 _CUT = {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",

@@ -71,10 +71,10 @@ class Format(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pooling:
-    """How `embed` makes the vector of a text."""
+    """Pooling, normalization and length of the vectors that `embed` returns."""
 
     modes: tuple[str, ...] = ("mean",)
-    """Of `POOLING_MODES`; their vectors are concatenated."""
+    """Names from `POOLING_MODES`; their vectors are concatenated."""
     normalize: bool = False
     """Divide vectors by their Euclidean norm."""
     max_length: int | None = None

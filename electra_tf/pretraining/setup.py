@@ -53,7 +53,7 @@ class Run:
     initial: Pretrained | None = None
     """Initial networks; None for new weights."""
     new_rows: Sequence[str] = ()
-    """What `continuation.fit` added to the initial networks, as text."""
+    """Rows that `continuation.fit` added to the initial networks, as text."""
     finished_at: Sequence[int] = ()
     """Earlier numbers of steps, if the run was extended."""
 
