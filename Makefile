@@ -115,7 +115,7 @@ COMPUTING := $(addprefix tests/,modeling parity tasks objectives training/test_s
 	export/test_signatures.py export/test_saved_model.py end_to_end/test_finetuning.py) \
 	--ignore=tests/objectives/test_every_objective.py
 
-test-avx2: $(STAMP) ## Run the tests that compute, as on a CPU without AVX-512 (90 s on two cores with AVX-512).
+test-avx2: $(STAMP) ## Run the tests that compute, as on a CPU without AVX-512 (100 s on two cores with AVX-512).
 	$(AVX2) $(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(COMPUTING)
 
 test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restarts.
