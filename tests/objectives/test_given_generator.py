@@ -18,7 +18,7 @@ from electra_tf.objectives.given_generator import replacement_logits
 from electra_tf.objectives.pretraining import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import setup, training_run
+from electra_tf.pretraining import loop, setup
 from electra_tf.text.vocabulary import Vocabulary
 from tests import named_arrays, tiny_encoder, tiny_records, tiny_run
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
@@ -131,7 +131,7 @@ def test_a_run_without_a_generator_is_refused():
 def train(records, model_dir):
     config = tiny_run.config(objective__name="two_stage", training__num_train_steps=6, **SHORT)
     for run in setup.stages(config, storage.path(records), storage.path(model_dir)):
-        training_run.train(run)
+        loop.train(run)
 
 
 @pytest.mark.slow
