@@ -13,8 +13,8 @@ from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.language_models import MaskedLanguageModel
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
-from tests.refusals import refused
+from tests.support import tiny_networks
+from tests.support.refusals import refused
 
 TEXTS = ["the chef cooked the meal .", "first text", "the piano ate"]
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.platform.errors import UserError
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 DATA = "data-00000-of-00001"
 

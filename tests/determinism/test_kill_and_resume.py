@@ -7,9 +7,8 @@ import pytest
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays
-from tests.determinism import processes
-from tests.determinism.processes import interrupted, state, step_of
+from tests.support import named_arrays, processes
+from tests.support.processes import interrupted, state, step_of
 
 STEPS = 400
 FLAGS = ("--deterministic", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=20",

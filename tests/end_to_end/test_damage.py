@@ -15,9 +15,9 @@ import pytest
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.platform.errors import UserError
-from tests import named_arrays
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, train
+from tests.support import named_arrays
 
 FINETUNING = ("--task=classification", "--train_batch_size=8", "--max_seq_length=16",
               "--num_train_epochs=1", *HARDWARE)

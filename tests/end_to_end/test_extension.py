@@ -9,10 +9,10 @@ import pytest
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays
-from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER
+from tests.support import named_arrays
+from tests.support.processes import state, step_of
 
 
 @pytest.fixture

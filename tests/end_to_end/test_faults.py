@@ -14,10 +14,10 @@ from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
-from tests import named_arrays, tiny_records, tiny_run
-from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import train
+from tests.support import named_arrays, tiny_records, tiny_run
+from tests.support.processes import state, step_of
 
 
 def logged(model_dir) -> list[int]:

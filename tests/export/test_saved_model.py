@@ -16,9 +16,9 @@ from electra_tf.export import servable
 from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory, require_intact
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
-from tests import python_process, tiny_networks
 from tests.export.allowed_ops import others
 from tests.export.served_models import example
+from tests.support import python_process, tiny_networks
 
 CLASSIFIER = example(Kind.CLASSIFICATION)
 

@@ -15,7 +15,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 
 @pytest.mark.parametrize("tying", list(Tying))

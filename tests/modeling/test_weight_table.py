@@ -12,7 +12,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.pretraining import GivenGenerator
-from tests import named_arrays, tiny_given, tiny_run
+from tests.support import named_arrays, tiny_given, tiny_run
 
 
 def built(model):

@@ -20,9 +20,8 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup, training_run
 from electra_tf.text.vocabulary import Vocabulary
-from tests import named_arrays, tiny_encoder, tiny_records, tiny_run
-from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
-from tests.parity import golden_files
+from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
+from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
 
 SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}

@@ -26,7 +26,7 @@ from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays, tiny_run
+from tests.support import named_arrays, tiny_run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
