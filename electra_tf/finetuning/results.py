@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
+from electra_tf.checkpoints.run_directory import MAX_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
@@ -112,7 +112,7 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        found = strict_json.read(path, Results, most=MOST_RESULT_BYTES, fix=_FIX)
+        found = strict_json.read(path, Results, most=MAX_RESULT_BYTES, fix=_FIX)
         if not found.trials:
             raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
         return found

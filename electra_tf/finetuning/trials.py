@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import ENCODER, assign_weights, checkpoint_in_use
 from electra_tf.config.finetuning import FinetuningTrainingConfig
@@ -20,7 +19,7 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
@@ -72,7 +71,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     return results
 
 
-def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
+def run_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
               dev: Mapping[str, Split], *, metric: str, seed: int) -> Trial:
     """Trains a model, scores it after every epoch, and assigns the weights to keep to it.
 
@@ -131,7 +130,8 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
             results.best_number)
     # The saved results name the best trial's checkpoint, so the others are obsolete only now.
     results.save(run.model_dir)
-    checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.best_number})
+    checkpoint_files.remove(
+        directory, set(checkpoint_files.steps(directory)) - {results.best_number})
     return results
 
 

@@ -117,7 +117,7 @@ def _objective(config: PretrainingConfig):
     generator = None
     directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective_class(config.objective.name).generator_objective:
-        generator = GivenGenerator(*pretrained.read(directory).alone("generator"))
+        generator = GivenGenerator(*pretrained.read(directory).extract("generator"))
     return objective_class(config.objective.name)(config, Given(
         kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
 

@@ -24,7 +24,7 @@ from absl import flags
 
 from electra_tf.apps.planning import throughput
 from electra_tf.apps.planning.throughput import Timing
-from electra_tf.checkpoints import directory
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, is_taken, read_identity, settings_of
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
@@ -218,7 +218,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         if value != usual.get(name))]
     if begun:
         words.append(f"--init_checkpoint={begun.rpartition(', step ')[0] or begun}")
-    if max(directory.finished(model_dir / CHECKPOINTS), default=0) >= total:
+    if max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0) >= total:
         measured = throughput.training_throughput(model_dir)
         if seconds is None or measured is None:
             raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "

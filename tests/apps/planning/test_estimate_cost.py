@@ -14,8 +14,8 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling.weight_table import discriminator, language_model, whole_encoder
-from tests import command_flags
-from tests.refusals import refused
+from tests.support import command_flags
+from tests.support.refusals import refused
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "flops.json").read_text())
 

@@ -15,7 +15,7 @@ from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.learning_curves import MeasuredNetwork
 from electra_tf.text.tokenization import Normalization
-from tests import command_flags
+from tests.support import command_flags
 
 FAKE_RUN = """
 import json, pathlib, sys, time

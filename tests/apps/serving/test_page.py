@@ -1,7 +1,7 @@
 """The page in a real browser."""
 
 
-from tests.apps.serving import browser
+from tests.support import browser
 
 
 @browser.in_a_browser
