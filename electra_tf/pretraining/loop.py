@@ -9,8 +9,7 @@ from typing import TextIO
 
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
 from electra_tf.checkpoints.weights import assign_parts
@@ -121,7 +120,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
         return
     make_directory(run.model_dir)
     with run_directory.only_process(run.model_dir):
-        changed = run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+        changed = run_directory.claim(run.model_dir, run.identity, initial_section="initialization")
         if changed:
             print("note     initial values matter only at the start, which this run is past: "
                   f"{'; '.join(changed)}", flush=True)
@@ -156,7 +155,7 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         metrics = run.model_dir / METRICS_FILE
         if restored is None and metrics.exists() and any(
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
-            raise checkpoints.lost(run.model_dir / CHECKPOINTS)
+            raise checkpoint_files.lost_error(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
             new_parts = assign_parts(
                 model.trainable_variables, run.initial.weights, run.initial.source)
