@@ -25,5 +25,5 @@ def test_a_part_has_consecutive_rows_and_a_round_every_nth_of_them(parts, rounds
 
 
 def test_concatenated_parts_keep_the_order_of_rows():
-    assert concat_parts(lambda rows, first_row: rows + 0 * first_row, ROWS, 4).numpy().tolist() == list(
-        range(24))
+    rows = concat_parts(lambda rows, first_row: rows + 0 * first_row, ROWS, 4)
+    assert rows.numpy().tolist() == list(range(24))
