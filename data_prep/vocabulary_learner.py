@@ -82,7 +82,7 @@ def _without_rarest(counts: Words, most: int) -> Words:
 
 def choose_normalization(counts: Words) -> tuple[Normalization, Words, str]:
     """Returns a normalization, the counts under it, and the reason, from counts under `NFC`."""
-    chosen, reason = coverage.proposed(coverage.count_characters_of_words(counts))
+    chosen, reason = coverage.propose_normalization(coverage.count_characters_of_words(counts))
     if chosen != NFC:
         counts = normalized_counts(counts, chosen)
     return chosen, counts, reason

@@ -57,7 +57,7 @@ class FinetuningRun(TrialSettings):
         ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
         texts = [text for example in examples for text in example.texts]
         changed = coverage.count_changed(texts) if self.text.normalization.strip_accents else 0
-        return coverage.warnings(
+        return coverage.coverage_warnings(
             *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
 
     def build_model(self, seed: int) -> TaskModel:

@@ -10,7 +10,7 @@ from electra_tf.modeling import corruption
 from electra_tf.modeling.corruption import cross_entropy, distribution, sample
 from electra_tf.modeling.masking import Predictions
 from electra_tf.objectives.electra import ElectraObjective
-from tests import tiny_given
+from tests import tiny_context
 from tests.modeling.test_randomness import place
 from tests.parity import golden_files
 
@@ -110,7 +110,7 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
 
     def drawn(**sampling) -> np.ndarray:
         config = PretrainingConfig(sampling=SamplingConfig(**sampling))
-        objective = ElectraObjective(config, tiny_given.of(vocab_size=256))
+        objective = ElectraObjective(config, tiny_context.of(vocab_size=256))
         return objective.sample(distribution(x), slots, PLACE).numpy()
 
     assert (drawn() == 5).all()

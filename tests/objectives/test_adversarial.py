@@ -9,13 +9,13 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.adversarial import AdversarialModel, AdversarialObjective, policy_losses
 from electra_tf.platform.errors import UserError
-from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
 
 def objective(**changes) -> AdversarialObjective:
     return AdversarialObjective(override(PretrainingConfig(), {
-        "objective.name": "adversarial"} | changes), GIVEN)
+        "objective.name": "adversarial"} | changes), CONTEXT)
 
 
 def test_the_losses_of_one_sample_by_hand():

@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.electric import ElectricModel, ElectricObjective
-from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
 GOLDEN = golden_files.load("electric_outputs")
@@ -27,7 +27,7 @@ def model():
 
 def compute(model):
     inputs, sampled = masked_batch()
-    made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), GIVEN)
+    made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), CONTEXT)
     noise = made.noise(model, inputs.original, RANDOMNESS, training=False)
     outcome = made.discriminate_noise(
         model, inputs, noise.softmax, sampled, RANDOMNESS, training=False)

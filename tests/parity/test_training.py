@@ -11,7 +11,7 @@ from electra_tf.training.adam import Adam
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, TrainState, TrainStep
 from tests import named_arrays
-from tests.objectives.golden_batch import GIVEN, masked_batch
+from tests.objectives.golden_batch import CONTEXT, masked_batch
 from tests.parity import golden_files
 from tests.parity.test_networks import build
 
@@ -45,7 +45,7 @@ def official_step() -> TrainStep:
     model = build("electra")
     state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                        LossScale(enabled=False))
-    return TrainStep(config=config, objective=GoldenObjective(config, GIVEN), state=state,
+    return TrainStep(config=config, objective=GoldenObjective(config, CONTEXT), state=state,
                      compile_with_xla=False, schedule=Schedule.of(config.optimizer, 10))
 
 

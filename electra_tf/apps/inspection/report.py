@@ -13,7 +13,7 @@ from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
 from electra_tf.text import coverage
-from electra_tf.text.coverage import scripts_of
+from electra_tf.text.coverage import word_scripts
 from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
 
 NOT_RECORDED = "not recorded"
@@ -61,7 +61,7 @@ def tables(found: Survey) -> list[Table]:
 def remarks(found: Survey) -> list[str]:
     """Returns unusual findings, each with its fix."""
     counts, manifest = found.records.manifest.counts, found.records.manifest
-    lines = coverage.warnings(counts.tokenizer_words, counts.unknown_words)
+    lines = coverage.coverage_warnings(counts.tokenizer_words, counts.unknown_words)
     if not found.records.examples("train"):
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not found.records.examples("eval"):
@@ -151,7 +151,7 @@ def _words(found: Survey) -> Table:
     special = [vocabulary.ids[token] for token in SPECIAL_TOKENS]
     text = found.pieces.copy()
     text[special] = 0
-    names, script = np.unique(scripts_of(vocabulary.tokens), return_inverse=True)
+    names, script = np.unique(word_scripts(vocabulary.tokens), return_inverse=True)
     pieces = np.bincount(script, text, len(names))
     starts = np.bincount(script, np.where(vocabulary.continues, 0, text), len(names))
     unknown = counts.unknown_by_script or {NOT_RECORDED: counts.unknown_words}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from electra_tf.data import manifest as manifests
-from electra_tf.data import pipeline, reader
+from electra_tf.data import pipeline, shards
 from electra_tf.data.example import Batch
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS, Shard
@@ -55,7 +55,7 @@ class Records:
 
     def _read(self, shard: Shard, start: int, stop: int) -> Iterator[Batch]:
         records = self.manifest.records(self.data_dir)
-        for serialized in reader.serialized_examples(records, shard, start=start, stop=stop):
+        for serialized in shards.serialized_examples(records, shard, start=start, stop=stop):
             parsed = pipeline.parse_examples(serialized, records, self.vocabulary.pad_id)
             yield Batch(*(part.numpy() for part in parsed))
 
