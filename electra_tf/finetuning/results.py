@@ -112,7 +112,7 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        found = strict_json.read(path, Results, most=MOST_RESULT_BYTES, fix=_FIX)
+        found = strict_json.read(path, Results, max_bytes=MOST_RESULT_BYTES, fix=_FIX)
         if not found.trials:
             raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
         return found
