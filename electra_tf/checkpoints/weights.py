@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
 from electra_tf.modeling.weight_table import Shapes
 from electra_tf.platform.errors import UserError, tensorflow_reason
@@ -45,11 +45,11 @@ def checkpoint_in_use(model_dir: Path) -> str:
     directory = model_dir / CHECKPOINTS
     step = checkpoint_of_results(model_dir)
     if step is not None:
-        checkpoints.require_whole(directory, step)
-    elif (step := checkpoints.newest(directory)) is None:
+        checkpoint_files.require_intact(directory, step)
+    elif (step := checkpoint_files.newest_step(directory)) is None:
         raise UserError(f"{model_dir} holds no checkpoint yet; train first, or name the "
                         "--model_dir of a run that has one.")
-    return checkpoints.prefix(directory, step)
+    return checkpoint_files.prefix(directory, step)
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ def _scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Returns the columns of a run's scores, and the cells of each row by its name."""
     if (source / RESULTS_FILE).exists():
         results = strict_json.read(
-            source / RESULTS_FILE, Any, max_bytes=run_directory.MOST_RESULT_BYTES)
+            source / RESULTS_FILE, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         return ("mean", "best"), {
             f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
             for split, metrics in results["summary"].items() for metric, values in metrics.items()}

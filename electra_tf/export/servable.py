@@ -208,7 +208,7 @@ class ServedTask(Servable):
         return dataclasses.replace(self._network, encoder=self.encoder)
 
 
-def of_networks(networks: Pretrained, threshold: float | None = None) -> Servable:
+def build(networks: Pretrained, threshold: float | None = None) -> Servable:
     """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.

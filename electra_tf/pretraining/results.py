@@ -47,7 +47,7 @@ def show_samples(run: Run) -> None:
         raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
                         "there is nothing to show; --mode=eval scores it.")
     print(f"Held-out sentences after {step:,} steps\n")
-    print(terminal_page(samples, colour=sys.stdout.isatty()))
+    print(terminal_page(samples, color=sys.stdout.isatty()))
 
 
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
@@ -115,7 +115,7 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
                 if scores.get(name) is not None][:1]
     if scores.get("unigram_auc") is not None:
         tokens = scores["step"] * run.config.training.train_batch_size * run.length
-        said.append(learning_curves.compared(
+        said.append(learning_curves.compare_with_measured(
             scores["unigram_auc"], tokens, run.config.model.discriminator))
     return " ".join(said)
 

@@ -6,7 +6,7 @@ import pytest
 import electra_tf
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 
 def assert_same(row, other):

@@ -19,7 +19,7 @@ from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from tests.text.few_words import TEXT, VOCABULARY
+from tests.support.few_words import TEXT, VOCABULARY
 
 SPECS = {
     Kind.CLASSIFICATION: {"labels": ("no", "peut-être", "yes"), "metrics": ("accuracy",)},

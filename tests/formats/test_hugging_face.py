@@ -15,9 +15,9 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
-from tests import tiny_networks
-from tests.refusals import refused
-from tests.tiny_networks import NO_ANSWERABILITY, finetuned
+from tests.support import tiny_networks
+from tests.support.refusals import refused
+from tests.support.tiny_networks import NO_ANSWERABILITY, finetuned
 
 NAMES = json.loads(
     (Path(__file__).parent / "golden" / "transformers_5.23_names.json").read_text())

@@ -6,8 +6,7 @@ import re
 import subprocess
 import sys
 
-from tests import python_process
-from tests.layering import sources
+from tests.support import python_process, sources
 
 SOURCES = sources.sources()
 

@@ -14,7 +14,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import command_line, setting_text
 from electra_tf.platform.settings import settings_of
-from tests.layering import sources
+from tests.support import sources
 
 ROOT = sources.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -12,7 +12,7 @@ from electra_tf.tasks.files import Files, read_tagged, read_texts
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.tables import read_rows
 from electra_tf.tasks.task import TaskSpec
-from tests.text_files import write
+from tests.support.text_files import write
 
 
 def spec(kind="classification", **fields):

@@ -13,7 +13,7 @@ from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.registry import recipe
-from tests.text_files import write
+from tests.support.text_files import write
 
 
 @pytest.mark.parametrize(("size", "rate", "decay"), [

@@ -15,8 +15,8 @@ import pytest
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
-from tests.formats.hub_server import HubServer
+from tests.support import tiny_networks
+from tests.support.hub_server import HubServer
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")),

@@ -56,7 +56,7 @@ def level(model_dir: Path, model: ModelConfig) -> str:
     saved = read_identity(model_dir)
     tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
               * saved["data.max_seq_length"])
-    return learning_curves.compared(scores[-1]["unigram_auc"], tokens, model)
+    return learning_curves.compare_with_measured(scores[-1]["unigram_auc"], tokens, model)
 
 
 def define() -> None:

@@ -24,7 +24,7 @@ def main() -> None:
     target = saved_model.new_version(export_dir, values.export_version)
     networks = pretrained.read(source)
     saved_model.export(
-        servable.of_networks(networks, threshold_of(source)), target, values.serving_precision,
+        servable.build(networks, threshold_of(source)), target, values.serving_precision,
         lambda directory: card.write(
             directory, networks, source, title=str(target), saved_model=True))
 

@@ -31,7 +31,7 @@ def main() -> None:
 
     tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
     source = storage.path(values.model_dir)
-    model = servable.of_networks(pretrained.read(source), threshold_of(source))
+    model = servable.build(pretrained.read(source), threshold_of(source))
     make_directory(path.parent)
     tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
 

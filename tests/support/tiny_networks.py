@@ -14,7 +14,7 @@ from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
-from tests import seeded, tiny_records, tiny_run
+from tests.support import seeded, tiny_records, tiny_run
 
 VOCABULARY = tiny_records.VOCABULARY
 NO_ANSWERABILITY = {"task.ends_given_starts": False, "task.answerability": False}

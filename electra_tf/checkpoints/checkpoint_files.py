@@ -47,17 +47,17 @@ def steps(directory: Path) -> list[int]:
     return sorted({step for step, _ in _files(directory)}, reverse=True)
 
 
-def finished(directory: Path) -> list[int]:
+def sealed_steps(directory: Path) -> list[int]:
     """Returns the steps of sealed checkpoints, newest first, without reading their files."""
     return [step for step in steps(directory) if _seal_of(directory, step).exists()]
 
 
 def was_used(directory: Path) -> bool:
     """Returns True if the directory has a sealed checkpoint, or the file that names the newest."""
-    return bool(finished(directory)) or (directory / _POINTER).exists()
+    return bool(sealed_steps(directory)) or (directory / _POINTER).exists()
 
 
-def newest(directory: Path) -> int | None:
+def newest_step(directory: Path) -> int | None:
     """Returns the step of the newest whole checkpoint, and prints which newer ones are damaged.
 
     Returns None if none was ever finished; raises `UserError` if all are damaged or removed.
@@ -72,18 +72,18 @@ def newest(directory: Path) -> int | None:
             return step
         broken.append(f"ckpt-{step} {fault}")
     if was_used(directory):
-        raise lost(directory, broken)
+        raise lost_error(directory, broken)
     return None
 
 
-def require_whole(directory: Path, step: int) -> None:
+def require_intact(directory: Path, step: int) -> None:
     """Raises `UserError` if the checkpoint of a step is missing or damaged."""
     fault = _fault(directory, step)
     if fault is not None:
-        raise lost(directory, [f"ckpt-{step} {fault}"])
+        raise lost_error(directory, [f"ckpt-{step} {fault}"])
 
 
-def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
+def lost_error(directory: Path, broken: Sequence[str] = ()) -> UserError:
     """Returns the error of a trained run without a whole checkpoint, with the fixes."""
     return UserError(
         f"{directory} holds no whole checkpoint of this run, which was trained before: "

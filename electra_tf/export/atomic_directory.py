@@ -27,7 +27,7 @@ ABANDONED_SECONDS = 3600.0
 
 
 @contextlib.contextmanager
-def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
+def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     """Yields the path of a local directory to make, which becomes `final` when the block ends well.
 
     Remote file systems cannot rename directories. Files are copied to them, saved_model.pb last,
@@ -68,7 +68,7 @@ def write_checksums(directory: pathlib.Path) -> None:
         for path in sorted(directory.rglob("*")) if path.is_file()})
 
 
-def require_whole(directory: pathlib.Path) -> None:
+def require_intact(directory: pathlib.Path) -> None:
     """Compares a directory with its checksums, if it has any; `UserError` names a damaged file."""
     if not (directory / CHECKSUMS).exists():
         return
