@@ -29,12 +29,6 @@ INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
 
 
-def run() -> None:
-    """Runs the command: defines its flags, parses the command line and calls `main`."""
-    finetuning_flags.define()
-    command_line.run(main, summary=__doc__, groups=finetuning_flags.GROUPS)
-
-
 def main() -> None:
     """Runs the mode that the flags ask for."""
     for section in (finetuning_flags.TaskFlags, finetuning_flags.ModelFlags):
@@ -59,6 +53,10 @@ def _set_defaults() -> None:
     if values.init_checkpoint == finetuning_flags.SCRATCH:
         needed += ["vocab_file"]
     finetuning_flags.require(*needed)
+
+
+run = command_line.program(
+    main, finetuning_flags.define, summary=__doc__, groups=finetuning_flags.GROUPS)
 
 
 if __name__ == "__main__":

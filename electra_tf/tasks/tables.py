@@ -13,7 +13,7 @@ from typing import Any
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.file_kinds import HEAD, require_text
-from electra_tf.platform.storage import Path, cannot_read
+from electra_tf.platform.storage import Path, read_error
 
 MAX_FILE_BYTES, MAX_LINE_BYTES = 1 << 30, 64 * storage.MIB
 """Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""
@@ -229,4 +229,4 @@ def byte_lines(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES,
         raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
                         ".gz out of its name if it isn't compressed.") from error
     except OSError as error:
-        raise cannot_read(path, error) from error
+        raise read_error(path, error) from error
