@@ -234,4 +234,4 @@ def _sums(part: int, counts: Words) -> tuple[int, list[bytes]]:
 
 def _results(place: Path, kind: type[Result]) -> Iterator[Result]:
     for path in sorted(place.glob("part-*")):
-        yield from strict_json.read(path, list[kind], most=_MOST_BYTES)
+        yield from strict_json.read(path, list[kind], max_bytes=_MOST_BYTES)

@@ -28,7 +28,7 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     if name in ("frozen_generator", "two_stage"):
         given = dataclasses.replace(given, generator=GivenGenerator(*Pretrained(
             source="seeded", model=model, text=None, weights=named_arrays.of(
-                ElectraModel(model, seed=1).variables)).alone("generator")))
+                ElectraModel(model, seed=1).variables)).extract("generator")))
     objective = objective_class(config.objective.name)(config, given)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")
