@@ -224,4 +224,4 @@ def _as_json(part: int, counts: WordCounts) -> tuple[int, list[bytes]]:
 
 def _results(scratch: Path, kind: type[Result]) -> Iterator[Result]:
     for path in sorted(scratch.glob("part-*")):
-        yield from strict_json.read(path, list[kind], most=_MAX_BYTES)
+        yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)

@@ -43,7 +43,7 @@ def build_records(
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
-    with atomic_file.only_process(
+    with atomic_file.lock_directory(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
         pieces = work_units.pieces_of(source)
@@ -175,7 +175,7 @@ class RecordDirectory:
                             "run of this one.")
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
-            known = strict_json.read(path, _Receipt, most=_MOST_BYTES,
+            known = strict_json.read(path, _Receipt, max_bytes=_MOST_BYTES,
                                      fix="remove it, and its shard is built again.")
             outcome = known.shard, known.counts, known.notes
             with contextlib.suppress(FileNotFoundError):
@@ -198,7 +198,7 @@ class RecordDirectory:
         if not path.exists():
             return None
         return strict_json.read(
-            path, dict[str, str | int | float | bool], most=_MOST_BYTES,
+            path, dict[str, str | int | float | bool], max_bytes=_MOST_BYTES,
             fix="use --overwrite to build from the start.")
 
     def _refuse_other(self, existing: Identity, identity: Identity) -> None:

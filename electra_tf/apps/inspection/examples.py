@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.apps.inspection.survey import Place, Records
+from electra_tf.apps.inspection.survey import Place, RecordsDirectory
 from electra_tf.config.model import MaskingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import mark_positions, mask_tokens
@@ -17,7 +17,7 @@ SPLIT_NAMES = {"train": "training", "eval": "held out"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Piece:
+class MaskedPiece:
     """One token of an example, with what the generator reads at its position."""
 
     token: str
@@ -32,7 +32,7 @@ class MaskedExample:
     """One example without padding, special tokens included, with several draws of masks."""
 
     place: Place
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MaskedPiece, ...]
 
     @property
     def title(self) -> str:
@@ -44,9 +44,9 @@ class MaskedExample:
                 f"{len(self.pieces)} tokens ({of})")
 
     @property
-    def words(self) -> list[list[Piece]]:
+    def words(self) -> list[list[MaskedPiece]]:
         """The pieces of each word; a word does not cross the border of segments."""
-        words: list[list[Piece]] = []
+        words: list[list[MaskedPiece]] = []
         for piece in self.pieces:
             continues = piece.token.startswith(CONTINUATION) and piece.token != CONTINUATION
             if words and continues and piece.segment == words[-1][-1].segment:
@@ -56,7 +56,7 @@ class MaskedExample:
         return words
 
 
-def masked_examples(records: Records, count: int, masking: MaskingConfig, *, seed: int,
+def masked_examples(records: RecordsDirectory, count: int, masking: MaskingConfig, *, seed: int,
                     draws: int) -> list[MaskedExample]:
     """Returns `count` examples with the masks that training would draw for them.
 
@@ -73,14 +73,15 @@ def masked_examples(records: Records, count: int, masking: MaskingConfig, *, see
     masks = [_mask(records, batch, masking, seed, draw) for draw in range(draws)]
     tokens = records.vocabulary.tokens
     return [MaskedExample(place=place, pieces=tuple(
-        Piece(token=tokens[batch.ids[row, column]], segment=int(batch.segment_ids[row, column]),
-              read=tuple(tokens[ids[row, column]] if selected[row, column] else None
-                         for ids, selected in masks))
+        MaskedPiece(
+            token=tokens[batch.ids[row, column]], segment=int(batch.segment_ids[row, column]),
+            read=tuple(tokens[ids[row, column]] if selected[row, column] else None
+                       for ids, selected in masks))
         for column in range(np.count_nonzero(batch.valid[row]))))
         for row, place in enumerate(places)]
 
 
-def _mask(records: Records, batch: Batch, masking: MaskingConfig, seed: int,
+def _mask(records: RecordsDirectory, batch: Batch, masking: MaskingConfig, seed: int,
           draw: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns what the generator reads, int32 [B, L], and the predicted positions, bool [B, L]."""
     masked_ids, (positions, _, filled) = mask_tokens(

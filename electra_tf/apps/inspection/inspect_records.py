@@ -21,8 +21,6 @@ from electra_tf.platform.errors import UserError
 
 _DRAWS = 3
 """Number of epochs whose masks the page shows."""
-GROUPS = {"What is shown": ("examples", "seed", "html"),
-          "Masking, section.field=value": ANY_SETTING}
 
 
 def main(directory: str) -> None:
@@ -63,11 +61,8 @@ def define() -> None:
     overrides.define_setting_flags({}, SIZES)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups=GROUPS, operand="DIR")
-
+run = command_line.program(main, define, summary=__doc__, operand="DIR", groups={
+    "What is shown": ["examples", "seed", "html"], "Masking, section.field=value": ANY_SETTING})
 
 if __name__ == "__main__":
     run()

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
+from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, MaskedPiece
 from electra_tf.apps.inspection.survey import Survey
 from electra_tf.data.records import SPLITS
 from electra_tf.platform.command_line import as_started
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
-from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
+from electra_tf.reporting.tables import FIXED, TextTable, percent, table_text, wrapped
 from electra_tf.text import coverage
 from electra_tf.text.coverage import scripts_of
 from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
@@ -53,7 +53,7 @@ def page(found: Survey, examples: Sequence[MaskedExample], title: str) -> str:
         special=SPECIAL_TOKENS)
 
 
-def tables(found: Survey) -> list[Table]:
+def tables(found: Survey) -> list[TextTable]:
     """Returns the tables of a survey: records, lengths, words and pieces."""
     return [_records(found), _lengths(found), _words(found), _pieces(found)]
 
@@ -95,7 +95,7 @@ def safe(text: str) -> str:
     return one_line(text, longest=max(1, 10 * len(text)))
 
 
-def _records(found: Survey) -> Table:
+def _records(found: Survey) -> TextTable:
     manifest, records = found.records.manifest, found.records
     counts, vocabulary = manifest.counts, manifest.vocabulary
     rows = [(f"{name.replace(' ', '-')} examples", f"{records.examples(split):,} in "
@@ -124,10 +124,10 @@ def _records(found: Survey) -> Table:
     rows += [
         ("size", f"{sum(shard.bytes for shard in manifest.shards) / 1e6:,.1f} MB"),
         ("fingerprint", f"{manifest.fingerprint[:16]}..., equal for equal examples")]
-    return Table(title="Records", rows=tuple(rows))
+    return TextTable(title="Records", rows=tuple(rows))
 
 
-def _lengths(found: Survey) -> Table:
+def _lengths(found: Survey) -> TextTable:
     length = found.records.manifest.max_seq_length
     edges = sorted({1, *(1 + length * step // _BINS for step in range(1, _BINS)), length})
     shares, rows = [], []
@@ -139,13 +139,13 @@ def _lengths(found: Survey) -> Table:
             inside += count
         rows.append((f"{first}" if past == first + 1 else f"{first} to {past - 1}", *cells))
         shares.append(inside)
-    return Table(
+    return TextTable(
         title="Lengths", heading=("tokens", "training", "", "held out", ""), rows=tuple(rows),
         bars=tuple(share / max(1, *shares) for share in shares),
         notes=("Tokens of an example, [CLS] and [SEP] among them.",))
 
 
-def _words(found: Survey) -> Table:
+def _words(found: Survey) -> TextTable:
     """Returns words, pieces and [UNK] by script."""
     vocabulary, counts = found.records.vocabulary, found.records.manifest.counts
     special = [vocabulary.ids[token] for token in SPECIAL_TOKENS]
@@ -166,7 +166,7 @@ def _words(found: Survey) -> Table:
                 *((name, each, unknown.get(name, 0)) for name, each in by_script.items()),
                 ("all", (whole, pieces.sum()), sum(unknown.values())))
             if words or lost or name == "all"]
-    return Table(
+    return TextTable(
         title="Words, and those that became [UNK], by script",
         heading=("script", "words", "share", "pieces a word", "[UNK]", "[UNK] share"),
         rows=tuple(rows), notes=(
@@ -174,7 +174,7 @@ def _words(found: Survey) -> Table:
             "word each. [UNK]: counted when the records were built.",))
 
 
-def _pieces(found: Survey) -> Table:
+def _pieces(found: Survey) -> TextTable:
     vocabulary, counts = found.records.vocabulary, found.pieces
     special = {vocabulary.ids[token] for token in SPECIAL_TOKENS}
     order = [index for index in np.argsort(-counts, kind="stable") if index not in special]
@@ -195,7 +195,7 @@ def _pieces(found: Survey) -> Table:
         (f"the {min(_TOP, len(used))} most frequent", frequent),
         (f"the {min(_RARE, len(used))} rarest that occur", rare),
         ("never occurs, for example", absent or "none")]
-    return Table(title=f"Pieces: {len(order):,} besides the special tokens", rows=tuple(rows))
+    return TextTable(title=f"Pieces: {len(order):,} besides the special tokens", rows=tuple(rows))
 
 
 def _plural(count: int, noun: str) -> str:
@@ -213,7 +213,7 @@ def _example(example: MaskedExample, number: int) -> str:
     return "\n".join(lines)
 
 
-def _marked(piece: Piece) -> str:
+def _marked(piece: MaskedPiece) -> str:
     token, read = _shown(piece.token), piece.read[0]
     if read is None:
         return token

@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Records:
+class RecordsDirectory:
     """A directory of records with its vocabulary and all shards; see `open_records`."""
 
     data_dir: Path
@@ -60,7 +60,7 @@ class Records:
             yield Batch(*(part.numpy() for part in parsed))
 
 
-def open_records(data_dir: Path) -> Records:
+def open_records(data_dir: Path) -> RecordsDirectory:
     """Returns the records of a directory, with their vocabulary.
 
     An unfinished build, a missing or different vocabulary, and a shard that is missing or of
@@ -74,7 +74,7 @@ def open_records(data_dir: Path) -> Records:
                         f"{vocabulary.size:,} pieces, theirs {manifest.vocabulary.size:,}; put "
                         "theirs back, or build the records again.")
     manifests.verify_shards(data_dir, manifest, checksums=False)
-    return Records(data_dir, manifest, vocabulary)
+    return RecordsDirectory(data_dir, manifest, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class SplitCounts:
 class Survey:
     """The counts over a directory of records."""
 
-    records: Records
+    records: RecordsDirectory
     splits: dict[str, SplitCounts]
     """By "train" and "eval"."""
     copies: int
@@ -107,7 +107,7 @@ class Survey:
         return sum(counts.pieces for counts in self.splits.values())
 
 
-def survey(records: Records) -> Survey:
+def survey(records: RecordsDirectory) -> Survey:
     """Counts over all examples of a directory; memory holds a hash of 8 bytes for each."""
     splits = {split: _counted(records, split) for split in SPLITS}
     train, held_out = (splits[split].hashes for split in ("train", "eval"))
@@ -115,7 +115,7 @@ def survey(records: Records) -> Survey:
                   leaked=int(np.isin(held_out, train).sum()))
 
 
-def _counted(records: Records, split: str) -> SplitCounts:
+def _counted(records: RecordsDirectory, split: str) -> SplitCounts:
     lengths = np.zeros(records.manifest.max_seq_length + 1, np.int64)
     pieces, hashes = np.zeros(records.vocabulary.size, np.int64), [np.zeros(0, np.int64)]
     for ids, valid, _ in records.batches(split):

@@ -2,7 +2,7 @@ import pytest
 
 from electra_tf.apps.inspection import survey
 from electra_tf.platform import storage
-from tests import tiny_records
+from tests.support import tiny_records
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def example_of(*tokens, name="a", border=4):
     shard = manifest.Shard(name=name, split="train", examples=1, tokens=8, bytes=9,
                            sha256="0" * 64)
     return examples.MaskedExample(place=survey.Place(shard, 0), pieces=tuple(
-        examples.Piece(token=token, segment=int(index >= border),
+        examples.MaskedPiece(token=token, segment=int(index >= border),
                        read=(MASK if index == 2 else None,))
         for index, token in enumerate(tokens)))
 

@@ -10,10 +10,9 @@ from electra_tf.apps.inspection import examples, inspect_records, report, survey
 from electra_tf.config.model import MaskingConfig
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import command_flags, tiny_records
 from tests.apps.inspection.test_examples import example_of
-from tests.apps.serving import browser
-from tests.refusals import refused
+from tests.support import browser, command_flags, tiny_records
+from tests.support.refusals import refused
 
 
 def with_counts(found, **changes):

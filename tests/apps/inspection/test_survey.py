@@ -12,8 +12,8 @@ from electra_tf.data.records import stored_ids
 from electra_tf.data.shards import write_shard
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from tests import numbered_records, tiny_records
-from tests.tiny_records import serialize_example
+from tests.support import numbered_records, tiny_records
+from tests.support.tiny_records import serialize_example
 
 
 def test_every_example_is_where_its_number_says(tmp_path):
