@@ -266,7 +266,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:
     """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
-    config = strict_json.read(path, Config, most=_MOST_CONFIG)
+    config = strict_json.read(path, Config, max_bytes=_MOST_CONFIG)
     try:
         return config, ModelConfig(**config.settings())
     except UserError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 SUFFIX = ".manifest.json"
@@ -163,7 +163,7 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
     if not path.exists():
         return None
     fix = f"restore both, or remove {path.name} if the vocabulary is another program's."
-    known = strict_json.read(path, Tokenization, most=MIB, fix=fix)
+    known = strict_json.read(path, Tokenization, fix=fix)
     if (known.size, known.sha256) != (vocabulary.size, vocabulary.sha256):
         raise UserError(f"{path} is of another vocabulary ({known.size} entries, SHA-256 "
                         f"{known.sha256[:12]}...) than {vocab_file} ({vocabulary.size}, "

@@ -19,9 +19,6 @@ from electra_tf.config.pretraining import SIZES
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
-GROUPS = {"What is shown": ("examples", "seed", "html"),
-          "Masking, section.field=value": ANY_SETTING}
-
 
 def main(directory: str) -> None:
     """Prints a survey of the records of a directory; writes the page for --html."""
@@ -59,11 +56,8 @@ def define() -> None:
     overrides.define_setting_flags({}, SIZES)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups=GROUPS, operand="DIR")
-
+run = command_line.program(main, define, summary=__doc__, operand="DIR", groups={
+    "What is shown": ["examples", "seed", "html"], "Masking, section.field=value": ANY_SETTING})
 
 if __name__ == "__main__":
     run()

@@ -264,16 +264,9 @@ def define() -> None:
                        "Default: the table's.")
 
 
-GROUPS = {
+run = command_line.program(main, define, summary=__doc__, groups={
     "The run": ["model_size", "recipe", *SETTINGS, *ANY_SETTING],
-    "Devices": ["devices", "count", "utilization"]}
-
-
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+    "Devices": ["devices", "count", "utilization"]})
 
 if __name__ == "__main__":
     run()
