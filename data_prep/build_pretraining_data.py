@@ -29,14 +29,6 @@ define_flags(BuildSettings)
 define_flags(CleaningSettings)
 flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
-GROUPS = {
-    "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
-    "Examples": tuple(settings_of(BuildSettings)),
-    "Text": ("normalization",),
-    "Cleaning": tuple(settings_of(CleaningSettings)),
-    "Speed": shared_flags.SPEED,
-}
-
 
 def main() -> None:
     """Builds records and prints a summary."""
@@ -73,10 +65,12 @@ def _build(values: flags.FlagValues) -> None:
         print(f"warning: {command_line.as_started(warning)}", file=sys.stderr)
 
 
-def run() -> None:
-    """Runs the command line."""
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+run = command_line.program(main, summary=__doc__, groups={
+    "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
+    "Examples": tuple(settings_of(BuildSettings)),
+    "Text": ("normalization",),
+    "Cleaning": tuple(settings_of(CleaningSettings)),
+    "Speed": shared_flags.SPEED})
 
 if __name__ == "__main__":
     run()

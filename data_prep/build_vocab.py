@@ -52,13 +52,6 @@ class VocabularySettings(Section, prefix="--"):
 define_flags(VocabularySettings)
 define_flags(CleaningSettings, LINE_RULES)
 
-GROUPS = {
-    "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
-    "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
-    "Cleaning": LINE_RULES,
-    "Speed": shared_flags.SPEED,
-}
-
 
 def main() -> None:
     """Learns a vocabulary and prints a summary."""
@@ -99,10 +92,11 @@ def _free_output(name: str, overwrite: bool) -> Path:
     return path
 
 
-def run() -> None:
-    """Runs the command line."""
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+run = command_line.program(main, summary=__doc__, groups={
+    "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
+    "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
+    "Cleaning": LINE_RULES,
+    "Speed": shared_flags.SPEED})
 
 if __name__ == "__main__":
     run()

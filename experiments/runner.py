@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from electra_tf.apps.tools.score_text import BLIMP_RESULTS
-from electra_tf.checkpoints.run_directory import EVALUATION_FILE, MOST_RESULT_BYTES, RESULTS_FILE
+from electra_tf.checkpoints.run_directory import EVALUATION_FILE, MAX_RESULT_BYTES, RESULTS_FILE
 from electra_tf.config.objectives import measures, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -185,7 +185,8 @@ class Runner:
             if task == PRETRAINING:
                 seconds = self._call([str(ROOT / "run_pretraining.py"), *job.pretraining_flags(
                     self._data_dir, self._budget)], job, task)
-                found = strict_json.read(encoder / EVALUATION_FILE, dict, most=MOST_RESULT_BYTES)
+                found = strict_json.read(encoder / EVALUATION_FILE, dict,
+                                         max_bytes=MAX_RESULT_BYTES)
                 self._add(job, {name: value for name, value in found.items()
                                 if name in measures()}, task, main="loss")
                 print(f"trained  {job.name}: {job.steps:,} steps in {seconds:,.0f} s", flush=True)
@@ -250,8 +251,8 @@ class Runner:
 def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
     """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
     if task == "blimp":
-        return strict_json.read(model_dir / BLIMP_RESULTS, dict, most=MOST_RESULT_BYTES)["mean"]
-    found = strict_json.read(model_dir / RESULTS_FILE, dict, most=MOST_RESULT_BYTES)
+        return strict_json.read(model_dir / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
+    found = strict_json.read(model_dir / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
     metrics = next(iter(found["summary"].values()))
     first = _MAIN_METRIC.get(task, found["metrics"][0])
     names = dict.fromkeys([first, *found["metrics"]])

@@ -55,7 +55,7 @@ def pytest_collection_finish():
 @pytest.fixture(scope="session")
 def records(tmp_path_factory):
     """Returns the directory of `tiny_records`, which tests only read."""
-    from tests import tiny_records
+    from tests.support import tiny_records
 
     directory = tmp_path_factory.mktemp("tiny") / "records"
     tiny_records.write(directory)
@@ -64,7 +64,7 @@ def records(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def networks():
-    from tests import tiny_networks
+    from tests.support import tiny_networks
 
     return tiny_networks.pretrained()
 

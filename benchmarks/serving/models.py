@@ -42,7 +42,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
         weights={variable.name.split(":")[0]: variable.numpy() for variable in model.variables})
     for precision in ("bfloat16", "float32"):
         saved_model.export(
-            servable.of_networks(networks), directory / precision / "1", precision)
+            servable.build(networks), directory / precision / "1", precision)
     pretrained.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 

@@ -156,7 +156,7 @@ def table(measured: Sequence[Measurement]) -> list[str]:
 def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
     """Draws AUC against seconds of training."""
     figure, (axes,) = plot_style.figure(1, 1, (8, 4.6))
-    for one, colour in zip(measured, plot_style.COLOURS, strict=False):
+    for one, colour in zip(measured, plot_style.COLORS, strict=False):
         if points := points_of(one):
             axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=colour,
                       label=one.label)

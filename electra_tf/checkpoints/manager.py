@@ -1,13 +1,12 @@
 """Writes checkpoints, removes older ones, and restores every value of the newest."""
 
-import re
 import tempfile
 
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, tensorflow_reason
 from electra_tf.platform.storage import Path
 
 
@@ -40,19 +39,19 @@ class CheckpointManager:
         """
         if step == self._newest:
             return None
-        path = checkpoints.prefix(self.directory, step)
+        path = checkpoint_files.prefix(self.directory, step)
         try:
-            checkpoints.remove(self.directory, {step})  # What a killed process left of it.
+            checkpoint_files.remove(self.directory, {step})  # What a killed process left of it.
             self._checkpoint.write(path)
-            checkpoints.seal(self.directory, step)
+            checkpoint_files.seal(self.directory, step)
         except (tf.errors.OpError, OSError, UserError) as error:
-            checkpoints.remove(self.directory, {step})
+            checkpoint_files.remove(self.directory, {step})
             last = ("the start" if self._newest is None
-                    else checkpoints.prefix(self._restore_from, self._newest))
+                    else checkpoint_files.prefix(self._restore_from, self._newest))
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
-                f"{reason(error)}. Make room or make it writable and run the same command again; "
-                f"it continues from {last}.") from error
+                f"{tensorflow_reason(error)}. Make room or make it writable and run the same "
+                f"command again; it continues from {last}.") from error
         self._newest = step
         self._remove_older()
         return path
@@ -62,28 +61,23 @@ class CheckpointManager:
 
         Raises `UserError` if all are damaged, or the newest whole one doesn't fit this run.
         """
-        step = checkpoints.newest(self._restore_from)
+        step = checkpoint_files.newest_step(self._restore_from)
         if step is None:
             return None
-        path = checkpoints.prefix(self._restore_from, step)
+        path = checkpoint_files.prefix(self._restore_from, step)
         try:
             self._checkpoint.restore(path).assert_consumed()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
-            raise UserError(f"the checkpoint {path} doesn't fit this run: {reason(error)}"
-                            ) from error
+            raise UserError(f"the checkpoint {path} doesn't fit this run: "
+                            f"{tensorflow_reason(error)}") from error
         self._newest = step
         return path
 
     def _remove_older(self) -> None:
         """Removes all but the newest up to the one just saved; newer ones are damaged and stay."""
         if self._keep:
-            kept = [step for step in checkpoints.finished(self.directory) if step <= self._newest]
-            checkpoints.remove(self.directory, {
-                step for step in checkpoints.steps(self.directory)
+            kept = [step for step in checkpoint_files.sealed_steps(self.directory)
+                    if step <= self._newest]
+            checkpoint_files.remove(self.directory, {
+                step for step in checkpoint_files.steps(self.directory)
                 if step < self._newest and step not in kept[:self._keep]})
-
-
-def reason(error: Exception) -> str:
-    """Returns the message on one line, without the place in TensorFlow's graph."""
-    text = str(error).removeprefix("Graph execution error:").split("[Op:")[0]
-    return " ".join(re.sub(r"\{\{.*?\}\}", "", text).split())[:200]

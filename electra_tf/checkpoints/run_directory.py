@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
 
-from electra_tf.checkpoints import directory
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import atomic_file, strict_json
@@ -29,7 +29,7 @@ VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
 RESULTS_FILE = "results.json"
 EVALUATION_FILE = "eval_results.json"
-MOST_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
+MAX_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 METRICS_FILE = "metrics.jsonl"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
@@ -71,12 +71,12 @@ def settings_of(saved: Identity) -> dict[str, Any]:
     return {name: value for name, value in saved.items() if "." in name}
 
 
-def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
+def claim(model_dir: Path, wanted: Identity, *, initial_section: str = "") -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
-    then has its number of steps last in `FINISHED`. `of_the_start` names a section of settings that
-    have no effect once a checkpoint exists. Returns the differences in this section, as text.
+    then has its number of steps last in `FINISHED`. `initial_section` names a section of settings
+    that have no effect once a checkpoint exists. Returns the differences in this section, as text.
     """
     if _PATTERN.search(str(model_dir)):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
@@ -87,12 +87,12 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
         return []
     saved = read_identity(model_dir)
     settled = {name: value for name, value in wanted.items()
-               if of_the_start and name.startswith(f"{of_the_start}.")}
+               if initial_section and name.startswith(f"{initial_section}.")}
     extended = {}
     if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
         extended = {name: wanted[name] for name in (STEPS, FINISHED)}
     # Initial networks need not be named again.
-    begun = {"initial": None} if of_the_start and wanted.get("initial", "") is None else {}
+    begun = {"initial": None} if initial_section and wanted.get("initial", "") is None else {}
     refuse_differences(model_dir, saved | settled | extended | begun, wanted)
     if extended:
         write_json(model_dir / SETTINGS_FILE, saved | extended)
@@ -102,7 +102,7 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
 def is_taken(model_dir: Path) -> bool:
     """Returns True if a directory has a run's settings, and a checkpoint or results of it."""
     return (model_dir / SETTINGS_FILE).exists() and (
-        (model_dir / RESULTS_FILE).exists() or directory.was_used(model_dir / CHECKPOINTS))
+        (model_dir / RESULTS_FILE).exists() or checkpoint_files.was_used(model_dir / CHECKPOINTS))
 
 
 def restart(model_dir: Path) -> None:
@@ -126,7 +126,7 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    return strict_json.read(path, _Results, most=MOST_RESULT_BYTES, fix=(
+    return strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
         "put it back from a copy, or begin again with --restart.")).checkpoint
 
 
@@ -137,10 +137,10 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
     checked, but of fine-tuning the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
-    saved = strict_json.read(path, _Saved, most=_MOST_SETTING_BYTES, fix=fix, absent=(
+    saved = strict_json.read(path, _Saved, max_bytes=_MOST_SETTING_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
         "another directory."))
-    strict_json.read(path, _Facts, most=_MOST_SETTING_BYTES, fix=fix)
+    strict_json.read(path, _Facts, max_bytes=_MOST_SETTING_BYTES, fix=fix)
     settings = settings_of(saved)
     if known is None and any(name.startswith(TASK) for name in saved):
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
@@ -195,7 +195,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
 
     Removes the temporary files of a process that was killed while it saved a checkpoint.
     """
-    with atomic_file.only_process(
+    with atomic_file.lock_directory(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
         for left in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):

@@ -12,11 +12,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints.manager import reason
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
 from electra_tf.modeling.weight_table import Shapes
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, tensorflow_reason
 from electra_tf.platform.storage import Path
 
 Weights = Mapping[str, np.ndarray]
@@ -46,11 +45,11 @@ def checkpoint_in_use(model_dir: Path) -> str:
     directory = model_dir / CHECKPOINTS
     step = checkpoint_of_results(model_dir)
     if step is not None:
-        checkpoints.require_whole(directory, step)
-    elif (step := checkpoints.newest(directory)) is None:
+        checkpoint_files.require_intact(directory, step)
+    elif (step := checkpoint_files.newest_step(directory)) is None:
         raise UserError(f"{model_dir} holds no checkpoint yet; train first, or name the "
                         "--model_dir of a run that has one.")
-    return checkpoints.prefix(directory, step)
+    return checkpoint_files.prefix(directory, step)
 
 
 @contextlib.contextmanager
@@ -61,7 +60,8 @@ def reading(prefix: str) -> Iterator[Any]:
     except UserError:
         raise
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {prefix} can't be read: {reason(error)}") from error
+        raise UserError(f"the checkpoint {prefix} can't be read: "
+                        f"{tensorflow_reason(error)}") from error
 
 
 def objects(reader: Any) -> Any:

@@ -157,7 +157,7 @@ def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"put it back from a copy, or build the records again with {_BUILD} --overwrite."
-    manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix, absent=(
+    manifest = strict_json.read(path, Manifest, max_bytes=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
     problem = next(_contradictions(manifest), "")

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from electra_tf.export.new_directory import appearing_whole, write_checksums
+from electra_tf.export.atomic_directory import atomic_directory, write_checksums
 from electra_tf.export.servable import DEFAULT, Servable
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform.atomic_file import make_directory
@@ -55,7 +55,7 @@ def export(model: Servable, final: Path, precision: str,
     """
     served = model.for_inference(PRECISIONS[precision])
     signatures = served.signatures()
-    with appearing_whole(final) as unfinished:
+    with atomic_directory(final) as unfinished:
         served.save(str(unfinished), signatures)
         requests = probes(served.columns)
         _write_warm_up(unfinished, final.parent.name, requests)

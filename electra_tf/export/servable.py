@@ -25,8 +25,7 @@ from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.registry import recipe
+from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
@@ -208,7 +207,7 @@ class ServedTask(Servable):
         return dataclasses.replace(self._network, encoder=self.encoder)
 
 
-def of_networks(networks: Pretrained, threshold: float | None = None) -> Servable:
+def build(networks: Pretrained, threshold: float | None = None) -> Servable:
     """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.

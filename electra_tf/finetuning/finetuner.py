@@ -12,7 +12,7 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths, make_batch, plan_epoch
-from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.training.assembly import build_state, build_step
@@ -77,7 +77,7 @@ class ByLength:
 class Finetuner:
     """The training of one model over its epochs, in intervals that the caller iterates over."""
 
-    def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
+    def __init__(self, settings: TrialSettings, model: TaskNetwork, rows: Sequence[Row], *,
                  seed: int, clock: Callable[[], float] = time.monotonic):
         """Takes a model with its initial weights; `seed` determines order and dropout."""
         config = override(settings.config, {"training.seed": seed})

@@ -14,7 +14,7 @@ from electra_tf.finetuning.finetuner import ByLength, TrialSettings
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.tasks.kinds.kind import RowResults
 from electra_tf.training.devices import NO_REWRITING, device_type
 
@@ -25,7 +25,7 @@ Plan = Sequence[np.ndarray]
 class Predictor:
     """A model that returns the details of its objective for rows."""
 
-    def __init__(self, settings: TrialSettings, model: TaskModel):
+    def __init__(self, settings: TrialSettings, model: TaskNetwork):
         self._batch_size = settings.config.runtime.eval_batch_size
         runner = _OneCpu if runs_on_one_cpu(settings.strategy) else _Replicas
         self._runner = runner(settings, model)
@@ -57,7 +57,7 @@ def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
 class _OneCpu:
     """A runner on one CPU: one graph for all lengths, and one batch per core at a time."""
 
-    def __init__(self, settings: TrialSettings, model: TaskModel):
+    def __init__(self, settings: TrialSettings, model: TaskNetwork):
         self._settings, self._model = settings, model
         dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
         self._encoder = InferenceEncoder(model.encoder, dtype)
@@ -101,7 +101,7 @@ def _graph_rewriting() -> Iterator[None]:
 class _Replicas:
     """A runner on replicas, which share batches of a few static shapes, each compiled once."""
 
-    def __init__(self, settings: TrialSettings, model: TaskModel):
+    def __init__(self, settings: TrialSettings, model: TaskNetwork):
         self._settings, self._model = settings, model
         self._compiled = ByLength(self._replicas_batch)
         self._padded_to: tuple[int, ...] = ()

@@ -15,13 +15,12 @@ from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.formats.run import task_facts, text_settings
-from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Split, TaskKind
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Example, Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
@@ -60,7 +59,7 @@ class FinetuningRun(TrialSettings):
         return coverage.coverage_warnings(
             *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
 
-    def build_model(self, seed: int) -> TaskModel:
+    def build_model(self, seed: int) -> TaskNetwork:
         """Creates encoder and head on the run's devices, with the initial weights of a seed."""
         model = build_model(self.objective, self.config, self.strategy, seed=seed)
         encoder, layers = model.encoder, self.config.training.freeze_layers
@@ -70,7 +69,7 @@ class FinetuningRun(TrialSettings):
             part.trainable = False
         return model
 
-    def trained_model(self) -> TaskModel:
+    def trained_model(self) -> TaskNetwork:
         """Returns the model in the run's directory; `UserError` for weights of another shape."""
         model = self.build_model(self.config.training.seed)
         assign_weights(model.variables, read_checkpoint(self.model_dir)[0], str(self.model_dir))

@@ -18,13 +18,13 @@ from electra_tf.formats.pretrained import (
     OTHERS,
     SIZES,
     Pretrained,
+    infer_generator,
     note_unused,
-    with_generator,
 )
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
@@ -43,9 +43,9 @@ def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, 
                    if name.startswith(("bert/embeddings/", "bert/encoder/"))}
         note_unused(weights.keys() - encoder.keys(), prefix)
         weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
-    settings = settings_beside(storage.path(prefix).parent)
+    settings = read_settings(storage.path(prefix).parent)
     heads_beside = settings.pop("num_heads", None)
-    model = model_of_weights(weights, prefix, num_heads or heads_beside)
+    model = infer_model(weights, prefix, num_heads or heads_beside)
     return dataclasses.replace(model, **settings), weights
 
 
@@ -67,7 +67,7 @@ def write_settings(model: ModelConfig, directory: Path) -> None:
     write_json(directory / CONFIG_FILE, settings)
 
 
-def model_of_weights(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
+def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of networks from their weights, with or without a generator.
 
     Refuses weights without an encoder, and sizes of no published model without `num_heads`.
@@ -91,7 +91,7 @@ def model_of_weights(weights: Weights, source: str, num_heads: int | None = None
             "published model's. Convert it: python -m "
             f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
-    return with_generator(ModelConfig(
+    return infer_generator(ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
         num_layers=num_layers, num_heads=num_heads,
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
@@ -109,12 +109,12 @@ class _Config:
     initializer_range: float | None = None
 
 
-def settings_beside(directory: Path) -> dict[str, Any]:
+def read_settings(directory: Path) -> dict[str, Any]:
     """Returns the settings of `bert_config.json` that no shape shows, by our names."""
     path = directory / CONFIG_FILE
     if not path.exists():
         return {}
-    config = strict_json.read(path, _Config, most=MIB, fix=(
+    config = strict_json.read(path, _Config, fix=(
         "mend it; or remove it, and give --num_heads to electra_tf.apps.tools."
         "convert_checkpoint."))
     names = {"num_heads": "num_attention_heads"} | OTHERS

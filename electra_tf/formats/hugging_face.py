@@ -31,10 +31,10 @@ from electra_tf.formats.pretrained import (
     OTHERS,
     SIZES,
     Pretrained,
-    joined,
+    drop_padding_rows,
+    infer_generator,
+    join_networks,
     note_unused,
-    with_generator,
-    without_padding,
 )
 from electra_tf.modeling.weight_table import (
     Shapes,
@@ -193,8 +193,8 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                         "(vocabulary, lower case or accents); they are no pair.")
     _, generator = _by_our_names(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
-    weights = joined(weights, generator, str(directory))
-    return with_generator(model, weights, str(directory), encoder.num_heads), weights
+    weights = join_networks(weights, generator, str(directory))
+    return infer_generator(model, weights, str(directory), encoder.num_heads), weights
 
 
 def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
@@ -243,7 +243,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
         bare = name == DISCRIMINATOR and not networks.has_discriminator
-        _write_network(networks.text, directory / name, *networks.alone(name),
+        _write_network(networks.text, directory / name, *networks.extract(name),
                        {"architectures": ["ElectraModel" if bare else ARCHITECTURES[name]]}, {})
 
 
@@ -266,7 +266,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:
     """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
-    config = strict_json.read(path, Config, most=_MOST_CONFIG)
+    config = strict_json.read(path, Config, max_bytes=_MOST_CONFIG)
     try:
         return config, ModelConfig(**config.settings())
     except UserError as error:
@@ -285,7 +285,7 @@ def _by_our_names(stored: Weights, model: ModelConfig, shapes: Shapes, text: Tex
         {name: value for name, value in stored.items() if name != _TIED},
         {names[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, str(weights_file(directory)))
-    return without_padding(model, {
+    return drop_padding_rows(model, {
         name: _transposed(name, stored[names[name]]).astype(np.float32) for name in shapes},
         text.vocabulary, str(weights_file(directory)))
 

@@ -20,7 +20,7 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, Weights, objects
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import google
-from electra_tf.formats.pretrained import Pretrained, joined, with_generator
+from electra_tf.formats.pretrained import Pretrained, infer_generator, join_networks
 from electra_tf.modeling.weight_table import (
     discriminator,
     full_encoder,
@@ -78,10 +78,10 @@ def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     (weights, num_heads), generator_heads = tree.network(encoder, parent), None
     if tree.node(parent + _GENERATOR):
         generator, generator_heads = tree.network(parent + _GENERATOR, parent)
-        weights = joined(weights, generator, source)
-    settings = google.settings_beside(storage.path(source).parent) | {"num_heads": num_heads}
-    model = dataclasses.replace(google.model_of_weights(weights, source, num_heads), **settings)
-    return with_generator(model, weights, source, generator_heads), weights
+        weights = join_networks(weights, generator, source)
+    settings = google.read_settings(storage.path(source).parent) | {"num_heads": num_heads}
+    model = dataclasses.replace(google.infer_model(weights, source, num_heads), **settings)
+    return infer_generator(model, weights, source, generator_heads), weights
 
 
 class _Objects:
@@ -136,7 +136,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     """
     values: dict[str, np.ndarray] = {}
     for network in ("discriminator", "generator") if networks.has_generator else ("discriminator",):
-        encoder, weights = networks.alone(network)
+        encoder, weights = networks.extract(network)
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
             values[path] = _reshaped(path, value, encoder.num_heads)

@@ -132,7 +132,7 @@ class Pretrained:
         """True if it has both networks."""
         return self.has_generator and self.has_discriminator
 
-    def alone(self, network: str) -> tuple[EncoderConfig, Weights]:
+    def extract(self, network: str) -> tuple[EncoderConfig, Weights]:
         """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
 
         They are named as if there were no other network: the encoder's are "electra/...". The head
@@ -237,7 +237,7 @@ def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normal
             model, weights = Format.MODEL_GARDEN.module.read(reader, prefix)
         else:
             model, weights = Format.GOOGLE.module.read(reader, prefix, num_heads)
-    model, weights = without_padding(model, weights, text.vocabulary, prefix)
+    model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
     networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
     networks.require_networks()
     return networks
@@ -250,7 +250,7 @@ def note_unused(names: Collection[str], source: str) -> None:
         note_once(f"{source}: {len(names)} weights are not used: {', '.join(parts)}.")
 
 
-def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
+def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
                     source: str) -> tuple[ModelConfig, Weights]:
     """Returns a shape and weights without the rows of embeddings beyond the vocabulary.
 
@@ -269,7 +269,7 @@ def without_padding(model: ModelConfig, weights: Weights, vocabulary: Vocabulary
         for name, value in weights.items()}
 
 
-def joined(weights: Weights, generator: Weights, source: str) -> Weights:
+def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:
     """Returns a discriminator's weights and those of its generator that it doesn't share.
 
     `generator` is named as if it were alone. Raises `UserError` for embeddings that no tying
@@ -288,7 +288,7 @@ def joined(weights: Weights, generator: Weights, source: str) -> Weights:
                           if shared is None or not name.startswith(shared)}}
 
 
-def with_generator(model: ModelConfig, weights: Weights, source: str,
+def infer_generator(model: ModelConfig, weights: Weights, source: str,
                    num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of a discriminator with that of the generator among the weights, if any.
 

@@ -20,7 +20,7 @@ FORBIDDEN = -1000.0
 """Bias of the logit of a position where no answer may begin or end, as in the reference."""
 
 
-class TaskModel(tf_keras.Model):
+class TaskNetwork(tf_keras.Model):
     """The pre-trained encoder and the head of a task (section 3.3)."""
 
     def __init__(self, config: ModelConfig, head: tf_keras.layers.Layer, *, seed: int,

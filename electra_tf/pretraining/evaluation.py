@@ -16,7 +16,7 @@ from electra_tf.objectives.electra import ranking_scores
 from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, FixedNoise
 from electra_tf.pretraining.setup import Run, token_kinds
-from electra_tf.reporting.samples import Corruption, spread
+from electra_tf.reporting.samples import Corruption, select_readable
 from electra_tf.training.devices import distributed, largest_divisor
 from electra_tf.training.parts import joined
 from electra_tf.training.step import with_static_rows
@@ -73,7 +73,7 @@ class Evaluator:
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
                  for row in real]
-        chosen = real[spread(texts, count)]
+        chosen = real[select_readable(texts, count)]
         rows = {name: values[chosen] for name, values in outcome.items()}
         written = self._run.objective.written(rows)
         return [] if written is None else Corruption.of_arrays(

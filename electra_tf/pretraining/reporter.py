@@ -15,7 +15,7 @@ from electra_tf.pretraining import results
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.trainer import Timetable, Totals
 from electra_tf.reporting import metrics_log
-from electra_tf.reporting.progress import Pace, progress_line
+from electra_tf.reporting.progress import StepTimer, progress_line
 from electra_tf.reporting.samples import Corruption, terminal_page
 from electra_tf.training.devices import device_name
 
@@ -46,7 +46,7 @@ class Reporter:
         self._step = timetable.first_step
         self._totals: Totals = {}
         self._timed_steps, self._timed_seconds = 0, 0.0
-        self._pace = Pace(clock)
+        self._timer = StepTimer(clock)
         self._last_line = clock()
         self._evaluated = False
 
@@ -66,10 +66,10 @@ class Reporter:
         `complete` ends an interval of metrics.jsonl. Otherwise only a line may be printed.
         """
         if self._step == self.timetable.first_step:
-            self.say(f"first step after {self._pace.first_step():.1f} s")
+            self.say(f"first step after {self._timer.first_step():.1f} s")
         else:
             self._timed_steps += step - self._step
-            self._timed_seconds += self._pace.steps(step - self._step)
+            self._timed_seconds += self._timer.steps(step - self._step)
         self._step = step
         for name, (total, weight) in totals.items():
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
@@ -87,7 +87,7 @@ class Reporter:
     def on_evaluated(self, batches: int) -> None:
         """Prints a line if one is due during an evaluation."""
         if not self._evaluated:
-            self._pace.skip()  # The first batch is traced, and fixed noise is counted before it.
+            self._timer.lap()  # The first batch is traced, and fixed noise is counted before it.
             self._evaluated = True
         if self.line_is_due():
             self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
@@ -98,19 +98,19 @@ class Reporter:
                                 whole=self._step >= self.timetable.num_steps))
         self._log(metrics_log.EVAL, scores)
         self._evaluations.add(self._step)
-        self._pace.aside("evaluation")
+        self._timer.count_other_work("evaluation")
 
     def on_checkpoint(self, step: int) -> None:
         """Logs a saved checkpoint; the record shows that a run without checkpoints lost them."""
         self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
-        self._pace.aside("checkpoint")
+        self._timer.count_other_work("checkpoint")
 
     def on_samples(self, samples: Sequence[Corruption]) -> None:
         """Writes sample corruptions for TensorBoard."""
         with self._board.as_default(self._step):
             tf.summary.text("samples", f"```\n{terminal_page(samples)}\n```")
         self._board.flush()
-        self._pace.aside("samples")
+        self._timer.count_other_work("samples")
 
     def _log(self, kind: str, values: Mapping[str, float]) -> None:
         record = {"kind": kind, "step": self._step, **values}
@@ -159,7 +159,8 @@ class Reporter:
         if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
             self.say(progress_line(
                 means, step=self._step, num_steps=self.timetable.num_steps,
-                seconds_elapsed=self._pace.elapsed, seconds_left=self._pace.seconds_left(
+                seconds_elapsed=self._timer.elapsed,
+                remaining_seconds=self._timer.remaining_seconds(
                     steps_left, self.timetable.to_come(self._step)), **machine))
         return means | machine
 

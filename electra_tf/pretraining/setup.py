@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.checkpoints import directory, run_directory
+from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
@@ -175,7 +175,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             raise UserError(
                 f"{networks.source} has another vocabulary than the records in {records}; build "
                 f"them again with --vocab_file={networks.text.vocabulary.source}.")
-        generator = TrainedGenerator(*networks.alone("generator"))
+        generator = TrainedGenerator(*networks.extract("generator"))
     kinds = token_kinds(text.vocabulary)
     objective = objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=kinds, generator=generator,
@@ -196,7 +196,7 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
     if num_steps <= steps:
         return earlier
-    done = max(directory.finished(model_dir / CHECKPOINTS), default=0)
+    done = max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0)
     if done < steps:
         raise UserError(f"{STEPS}: {steps} then, {num_steps} now, and the run in {model_dir} is at "
                         f"step {done:,}. Only a finished run can be extended: finish it with "

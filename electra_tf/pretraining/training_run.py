@@ -11,8 +11,7 @@ from typing import TextIO
 
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
 from electra_tf.checkpoints.weights import assign_parts
@@ -48,7 +47,7 @@ def train(run: Run) -> None:
         return
     make_directory(run.model_dir)
     with run_directory.only_process(run.model_dir):
-        changed = run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+        changed = run_directory.claim(run.model_dir, run.identity, initial_section="initialization")
         if changed:
             print("note     initial values matter only at the start, which this run is past: "
                   f"{'; '.join(changed)}", flush=True)
@@ -108,7 +107,7 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         metrics = run.model_dir / METRICS_FILE
         if restored is None and metrics.exists() and any(
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
-            raise checkpoints.lost(run.model_dir / CHECKPOINTS)
+            raise checkpoint_files.lost_error(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
             new_parts = assign_parts(
                 model.trainable_variables, run.initial.weights, run.initial.source)

@@ -13,7 +13,7 @@ from absl import flags
 
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 SUFFIX = ".manifest.json"
@@ -167,7 +167,7 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
     if not path.exists():
         return None
     fix = f"restore both, or remove {path.name} if the vocabulary is another program's."
-    known = strict_json.read(path, Tokenization, most=MIB, fix=fix)
+    known = strict_json.read(path, Tokenization, fix=fix)
     if (known.size, known.sha256) != (vocabulary.size, vocabulary.sha256):
         raise UserError(f"{path} is of another vocabulary ({known.size} entries, SHA-256 "
                         f"{known.sha256[:12]}...) than {vocab_file} ({vocabulary.size}, "

@@ -5,10 +5,9 @@ import pytest
 import electra_tf
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
-from tests.formats import hub_server
+from tests.support import hub_server, tiny_networks
 
 WORDS = ("the", "chef", "ate", "cook", "##ed", "meal", "piano", ".", "text", "first", "second")
 HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),

@@ -7,14 +7,14 @@ import tf_keras
 import electra_tf
 from electra_tf.api.electra import Electra
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.export.servable import of_networks
+from electra_tf.export.servable import build
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.language_models import MaskedLanguageModel
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
-from tests.refusals import refused
+from tests.support import tiny_networks
+from tests.support.refusals import refused
 
 TEXTS = ["the chef cooked the meal .", "first text", "the piano ate"]
 
@@ -41,7 +41,7 @@ def test_masks_of_texts_of_any_length_are_filled(electra):
 
 def test_embeddings_are_those_of_the_exported_signature(electra, networks):
     np.testing.assert_allclose(
-        of_networks(networks).embed(tf.constant(["", *TEXTS]))["pooled"],
+        build(networks).embed(tf.constant(["", *TEXTS]))["pooled"],
         electra.embed(["", *TEXTS]), atol=1e-5)
 
 

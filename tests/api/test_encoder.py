@@ -10,7 +10,7 @@ import tf_keras
 
 import electra_tf
 from electra_tf.platform.errors import UserError
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 TEXTS = tf.constant(["the chef cooked the meal .", "text"])
 IDS = [[2, 5, 6, 8, 9, 5, 10, 12, 3], [2, 13, 3, 0, 0, 0, 0, 0, 0]]

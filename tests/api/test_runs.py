@@ -5,8 +5,8 @@ import pytest
 
 import electra_tf
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
-from tests.refusals import refused
+from electra_tf.tasks.task import Kind
+from tests.support.refusals import refused
 
 
 def assert_same(row, other):

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.apps.serving import browser
+from tests.support import browser
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,7 @@ from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_records
-from tests.parity import peers
+from tests.support import peers, tiny_records
 
 ROOT = pathlib.Path(__file__).parents[2]
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "a", "film", "##s", "good", "dull"))

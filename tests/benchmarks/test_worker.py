@@ -17,7 +17,7 @@ from benchmarks.pretraining import cases
 from benchmarks.pretraining.__main__ import SYSTEMS
 from benchmarks.serving import models
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.layering import sources
+from tests.support import sources
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.platform.errors import UserError
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 DATA = "data-00000-of-00001"
 
@@ -48,7 +48,7 @@ def flip(path):
 def test_all_are_kept_if_the_number_is_0(tmp_path):
     for steps in (range(1, 5), range(5, 7)):
         write(tmp_path, steps, keep=0)
-    assert checkpoints.steps(tmp_path) == [6, 5, 4, 3, 2, 1]
+    assert checkpoint_files.steps(tmp_path) == [6, 5, 4, 3, 2, 1]
 
 
 def test_another_worker_restores_the_chiefs_and_leaves_nothing(trained):
@@ -56,8 +56,8 @@ def test_another_worker_restores_the_chiefs_and_leaves_nothing(trained):
     assert manager.restore_or_initialize().endswith("ckpt-60") and int(variable[0]) == 60
     for step in (64, 68):
         manager.save(step)
-    assert checkpoints.steps(manager.directory) == [68]
-    assert checkpoints.steps(trained) == [60, 56, 52]
+    assert checkpoint_files.steps(manager.directory) == [68]
+    assert checkpoint_files.steps(trained) == [60, 56, 52]
     manager.close()
     assert not manager.directory.exists()
 
@@ -111,7 +111,7 @@ def test_a_run_whose_checkpoints_are_all_damaged_is_refused_and_keeps_them(train
         flip(trained / f"ckpt-{step}.{DATA}")
     with pytest.raises(UserError, match="ckpt-60 is damaged.*from a copy.*--restart"):
         restored(trained)
-    assert checkpoints.steps(trained) == [60, 56, 52]
+    assert checkpoint_files.steps(trained) == [60, 56, 52]
 
 
 def test_a_run_that_was_killed_in_its_first_checkpoint_begins_anew(tmp_path):
@@ -126,9 +126,9 @@ def test_damaged_ones_stay_until_something_newer_is_whole(trained):
     _, manager = manager_of(trained, keep=1)
     manager.restore_or_initialize()
     manager.save(58)
-    assert checkpoints.steps(trained) == [60, 58]
+    assert checkpoint_files.steps(trained) == [60, 58]
     manager.save(62)
-    assert checkpoints.steps(trained) == [62]
+    assert checkpoint_files.steps(trained) == [62]
 
 
 def test_files_of_other_names_are_never_touched(trained):

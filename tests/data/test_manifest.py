@@ -14,8 +14,8 @@ from electra_tf.data.manifest import Counts
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import failures
-from tests import tiny_records
-from tests.tiny_records import serialize_example
+from tests.support import tiny_records
+from tests.support.tiny_records import serialize_example
 
 
 def test_a_named_pipe_instead_of_a_manifest_is_refused_without_waiting(tmp_path):

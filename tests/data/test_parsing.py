@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.data.records import Records, stored_ids
-from tests.tiny_records import serialize_example
+from tests.support.tiny_records import serialize_example
 
 PAD = 9
 

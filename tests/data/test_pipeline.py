@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import evaluation_batches, training_batches
-from tests import tiny_records
+from tests.support import tiny_records
 
 BATCH = 8
 EXAMPLES = sum(tiny_records.TRAIN_SHARDS)

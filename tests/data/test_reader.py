@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.data import shards
 from electra_tf.data.manifest import load_records
 from electra_tf.platform.errors import UserError
-from tests import tiny_records
+from tests.support import tiny_records
 
 
 def test_examples_of_a_shard_come_in_their_order(records, monkeypatch):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.data import manifest
 from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import training_batches
-from tests import tiny_records
+from tests.support import tiny_records
 
 
 @pytest.mark.slow

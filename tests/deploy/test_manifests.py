@@ -10,7 +10,7 @@ from absl import flags
 
 from electra_tf.config import pretraining_flags
 from electra_tf.training import workers
-from tests import command_flags, text_files
+from tests.support import command_flags, text_files
 
 DEPLOY = pathlib.Path(__file__).parents[2] / "docs" / "deploy"
 FAKES = {

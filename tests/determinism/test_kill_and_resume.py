@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays
-from tests.determinism import processes
-from tests.determinism.processes import interrupted, state, step_of
+from tests.support import named_arrays, processes
+from tests.support.processes import interrupted, state, step_of
 
 STEPS = 400
 FLAGS = ("--deterministic", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=20",
@@ -46,7 +45,7 @@ def test_a_run_killed_three_times_ends_with_the_same_weights(records, alone, tmp
         step for step in range(1, STEPS + 1) if step % 15 == 0 or step % 20 == 0]
     assert logged(killed) == logged(alone)
     assert not list((killed / "checkpoints").glob("*temp*"))
-    assert checkpoints.steps(killed / "checkpoints") == checkpoints.steps(
+    assert checkpoint_files.steps(killed / "checkpoints") == checkpoint_files.steps(
         alone / "checkpoints") == [STEPS, STEPS - 20, STEPS - 40]
 
 

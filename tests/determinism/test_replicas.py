@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays
-from tests.determinism import processes
+from tests.support import named_arrays, processes
 
 STEPS = 60
 # Nothing is sampled: rounding would choose another token now and then, and the curves would part.

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests import named_arrays
-from tests.determinism import processes
+from tests.support import named_arrays, processes
 
 FLAGS = ("--train_batch_size=12", "--num_train_steps=10", "--save_checkpoints_steps=5",
          "--log_every_steps=5", "--sample_every_steps=0", "--eval_steps=1")

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.determinism import processes
-from tests.determinism.processes import free_address, newest
+from tests.support import processes
+from tests.support.processes import free_address, newest
 
 pytestmark = pytest.mark.slow
 

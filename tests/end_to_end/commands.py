@@ -7,7 +7,7 @@ from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags, tiny_run
+from tests.support import command_flags, tiny_run
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
             "--set=runtime.cpu_parts=1")

@@ -3,8 +3,8 @@
 import pytest
 
 from electra_tf.pretraining import training_run
-from tests import tiny_encoder
 from tests.end_to_end import commands
+from tests.support import tiny_encoder
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.data import manifest
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import named_arrays, tiny_records
 from tests.end_to_end import commands
+from tests.support import named_arrays, tiny_records
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from unittest import mock
 
 import pytest
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.platform.errors import UserError
-from tests import named_arrays
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, train
+from tests.support import named_arrays
 
 FINETUNING = ("--task=classification", "--train_batch_size=8", "--max_seq_length=16",
               "--num_train_epochs=1", *HARDWARE)
@@ -131,7 +131,7 @@ def test_a_clock_that_goes_back_changes_nothing(records, tmp_path, monkeypatch):
     for order, path in enumerate(sorted((tmp_path / "run").rglob("*"), reverse=True)):
         os.utime(path, (now - 10**6 * order, now - 10**6 * order))
     # Steps 5 and 6 are trained again, by a machine that takes the newest file for the oldest.
-    checkpoints.remove(tmp_path / "run" / "checkpoints", {6})
+    checkpoint_files.remove(tmp_path / "run" / "checkpoints", {6})
     monkeypatch.setattr(time, "time", lambda: now - 10**8 - next(seconds))
     train(records, tmp_path / "run", "--num_train_steps=6")
     assert_equal_weights(tmp_path / "run", tmp_path / "whole")

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from electra_tf.platform.errors import UserError
-from tests import tiny_encoder, tiny_records, tiny_run
 from tests.end_to_end.commands import HARDWARE, finetune, pretrain, refused
+from tests.support import tiny_encoder, tiny_records, tiny_run
 
 TABLE = "title\ttopic\n" + "word1 word7\tyes\nword2 word9\tno\n" * 8
 

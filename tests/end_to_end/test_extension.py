@@ -6,13 +6,13 @@ from unittest import mock
 
 import pytest
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays
-from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER
+from tests.support import named_arrays
+from tests.support.processes import state, step_of
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
         assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 5) / 6))
     for name, left in ("killed", 6), ("damaged", 2):
         shutil.copytree(place / "first", place / name)
-        checkpoints.remove(place / name / "checkpoints", range(left + 1, 11))
+        checkpoint_files.remove(place / name / "checkpoints", range(left + 1, 11))
         (place / name / "checkpoints" / "checkpoint").unlink()
         call(place, name, "--num_train_steps=10")
         assert f"steps    {left} done, {10 - left} to go" in capsys.readouterr().out
@@ -60,7 +60,7 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
 def test_only_a_finished_run_with_equal_settings_is_extended_and_restart_begins_again(place):
     with pytest.raises(UserError, match=r"\(optimizer.learning_rate\): 0.003 then, 0.0001 now\)"):
         call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
-    checkpoints.remove(place / "first" / "checkpoints", {4})
+    checkpoint_files.remove(place / "first" / "checkpoints", {4})
     with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
         call(place, "first", "--num_train_steps=8")
     (place / "first" / "notes.txt").write_text("mine")

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.formats.run import text_settings
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
-from tests import named_arrays, tiny_records, tiny_run
-from tests.determinism.processes import state, step_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import train
+from tests.support import named_arrays, tiny_records, tiny_run
+from tests.support.processes import state, step_of
 
 
 def logged(model_dir) -> list[int]:
@@ -44,7 +44,7 @@ def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
 
 
 def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(records, run):
-    for remove in (lambda: checkpoints.remove(run / "checkpoints", {2, 4}),
+    for remove in (lambda: checkpoint_files.remove(run / "checkpoints", {2, 4}),
                    lambda: shutil.rmtree(run / "checkpoints")):
         remove()
         with pytest.raises(UserError, match="none is left.*--restart"):

@@ -17,17 +17,16 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints.weights import ENCODER
-from electra_tf.export.new_directory import CHECKSUMS
+from electra_tf.export.atomic_directory import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
 from electra_tf.platform.errors import UserError
-from tests import named_arrays
-from tests.apps.serving import running
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
-from tests.text_files import write
+from tests.support import named_arrays, running
+from tests.support.text_files import write
 
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
          "--learning_rate=3e-3", *HARDWARE)

@@ -17,7 +17,7 @@ from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
-from tests import tiny_run
+from tests.support import tiny_run
 
 TEXTS = pathlib.Path(__file__).parent / "languages"
 KEPT = {"arabic": "أبواب", "chinese": "春", "german": "schön", "hindi": "गाँव", "japanese": "が",

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests import python_process, tiny_run
+from tests.support import python_process, tiny_run
 
 PROGRESS = ("% read", "note: ", "absl::InitializeLog()", "Compiled cluster using XLA")
 """Lines of data building, and of Abseil's log in TensorFlow."""

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import tiny_run
 from tests.end_to_end import commands
-from tests.python_process import run
+from tests.support import tiny_run
+from tests.support.python_process import run
 
 NAMES = ("generator_accuracy", "discriminator_accuracy", "discriminator_precision",
          "discriminator_recall", "discriminator_auc")

@@ -11,7 +11,7 @@ from electra_tf.platform.errors import UserError
 from experiments import log_index, results, sweep
 from experiments.results import Spread
 from experiments.table import Row, Table
-from tests import command_flags
+from tests.support import command_flags
 
 TINY = sweep.budget_of("tiny")
 ROW = Row(sweep="objectives", budget="tiny", variant="ELECTRA", seed=1, task="chunk", metric="f1",

@@ -17,7 +17,7 @@ from electra_tf.platform.machine import usable_cores
 from experiments import run as program
 from experiments import runner, sweep
 from experiments.table import Table
-from tests import command_flags, tiny_run
+from tests.support import command_flags, tiny_run
 
 TINY = sweep.budget_of("tiny")
 PROGRAM = r"""

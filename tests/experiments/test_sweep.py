@@ -5,7 +5,7 @@ import pytest
 from electra_tf.config.overrides import flatten
 from electra_tf.platform.errors import UserError
 from experiments import run, sweep
-from tests import command_flags
+from tests.support import command_flags
 
 ABOUT = "sweep:\n  title: A\n  source: B\n  tasks: chunk\n"
 

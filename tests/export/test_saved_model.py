@@ -11,14 +11,14 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
-from electra_tf.export import new_directory, servable
 from electra_tf.export import saved_model as exporting
-from electra_tf.export.new_directory import appearing_whole, require_whole
+from electra_tf.export import servable
+from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory, require_intact
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
-from tests import python_process, tiny_networks
+from electra_tf.tasks.task import Kind
 from tests.export.allowed_ops import others
 from tests.export.served_models import example
+from tests.support import python_process, tiny_networks
 
 CLASSIFIER = example(Kind.CLASSIFICATION)
 
@@ -58,11 +58,11 @@ def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
 
 
 def test_an_export_removes_what_a_killed_one_left(tmp_path):
-    for name, age in ((".unfinished-1-1", 2 * new_directory.ABANDONED_SECONDS),
+    for name, age in ((".unfinished-1-1", 2 * ABANDONED_SECONDS),
                       (".unfinished-2-1", 60)):
         (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (time.time() - age,) * 2)
-    with new_directory.appearing_whole(tmp_path / "1") as unfinished:
+    with atomic_directory(tmp_path / "1") as unfinished:
         unfinished.mkdir()
     assert {path.name for path in tmp_path.iterdir()} == {"1", ".unfinished-2-1"}
 
@@ -82,16 +82,16 @@ def test_bfloat16_is_half_the_size_and_serving_links_all_ops(exported, tmp_path)
 
 def test_a_flipped_bit_is_named_with_its_file(exported, tmp_path):
     copy = shutil.copytree(exported, tmp_path / "1")
-    require_whole(copy)
+    require_intact(copy)
     path = copy / "variables" / "variables.data-00000-of-00001"
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
     with pytest.raises(UserError, match="1 is damaged: variables/variables.data-0.* has another"):
-        require_whole(copy)
+        require_intact(copy)
     path.unlink()
     with pytest.raises(UserError, match="variables.data-00000-of-00001 is missing"):
-        require_whole(copy)
+        require_intact(copy)
 
 
 def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
@@ -121,15 +121,15 @@ def test_a_version_is_a_number_and_is_never_overwritten(exported, tmp_path):
 def test_energies_are_not_served_as_probabilities():
     electric = dataclasses.replace(tiny_networks.pretrained(), objective="electric")
     with pytest.raises(UserError, match="name=electric: its outputs are energies.*score_text"):
-        servable.of_networks(electric)
+        servable.build(electric)
 
 
 def test_the_second_of_two_simultaneous_exports_is_told_of_the_first(tmp_path):
     final = tmp_path / "served" / "1"
     with pytest.raises(UserError, match="served/1: Directory not empty; another process has"):
-        with appearing_whole(final) as second:
+        with atomic_directory(final) as second:
             second.mkdir()
-            with appearing_whole(final) as first:
+            with atomic_directory(final) as first:
                 first.mkdir()
                 (first / "saved_model.pb").touch()
     assert [path.name for path in final.parent.iterdir()] == ["1"]

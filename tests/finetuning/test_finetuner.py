@@ -12,7 +12,7 @@ from electra_tf.data.buckets import Row
 from electra_tf.finetuning import predictor
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from tests.tiny_networks import task_objective
+from tests.support.tiny_networks import task_objective
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 ENCODER = re.compile("electra/")
 

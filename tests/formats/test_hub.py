@@ -14,8 +14,8 @@ from electra_tf.formats import hub, pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
-from tests.formats import hub_server, keras_files
+from tests.formats import keras_files
+from tests.support import hub_server, tiny_networks
 
 SMALL = "google/electra-small-discriminator"
 GENERATOR = "google/electra-small-generator"

@@ -9,7 +9,7 @@ from electra_tf.formats import hugging_face_tokenizer
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 WORDS = Vocabulary((*SPECIAL_TOKENS, "the", "berlin", "e", "1", "[", "]", "[E1]", "covid-19"))
 SEQUENCE = {"type": "Sequence", "normalizers": [

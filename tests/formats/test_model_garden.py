@@ -15,7 +15,7 @@ from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 DRAW = np.random.default_rng(3)
 LENGTHS = np.array([9, 12, 5])

@@ -12,10 +12,10 @@ from electra_tf.formats import google, hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 
 @pytest.mark.parametrize("tying", list(Tying))
@@ -54,8 +54,8 @@ def test_a_fine_tuned_model_keeps_its_settings_and_answers(
     assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)
     texts = [tf.constant([" ".join(tiny_networks.VOCABULARY.tokens[5:35])])] * (
         2 if kind is Kind.QUESTION_ANSWERING else 1)
-    expected = servable.of_networks(model).answer(*texts)
-    for name, value in servable.of_networks(source).answer(*texts).items():
+    expected = servable.build(model).answer(*texts)
+    for name, value in servable.build(source).answer(*texts).items():
         np.testing.assert_array_equal(value, expected[name])
 
 
@@ -117,7 +117,7 @@ def test_the_published_models_heads_are_known():
                              num_heads=heads, intermediate_size=2, max_position_embeddings=5)
         table = weight_table.full_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
-        assert google.model_of_weights(weights, "theirs").num_heads == heads
+        assert google.infer_model(weights, "theirs").num_heads == heads
 
 
 def test_weights_that_are_no_numbers_are_refused(networks, tmp_path):

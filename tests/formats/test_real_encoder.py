@@ -54,5 +54,5 @@ def test_a_classifier_begins_with_it_and_is_exported(tmp_path):
         "classification", init_checkpoint=DIRECTORY, model_dir=tmp_path / "run",
         train=tmp_path / "train.tsv")
     assert results.best.scores["dev"]["accuracy"] > 0.9
-    saved_model.export(servable.of_networks(pretrained.read(tmp_path / "run")),
+    saved_model.export(servable.build(pretrained.read(tmp_path / "run")),
                        tmp_path / "served" / "1", "float32")

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.api import electra
 from electra_tf.formats import pretrained
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 TYPES = "sentence_transformers.models."
 TEXTS = ["a text", "the longer text of the other", ""]

@@ -14,8 +14,8 @@ from safetensors.numpy import load_file
 from electra_tf.formats import pretrained
 from electra_tf.formats.hugging_face_weights import read_weights
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
 from tests.formats import keras_files
+from tests.support import tiny_networks
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fuzz.attempts import tally
+from tests.support.attempts import tally
 
 
 def pytest_collection_modifyitems(items):

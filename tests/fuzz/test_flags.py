@@ -11,9 +11,9 @@ from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import one_line
 from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags
-from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
 from tests.fuzz.mutations import HOSTILE_TEXT
+from tests.support import command_flags
+from tests.support.attempts import REFUSED, attempt, cases, require_readable, tally
 
 PROGRAMS = {"run_pretraining": (pretraining_flags, pretraining_command.main),
             "run_finetuning": (finetuning_flags, finetuning_command.main)}

@@ -6,7 +6,7 @@ a simplification.
 
 import pytest
 
-from tests.layering import sources
+from tests.support import sources
 
 LIMITS = {  # entry points: most lines, most modules
     ("run_pretraining",): (9_670, 83),

@@ -8,7 +8,7 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
-from tests import named_arrays
+from tests.support import named_arrays
 
 CONFIG = EncoderConfig(
     vocab_size=60, embedding_size=16, hidden_size=32, num_layers=3, num_heads=4,

@@ -12,7 +12,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, initialize
 from electra_tf.platform.errors import UserError
-from tests import named_arrays
+from tests.support import named_arrays
 
 ADJACENT = InitializationConfig(scheme="adjacent")
 TINY = ModelConfig(

@@ -12,9 +12,8 @@ from electra_tf.modeling import masking
 from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
-from tests import tiny_context
 from tests.modeling.test_randomness import place
-from tests.parity import golden_files
+from tests.support import golden_files, tiny_context
 
 KINDS = tiny_context.of(vocab_size=600, continues=range(300, 600)).kinds
 SPECIAL = KINDS.special

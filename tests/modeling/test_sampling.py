@@ -10,9 +10,8 @@ from electra_tf.modeling import corruption
 from electra_tf.modeling.corruption import cross_entropy, distribution, sample
 from electra_tf.modeling.masking import Predictions
 from electra_tf.objectives.electra import ElectraObjective
-from tests import tiny_context
 from tests.modeling.test_randomness import place
-from tests.parity import golden_files
+from tests.support import golden_files, tiny_context
 
 
 def logits(rows=7, entries=256, scale=3.0):

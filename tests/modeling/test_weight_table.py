@@ -12,7 +12,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.pretraining import TrainedGenerator
-from tests import named_arrays, tiny_context, tiny_run
+from tests.support import named_arrays, tiny_context, tiny_run
 
 
 def built(model):
@@ -28,7 +28,7 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     if name in ("frozen_generator", "two_stage"):
         context = dataclasses.replace(context, generator=TrainedGenerator(*Pretrained(
             source="seeded", model=model, text=None, weights=named_arrays.of(
-                ElectraModel(model, seed=1).variables)).alone("generator")))
+                ElectraModel(model, seed=1).variables)).extract("generator")))
     objective = objective_class(config.objective.name)(config, context)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")

@@ -9,8 +9,8 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.electra import Electra15Objective, ElectraObjective, detection_scores
-from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
-from tests.parity import golden_files
+from tests.support import golden_files
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 
 def objective() -> Electra15Objective:

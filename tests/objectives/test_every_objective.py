@@ -12,8 +12,8 @@ from electra_tf.platform import storage
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.results import report
 from electra_tf.reporting.samples import terminal_page
-from tests import tiny_encoder, tiny_run
-from tests.objectives.golden_batch import RANDOMNESS
+from tests.support import tiny_encoder, tiny_run
+from tests.support.golden_batch import RANDOMNESS
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 

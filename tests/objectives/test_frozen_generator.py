@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained, with_generator
+from electra_tf.formats.pretrained import Pretrained, infer_generator
 from electra_tf.objectives import frozen_generator
 from electra_tf.objectives.frozen_generator import replacement_logits
 from electra_tf.objectives.pretraining import TrainedGenerator
@@ -20,9 +20,8 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup, training_run
 from electra_tf.text.vocabulary import Vocabulary
-from tests import named_arrays, tiny_encoder, tiny_records, tiny_run
-from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
-from tests.parity import golden_files
+from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}
@@ -78,7 +77,7 @@ def frozen(variant, weights):
     config = golden_files.model_config(variant)
     taken = TrainedGenerator(*Pretrained(
         source="runs/one", text=None, weights=weights,
-        model=with_generator(config, weights, "runs/one")).alone("generator"))
+        model=infer_generator(config, weights, "runs/one")).extract("generator"))
     model = frozen_generator.FrozenGeneratorModel(config, taken.encoder, seed=1)
     frozen_generator.assign_generator(model.generator, taken)
     return model.generator
@@ -154,6 +153,6 @@ def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, ca
     in_first = tmp_path / "in_first"
     shutil.copytree(whole / "generator", in_first / "generator")
     for resumed, stage in (in_first, "generator"), (in_second, "."):
-        checkpoints.remove(resumed / stage / "checkpoints", {2, 3})
+        checkpoint_files.remove(resumed / stage / "checkpoints", {2, 3})
         train(records, resumed)
         named_arrays.assert_close(named_arrays.of_run(resumed), expected, atol=1e-6)

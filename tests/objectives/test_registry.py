@@ -4,7 +4,7 @@ from electra_tf.config.objectives import OBJECTIVES, measures, objective_class, 
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
-from tests.objectives.golden_batch import CONTEXT
+from tests.support.golden_batch import CONTEXT
 
 
 def config(name):

@@ -11,9 +11,8 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.objectives.language_models import copy_loss
-from tests import named_arrays
-from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
-from tests.parity import golden_files
+from tests.support import golden_files, named_arrays
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 
 def built(name):

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveConfig
@@ -27,7 +26,7 @@ from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import named_arrays, tiny_run
+from tests.support import named_arrays, tiny_run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,7 +126,7 @@ def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
 
 def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, tmp_path):
     resumed = shutil.copytree(trained[0], tmp_path / "resumed")
-    checkpoints.remove(resumed / "checkpoints", {4, 6})
+    checkpoint_files.remove(resumed / "checkpoints", {4, 6})
     training_run.train(run_on(records, resumed))
     named_arrays.assert_close(
         named_arrays.of_run(resumed), named_arrays.of_run(trained[0]), atol=1e-6)
@@ -136,5 +135,5 @@ def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, 
 def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
     networks = pretrained.read(storage.path(trained[0]))
     assert any(name.startswith(ENCODER) for name in networks.weights)
-    detector = servable.of_networks(networks)
+    detector = servable.build(networks)
     assert detector.encoder.config == networks.model.discriminator

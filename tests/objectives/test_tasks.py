@@ -6,10 +6,9 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, make_batch
-from tests import named_arrays
-from tests.objectives.golden_batch import RANDOMNESS
-from tests.parity import golden_files
-from tests.tiny_networks import task_objective
+from tests.support import golden_files, named_arrays
+from tests.support.golden_batch import RANDOMNESS
+from tests.support.tiny_networks import task_objective
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
                      intermediate_size=32, max_position_embeddings=32, hidden_dropout=0.0,

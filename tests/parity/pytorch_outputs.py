@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import transformers
 
-from tests import seeded
+from tests.support import seeded
 
 LOGITS = ("logits", "start_logits", "end_logits")
 

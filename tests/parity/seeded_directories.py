@@ -9,7 +9,7 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from tests import seeded
+from tests.support import seeded
 
 NAMES = json.loads((Path(__file__).parents[1] / "formats" / "golden"
                     / "transformers_5.23_names.json").read_text())

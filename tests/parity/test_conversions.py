@@ -7,8 +7,8 @@ import tensorflow as tf
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import named_arrays
-from tests.parity import golden_files, test_networks
+from tests.parity import test_networks
+from tests.support import golden_files, named_arrays
 
 NUM_HEADS = 4
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.electric import ElectricModel, ElectricObjective
-from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
-from tests.parity import golden_files
+from tests.support import golden_files
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 GOLDEN = golden_files.load("electric_outputs")
 MASK = golden_files.load("inputs")["input_mask"] > 0

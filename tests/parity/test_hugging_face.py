@@ -13,15 +13,15 @@ import tensorflow as tf
 from electra_tf.config.model import Tying
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
-from tests import tiny_networks
-from tests.parity import golden_files, our_outputs, peers, seeded_directories
+from tests.parity import our_outputs, seeded_directories
 from tests.parity.sentences import DIFFERENT, MODES, SAME
 from tests.parity.write_pytorch_golden import IDS, write_text_directories
-from tests.tiny_networks import NO_ANSWERABILITY, finetuned
+from tests.support import golden_files, peers, tiny_networks
+from tests.support.tiny_networks import NO_ANSWERABILITY, finetuned
 
 ATOL = 1e-5
 GOLDEN, GOLDEN_IDS = golden_files.load("pytorch_outputs"), json.loads(IDS.read_text())

@@ -11,8 +11,8 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.language_models import MaskedLanguageModel, MlmObjective
 from electra_tf.objectives.pretraining import run_generator
-from tests.objectives.golden_batch import CONTEXT, RANDOMNESS, masked_batch
-from tests.parity import golden_files
+from tests.support import golden_files
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
 

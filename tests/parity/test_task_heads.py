@@ -7,8 +7,7 @@ import tensorflow as tf
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors
-from tests import named_arrays
-from tests.parity import golden_files
+from tests.support import golden_files, named_arrays
 
 INPUTS = golden_files.load_part("finetune_encoder", "input")
 BUILD = {"dropout_rate": 0.0, "seed": 0, "policy": "float32"}

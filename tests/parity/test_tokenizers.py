@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from electra_tf.formats import hugging_face_tokenizer
 from electra_tf.text.tokenizer import Tokenizer
-from tests.parity import peers, tokenizer_directories
+from tests.parity import tokenizer_directories
 from tests.parity.tokenizer_directories import FORMS, GOLDEN, TEXTS
+from tests.support import peers
 
 IDS = json.loads(GOLDEN.read_text())
 MAX_UNKNOWN = 0.3

@@ -10,10 +10,9 @@ from electra_tf.objectives.pretraining import run_generator
 from electra_tf.training.adam import Adam
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, TrainState, TrainStep
-from tests import named_arrays
-from tests.objectives.golden_batch import CONTEXT, masked_batch
-from tests.parity import golden_files
 from tests.parity.test_networks import build
+from tests.support import golden_files, named_arrays
+from tests.support.golden_batch import CONTEXT, masked_batch
 
 # Learning rate 5e-4, 10 steps, 2 of warm-up; total loss before each step and after the last.
 LOSSES = [65.39875030517578, 65.39875030517578, 25.793888092041016, 25.912702560424805,

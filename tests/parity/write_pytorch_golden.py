@@ -18,9 +18,9 @@ import numpy as np
 from electra_tf.formats import pretrained
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
-from tests.parity import peers, seeded_directories
+from tests.parity import seeded_directories
 from tests.parity.sentences import DIFFERENT, MODES, SAME
+from tests.support import peers, tiny_networks
 from tests.text.reference import vocabulary_of
 
 GOLDEN = Path(__file__).parent / "golden"

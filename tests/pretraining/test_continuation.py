@@ -9,7 +9,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import continuation
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 OLD = (*SPECIAL_TOKENS, "[unused0]", "[unused1]", "hep", "##ar", "##in", "in", "a")
 WORDS = "electra/embeddings/word_embeddings"

@@ -4,7 +4,7 @@ import pytest
 
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.results import explanation, report, saved_scores
-from tests import tiny_run
+from tests.support import tiny_run
 
 
 def evaluate(records, **changes):

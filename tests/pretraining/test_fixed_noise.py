@@ -10,7 +10,7 @@ from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.fixed_noise import RATE, FixedNoise, Successors
-from tests import tiny_run
+from tests.support import tiny_run
 
 SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
 PERIOD = 35

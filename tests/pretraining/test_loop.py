@@ -9,7 +9,7 @@ import pytest
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.pretraining.trainer import Timetable, Trainer
 from electra_tf.pretraining.training_run import run_loop
-from tests import tiny_run
+from tests.support import tiny_run
 
 
 class Parts:

@@ -1,6 +1,6 @@
 """The order of a run's preparation."""
 
-from tests import python_process
+from tests.support import python_process
 
 PROGRAM = """
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from tensorflow.python.eager import context
 from electra_tf.pretraining import setup
 from electra_tf.training import devices
-from tests import tiny_run
+from tests.support import tiny_run
 
 def check(runtime):
     print("started" if context.context()._initialized else "fresh")

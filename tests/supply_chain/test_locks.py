@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.layering import sources
+from tests.support import sources
 
 FOLDER = sources.ROOT / "requirements"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.lock"))

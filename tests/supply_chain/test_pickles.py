@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from tests.layering import sources
+from tests.support import sources
 
 RULES = "S102,S301,S302,S307,S506"
 """Ruff's: exec, pickle and what wraps it, marshal, eval, yaml.load."""

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from tests.layering import sources
+from tests.support import sources
 
 # Prefixes are the issuers' own, made to be found. Lengths are the shortest that they give out.
 SECRETS = re.compile(rb"""(?x)

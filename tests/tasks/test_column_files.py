@@ -3,8 +3,8 @@
 import pytest
 
 from electra_tf.tasks.column_files import read_columns
-from tests.refusals import refused
-from tests.text_files import write
+from tests.support.refusals import refused
+from tests.support.text_files import write
 
 CONLLU = ("# sent_id = 1\n# text = Du bist .\n1-2\tDubist\t_\t_\t_\t_\t_\t_\t_\t_\n"
           "1\tDu\tdu\tPRON\tP\t_\t2\tnsubj\t_\t_\n2\tbist\tsein\tAUX\tA\t_\t0\troot\t_\t_\n"

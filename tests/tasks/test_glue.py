@@ -4,7 +4,7 @@ import pytest
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
-from tests import text_files
+from tests.support import text_files
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
         "sentence1_parse", "sentence2_parse", "sentence1", "sentence2"]

@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.text import rows
 from electra_tf.text.rows import RowEncoder, cut_notes, encode_texts, shortened
 from electra_tf.text.tokenizer import Tokenizer
-from tests.text.few_words import TEXT, VOCABULARY
+from tests.support.few_words import TEXT, VOCABULARY
 
 TOKENIZER = Tokenizer(TEXT)
 CLS, SEP, PAD = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.pad_id

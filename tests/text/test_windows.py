@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder
-from tests.text.few_words import TEXT, VOCABULARY
+from tests.support.few_words import TEXT, VOCABULARY
 
 CLS, SEP = VOCABULARY.cls_id, VOCABULARY.sep_id
 

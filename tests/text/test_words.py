@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.words import pack_in_rows, split_as_tokenized, split_at_spaces
-from tests.text.few_words import TEXT, VOCABULARY
+from tests.support.few_words import TEXT, VOCABULARY
 
 TEXTS = RowEncoder(TEXT, 8)
 CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id

@@ -8,7 +8,7 @@ from official.modeling.optimization import lamb as model_garden
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.training.adam import Adam, Lamb, clip_scale, decays
 from electra_tf.training.schedule import Schedule
-from tests.parity import golden_files
+from tests.support import golden_files
 
 CONFIG = OptimizerConfig()
 

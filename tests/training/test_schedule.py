@@ -6,7 +6,7 @@ from electra_tf.config.finetuning import FinetuningOptimizerConfig
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.finetuning.finetuner import rate_factors
 from electra_tf.training.schedule import Schedule
-from tests.parity import golden_files
+from tests.support import golden_files
 
 CASES = {
     "linear_warmup": Schedule(peak=5e-4, num_train_steps=100, warmup_steps=10),

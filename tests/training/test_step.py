@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.data.example import Batch
 from electra_tf.training.step import LossScale
-from tests import named_arrays, tiny_records, tiny_run
+from tests.support import named_arrays, tiny_records, tiny_run
 
 STEPS = 4
 

@@ -14,9 +14,9 @@ from electra_tf.pretraining import training_run
 from electra_tf.pretraining.trainer import Timetable
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
-from tests import tiny_run
 from tests.finetuning.test_finetuner import model_of, of_one_length, task_of
-from tests.tiny_networks import task_objective
+from tests.support import tiny_run
+from tests.support.tiny_networks import task_objective
 from tests.training import fake_tpu
 
 CORES = 2

@@ -21,8 +21,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.metrics_log import read_metrics
 
-GROUPS = {"Model": ("model_dir",), "Network": ("host", "port")}
-
 
 def main() -> None:
     """Loads the networks and serves the page."""
@@ -58,7 +56,7 @@ def level(model_dir: Path, model: ModelConfig) -> str:
     saved = read_identity(model_dir)
     tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
               * saved["data.max_seq_length"])
-    return learning_curves.compared(scores[-1]["unigram_auc"], tokens, model)
+    return learning_curves.compare_with_measured(scores[-1]["unigram_auc"], tokens, model)
 
 
 def define() -> None:
@@ -70,11 +68,7 @@ def define() -> None:
     flags.DEFINE_integer("port", 8502, "Port; 0 selects a free one.", 0, 65535)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -24,7 +24,7 @@ from electra_tf.modeling import flops, weight_table
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.reporting.tables import Table, table_text
+from electra_tf.reporting.tables import TextTable, table_text
 
 SETTINGS = {flag: pretraining_flags.SETTINGS[flag] for flag in (
     "num_train_steps", "train_batch_size", "max_seq_length")}
@@ -61,7 +61,7 @@ DEVICES = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Workload:
+class RunCost:
     """The computation of a whole pre-training run."""
 
     networks: Sequence[Network]
@@ -74,7 +74,7 @@ class Workload:
     """FLOPs of all matmuls, which a device's peak refers to."""
 
     @classmethod
-    def of(cls, config: PretrainingConfig, length: int) -> "Workload":
+    def of(cls, config: PretrainingConfig, length: int) -> "RunCost":
         """Returns the computation of a run whose examples have `length` tokens.
 
         Raises:
@@ -117,7 +117,7 @@ def _objective(config: PretrainingConfig):
     generator = None
     directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective_class(config.objective.name).generator_objective:
-        generator = TrainedGenerator(*pretrained.read(directory).alone("generator"))
+        generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
     return objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
 
@@ -129,7 +129,7 @@ def main() -> None:
     with overrides.naming_flags(SETTINGS):
         config = pretraining_flags.build_config(
             size, values.recipe, overrides.given_settings(SETTINGS))
-    work = Workload.of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
+    work = RunCost.of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
     if not 1 <= values.count <= _MOST_DEVICES:
         raise UserError(f"--count must be from 1 to {_MOST_DEVICES:,}. Received: {values.count}")
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
@@ -159,11 +159,13 @@ def brief(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def duration(hours: float) -> str:
+def rounded_duration(hours: float) -> str:
     """Returns hours in a readable unit.
 
-    >>> duration(96.0), duration(6.0), duration(0.25), duration(20000.0), duration(1e-4)
-    ('4.0 days', '6.0 h', '15 min', '2.3 years', '0.36 s')
+    >>> rounded_duration(96.0), rounded_duration(0.25), rounded_duration(20000.0)
+    ('4.0 days', '15 min', '2.3 years')
+    >>> rounded_duration(6.0), rounded_duration(1e-4)
+    ('6.0 h', '0.36 s')
     """
     for least, unit_hours, unit, digits in ((17520, 8760, "years", 1), (48, 24, "days", 1),
                                             (1, 1, "h", 1), (1 / 60, 1 / 60, "min", 0)):
@@ -172,9 +174,9 @@ def duration(hours: float) -> str:
     return f"{hours * 3600:.2g} s"
 
 
-def _run(work: Workload, config: PretrainingConfig, size: str) -> Table:
+def _run(work: RunCost, config: PretrainingConfig, size: str) -> TextTable:
     training = config.training
-    return Table(title=f"{size}, objective {config.objective.name}", rows=(
+    return TextTable(title=f"{size}, objective {config.objective.name}", rows=(
         ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
          f"examples, {brief(work.tokens / 1e6)} million tokens"),
         ("parameters", _parameters(work.networks))))
@@ -193,17 +195,17 @@ def _parameters(networks: Sequence[Network]) -> str:
     return f"{', '.join(listed)}; trained {trained:,}"
 
 
-def _flops(work: Workload) -> Table:
+def _flops(work: RunCost) -> TextTable:
     run = work.paper_flops, work.matmul_flops
     counts = {"training, per token": [count / work.tokens for count in run],
               "training, whole run": run}
     for length in (INFERENCE_LENGTH, 512):
         counts[f"inference, {length} tokens"] = work.inference(length)
-    return Table(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
+    return TextTable(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
         (name, *map(scientific, both)) for name, both in counts.items()))
 
 
-def _devices(work: Workload) -> Table:
+def _devices(work: RunCost) -> TextTable:
     values, rows, prices = flags.FLAGS, [], []
     for name in values.devices:
         key = " ".join(name.lower().replace("-", " ").replace("_", " ").split())
@@ -214,7 +216,7 @@ def _devices(work: Workload) -> Table:
         utilization = values.utilization or device.utilization
         hours = device_hours(work.matmul_flops, peak, utilization)
         rows.append((f"{values.count:,} x {key}", f"{peak / 1e12:,.4g}", f"{utilization:.3g}",
-                     duration(hours / values.count), brief(hours),
+                     rounded_duration(hours / values.count), brief(hours),
                      brief(hours * device.dollars_per_hour)))
         prices.append(f"{key} ${device.dollars_per_hour:.2f} an hour: {device.price}.")
     notes = ["Time: FLOPs of matmuls / (peak x utilization); several devices share the work "
@@ -225,7 +227,7 @@ def _devices(work: Workload) -> Table:
                      + (f" for a hidden size of {_WIDE} or more. This network has {width}: a fast "
                         "device will take longer." if width < _WIDE else ".")
                      + " Give the % of peak that run_pretraining.py shows as --utilization.")
-    return Table(title="Devices", rows=tuple(rows), notes=tuple(notes), heading=(
+    return TextTable(title="Devices", rows=tuple(rows), notes=tuple(notes), heading=(
         "device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars"))
 
 
@@ -238,12 +240,12 @@ def device_hours(matmul_flops: float, peak: float, utilization: float) -> float:
     return matmul_flops / (peak * utilization) / 3600
 
 
-def _published(work: Workload) -> Table:
+def _published(work: RunCost) -> TextTable:
     """Returns the table of published models with training FLOPs and an average on GLUE."""
     with LITERATURE.open(encoding="utf-8", newline="") as file:
         rows = [(row["model"], float(row["train_flops"]), row["glue_dev"])
                 for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
-    return Table(
+    return TextTable(
         title="Published models", heading=("", "training", "x this run", "GLUE dev"),
         rows=tuple((name, scientific(train_flops, 1), brief(train_flops / work.paper_flops), score)
                    for name, train_flops, score in rows),
@@ -262,16 +264,9 @@ def define() -> None:
                        "Default: the table's.")
 
 
-GROUPS = {
+run = command_line.program(main, define, summary=__doc__, groups={
     "The run": ["model_size", "recipe", *SETTINGS, *ANY_SETTING],
-    "Devices": ["devices", "count", "utilization"]}
-
-
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+    "Devices": ["devices", "count", "utilization"]})
 
 if __name__ == "__main__":
     run()

@@ -24,7 +24,7 @@ from absl import flags
 
 from electra_tf.apps.planning import throughput
 from electra_tf.apps.planning.throughput import Timing
-from electra_tf.checkpoints import directory
+from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, is_taken, read_identity, settings_of
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
@@ -34,8 +34,8 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.platform.storage import Path
-from electra_tf.reporting.learning_curves import NETWORKS, Network
-from electra_tf.reporting.tables import Table, table_text
+from electra_tf.reporting.learning_curves import NETWORKS, MeasuredNetwork
+from electra_tf.reporting.tables import TextTable, table_text
 
 BATCH = 16
 """Examples of a step, as in the measured runs: small batches learn most from the same tokens."""
@@ -69,7 +69,7 @@ _WARM_UP_STEPS = 100
 class Plan:
     """A run of one network that uses the whole budget."""
 
-    network: Network
+    network: MeasuredNetwork
     timing: Timing
     seconds: float
     """The budget."""
@@ -130,7 +130,7 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
+def plan(network: MeasuredNetwork, timing: Timing, seconds: float, length: int) -> Plan:
     """Returns the longest run of a network within a budget.
 
     Args:
@@ -218,7 +218,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         if value != usual.get(name))]
     if begun:
         words.append(f"--init_checkpoint={begun.rpartition(', step ')[0] or begun}")
-    if max(directory.finished(model_dir / CHECKPOINTS), default=0) >= total:
+    if max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0) >= total:
         measured = throughput.training_throughput(model_dir)
         if seconds is None or measured is None:
             raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
@@ -240,7 +240,7 @@ def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
     passes = best.tokens / sum(shard.tokens for shard in records.shards["train"])
     notes.append(f"The proposed run reads the records {passes:,.1f} times"
                  + ("; more text would improve it." if passes > _MANY_PASSES else "."))
-    return table_text(Table(
+    return table_text(TextTable(
         title="Runs within the budget", notes=tuple(notes),
         heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
         rows=tuple((each.network.name, f"{each.timing.tokens_per_second:,.0f}", f"{each.steps:,}",
@@ -287,12 +287,7 @@ def define() -> None:
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["budget", "data_dir"], "The run": ["model_dir", "run"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -17,7 +17,7 @@ import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 from google.protobuf import json_format, message
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from electra_tf.export.new_directory import require_whole
+from electra_tf.export.atomic_directory import require_intact
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
 
@@ -83,7 +83,7 @@ def load(version_dir: pathlib.Path, name: str) -> ServedModel:
         version_dir: the directory of one version; its name is the version's number.
         name: the model's name in URLs.
     """
-    require_whole(version_dir)
+    require_intact(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.
     # The signatures keep the session open.
     session = tf.compat.v1.Session(graph=tf.Graph(), config=tf.compat.v1.ConfigProto(

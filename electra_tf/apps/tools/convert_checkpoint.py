@@ -20,7 +20,7 @@ def main() -> None:
     """Reads the networks, and writes them with a model card in the other format."""
     values = flags.FLAGS
     from electra_tf.export import card
-    from electra_tf.export.new_directory import appearing_whole
+    from electra_tf.export.atomic_directory import atomic_directory
     from electra_tf.formats import pretrained
     from electra_tf.formats.hugging_face import DISCRIMINATOR
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
@@ -34,7 +34,7 @@ def main() -> None:
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
         num_heads=values.num_heads)
-    with appearing_whole(target) as unfinished:
+    with atomic_directory(target) as unfinished:
         pretrained.write(networks, unfinished, Format(values.to_format))
         loadable = target if networks.task is not None else target / DISCRIMINATOR
         card.write(unfinished, networks, source, title=str(target), transformers=(
@@ -58,13 +58,9 @@ def define() -> None:
         "beside the checkpoint, or that of the published model of this size.", lower_bound=1)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Networks": ["from", "to", "to_format"],
-        "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
-
+run = command_line.program(main, define, summary=__doc__, groups={
+    "Networks": ["from", "to", "to_format"],
+    "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
 
 if __name__ == "__main__":
     run()

@@ -24,7 +24,7 @@ def main() -> None:
     target = saved_model.new_version(export_dir, values.export_version)
     networks = pretrained.read(source)
     saved_model.export(
-        servable.of_networks(networks, threshold_of(source)), target, values.serving_precision,
+        servable.build(networks, threshold_of(source)), target, values.serving_precision,
         lambda directory: card.write(
             directory, networks, source, title=str(target), saved_model=True))
 
@@ -42,13 +42,7 @@ def define() -> None:
                       "with bfloat16 instructions.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Model": ["model_dir"],
-        "Export": ["export_dir", "export_version", "serving_precision"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -31,7 +31,7 @@ def main() -> None:
 
     tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
     source = storage.path(values.model_dir)
-    model = servable.of_networks(pretrained.read(source), threshold_of(source))
+    model = servable.build(pretrained.read(source), threshold_of(source))
     make_directory(path.parent)
     tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
 
@@ -47,12 +47,7 @@ def define() -> None:
                          "Default: any number of rows of any length.", lower_bound=1)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Model": ["model_dir", "output"], "Form": ["quantization", "sequence_length"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

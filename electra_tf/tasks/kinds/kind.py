@@ -15,14 +15,13 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import ScoreHead, TaskModel
+from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
 from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.examples import LABELLED, Example, Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
 HEAD = "head"
@@ -122,13 +121,13 @@ class TaskObjective(abc.ABC):
             dropout_rate=self.config.dropout, hidden_layer=self.config.hidden_layer)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> TaskModel:
+                    recompute: bool = False) -> TaskNetwork:
         """Creates encoder and head."""
         head = self.build_head(config, seed=seed, policy=policy)
-        return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
+        return TaskNetwork(config, head, seed=seed, policy=policy, recompute=recompute)
 
     @abc.abstractmethod
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Returns losses, measures and details of a batch, from encoder and head."""
 

@@ -13,16 +13,15 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskModel, answer_positions
+from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskNetwork, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Kind, QuestionExample
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, token_rows
 from electra_tf.text.tokenizer import Pieces
@@ -48,7 +47,7 @@ class QuestionObjective(base.TaskObjective):
             base.HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
             answerability=self.config.answerability, seed=seed, policy=policy)
 
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "start", "end", int32 [B], and "impossible", float32 [B].
 

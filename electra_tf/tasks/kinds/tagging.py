@@ -14,15 +14,14 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, cut_notes, token_rows
 
@@ -40,7 +39,7 @@ class TaggingObjective(base.TaskObjective):
         """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
         return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
 
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "first_piece" and "tag", int32 [B, W].
 

@@ -16,22 +16,21 @@ from sklearn import metrics
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import TaskModel
+from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import kind as base
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, encode_texts
 
 
 class TextObjective(base.TaskObjective):
     """An objective whose head reads [CLS]."""
 
-    def outputs(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
+    def outputs(self, model: TaskNetwork, batch: RowBatch, randomness: Randomness, *,
                 training: bool) -> tf.Tensor:
         """Returns the head's outputs, float32 [B, labels or 1]; drops out in training."""
         dropout = randomness if training else None
@@ -42,7 +41,7 @@ class TextObjective(base.TaskObjective):
 class ClassificationObjective(TextObjective):
     """The cross entropy of one of several classes."""
 
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = self.outputs(model, inputs, randomness, training=training)
@@ -56,7 +55,7 @@ class ClassificationObjective(TextObjective):
 class RegressionObjective(TextObjective):
     """The squared error of numbers divided by the scale: 5 for STS-B, as in Google's code."""
 
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
         scores = tf.squeeze(self.outputs(model, inputs, randomness, training=training), axis=-1)

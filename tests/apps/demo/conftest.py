@@ -9,7 +9,7 @@ import pytest
 from electra_tf.apps.demo import server as demo_server
 from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(30)),
                          "##s", "##ing", ".", "<", ">"))

@@ -21,10 +21,9 @@ from electra_tf.config.pretraining import SIZES
 from electra_tf.formats import pretrained
 from electra_tf.reporting import pages
 from electra_tf.text.tokenization import Normalization
-from tests import command_flags, tiny_networks
-from tests.apps.serving import browser
-from tests.apps.serving.running import until
-from tests.refusals import refused
+from tests.support import browser, command_flags, tiny_networks
+from tests.support.refusals import refused
+from tests.support.running import until
 
 QUESTION = {"sentence": "word1 word2 word3s word4", "mask_rate": 0.5, "temperature": 1.0,
             "seed": 7}

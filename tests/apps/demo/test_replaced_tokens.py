@@ -19,7 +19,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 SENTENCE = "Word1 word2 word3s word4, word5 word6ing word7 word8 word9."
 

@@ -8,14 +8,14 @@ import re
 import pytest
 
 from electra_tf.apps.planning import estimate_cost, paper_flops
-from electra_tf.apps.planning.estimate_cost import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
+from electra_tf.apps.planning.estimate_cost import INFERENCE_LENGTH, PUBLISHED_LENGTHS, RunCost
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
-from tests import command_flags
-from tests.refusals import refused
+from tests.support import command_flags
+from tests.support.refusals import refused
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "flops.json").read_text())
 
@@ -37,7 +37,7 @@ def masked(hidden, layers, *, batch, steps, embedding=0, vocabulary=30522, lengt
 def work(size, **changes):
     config = override(SIZES[size], {name.replace("__", "."): value
                                     for name, value in changes.items()})
-    return Workload.of(config, PUBLISHED_LENGTHS[size])
+    return RunCost.of(config, PUBLISHED_LENGTHS[size])
 
 
 @pytest.mark.parametrize(("name", "counted"), [

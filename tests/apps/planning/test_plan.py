@@ -13,9 +13,9 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
-from electra_tf.reporting.learning_curves import Network
+from electra_tf.reporting.learning_curves import MeasuredNetwork
 from electra_tf.text.tokenization import Normalization
-from tests import command_flags
+from tests.support import command_flags
 
 FAKE_RUN = """
 import json, pathlib, sys, time
@@ -27,9 +27,9 @@ with (run / "argv").open("a") as file:
     {"kind": "train", "step": step, "tokens_per_second": 15000.0}) + "\\n" for step in (100, 200)))
 time.sleep(0 if "--restart" in sys.argv else 60)
 """
-QUICK = Network(name="quick", flags=("--model_size=tiny",), limit=0.85,
+QUICK = MeasuredNetwork(name="quick", flags=("--model_size=tiny",), limit=0.85,
                 measured=((1e6, 0.70), (1e7, 0.80)))
-SLOW = Network(name="slow", flags=("--model_size=small",), limit=0.97,
+SLOW = MeasuredNetwork(name="slow", flags=("--model_size=small",), limit=0.97,
                measured=((1e6, 0.60), (1e7, 0.84)))
 RATES = {"--model_size=tiny": 10_000.0, "--model_size=small": 1_000.0}
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.apps.serving import running, string_models
+from tests.apps.serving import string_models
+from tests.support import running
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.apps.serving import running
+from tests.support import running
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from electra_tf.apps.serving.model_versions import ModelVersions, Version
 from electra_tf.apps.serving.saved_models import ServedModel, Signature
-from tests.apps.serving import running
-from tests.apps.serving.running import until
-from tests.fuzz.attempts import cases, tally
+from tests.support import running
+from tests.support.attempts import cases, tally
+from tests.support.running import until
 
 
 def model_of(function):

@@ -10,8 +10,9 @@ from electra_tf.apps.serving.model_versions import ModelVersions
 from electra_tf.apps.serving.saved_models import ServedModel
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import UserError
-from tests.apps.serving import running, string_models
-from tests.apps.serving.running import until
+from tests.apps.serving import string_models
+from tests.support import running
+from tests.support.running import until
 
 
 def fake(path, name):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.apps.serving import running
+from tests.support import running
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "signatures_and_rest.md"
 

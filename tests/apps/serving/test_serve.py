@@ -13,9 +13,8 @@ import pytest
 
 from electra_tf.apps.serving import serve, settings
 from electra_tf.platform.setting_text import define_flags
-from tests import command_flags
-from tests.apps.serving import running
-from tests.refusals import refused
+from tests.support import command_flags, running
+from tests.support.refusals import refused
 
 
 def test_mistakes_are_one_line(tmp_path):

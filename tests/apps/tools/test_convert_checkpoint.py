@@ -2,8 +2,8 @@
 
 
 from electra_tf.apps.tools import convert_checkpoint
-from tests import command_flags
-from tests.refusals import refused
+from tests.support import command_flags
+from tests.support.refusals import refused
 
 
 def test_it_converts_and_says_what(networks, pair, tmp_path, capsys):

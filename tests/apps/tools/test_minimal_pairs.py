@@ -9,7 +9,7 @@ from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
+from tests.support import tiny_networks
 
 SENTENCES = ["word1 word2 word3", "word4", "word5 word6 word7 word8 word9 word10 word11 word12",
              "word3 word3", *(f"word{index} word{index + 1}" for index in range(20))]

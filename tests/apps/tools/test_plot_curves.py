@@ -3,8 +3,8 @@
 from matplotlib.image import imread
 
 from electra_tf.apps.tools import plot_curves
-from tests import command_flags
-from tests.refusals import refused
+from tests.support import command_flags
+from tests.support.refusals import refused
 
 
 def test_one_run_is_drawn_into_its_directory_and_several_into_a_file(tmp_path, capsys):

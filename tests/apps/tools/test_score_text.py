@@ -11,7 +11,7 @@ from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.formats import pretrained
 from electra_tf.platform.errors import UserError
-from tests import command_flags
+from tests.support import command_flags
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1"]
 

@@ -8,7 +8,7 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from benchmarks.accelerator import lift
 from electra_tf.modeling import encoder
 from electra_tf.platform.errors import UserError
-from tests import tiny_run
+from tests.support import tiny_run
 
 STEPS = 3
 

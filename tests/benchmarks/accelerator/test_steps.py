@@ -10,7 +10,7 @@ from benchmarks.accelerator import lifted_step
 from benchmarks.accelerator.__main__ import systems_of, workloads_of
 from benchmarks.accelerator.lifted_step import Argument, Layout, LiftedStep
 from electra_tf.platform.errors import UserError
-from tests.layering import sources
+from tests.support import sources
 
 MODULE = b"a module"
 

@@ -8,8 +8,8 @@ import pytest
 from data_prep import build_word_order_task
 from data_prep.sources import embedded
 from data_prep.sources.registry import open_source
-from tests import command_flags
 from tests.data_prep.reading import documents_of
+from tests.support import command_flags
 
 DOCSTRING = '''Return the mean of ``values`` along an axis, see :func:`~lib.median` [1]_.
 

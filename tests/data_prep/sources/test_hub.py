@@ -15,8 +15,8 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import documents_of, read
-from tests.formats import hub_server
-from tests.refusals import refused
+from tests.support import hub_server
+from tests.support.refusals import refused
 
 CONVERTED = "refs/convert/parquet"
 _INFO = re.compile(r"/api/datasets/([^/]+/[^/]+)(?:/revision/(.+))?")

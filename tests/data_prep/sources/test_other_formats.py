@@ -21,7 +21,7 @@ from data_prep.sources.registry import open_source
 from electra_tf.platform import file_kinds, storage
 from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import read, read_skipping
-from tests.refusals import refused
+from tests.support.refusals import refused
 
 ROW = json.dumps({"id": "1", "body": "One two three."}) + "\n"
 

@@ -5,12 +5,12 @@ import pytest
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers, questions
+from electra_tf.tasks.task import QuestionExample
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.text.few_words import TEXT, VOCABULARY
+from tests.support.few_words import TEXT, VOCABULARY
 
 CONTEXT = "The Cafés\nwon, in (1999)."
 # Pieces: the cafe ##s won [UNK] in ( 1999 ) .

@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
-from tests import named_arrays
+from tests.support import named_arrays
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "parity" / "golden"
 VARIANTS = {
     "electra": (3, Tying.ALL_EMBEDDINGS),
     "electra_tied_generator": (1, Tying.EVERYTHING),

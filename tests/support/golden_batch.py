@@ -6,8 +6,7 @@ from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.pretraining import MaskedBatch
-from tests import tiny_context
-from tests.parity import golden_files
+from tests.support import golden_files, tiny_context
 
 CONTEXT = tiny_context.of(vocab_size=500)
 RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),

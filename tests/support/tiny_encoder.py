@@ -8,7 +8,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.platform import storage
 from electra_tf.training.step import TrainState
-from tests import tiny_records, tiny_run
+from tests.support import tiny_records, tiny_run
 
 
 def write(directory: Path, **changes) -> TrainState:

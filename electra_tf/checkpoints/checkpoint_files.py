@@ -16,7 +16,7 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import flush_to_disk, write_atomically, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.notes import note_once
-from electra_tf.platform.storage import MIB, Path, file_sha256, remove_tree
+from electra_tf.platform.storage import Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _POINTER = "checkpoint"
@@ -47,17 +47,17 @@ def steps(directory: Path) -> list[int]:
     return sorted({step for step, _ in _files(directory)}, reverse=True)
 
 
-def finished(directory: Path) -> list[int]:
+def sealed_steps(directory: Path) -> list[int]:
     """Returns the steps of sealed checkpoints, newest first, without reading their files."""
     return [step for step in steps(directory) if _seal_of(directory, step).exists()]
 
 
 def was_used(directory: Path) -> bool:
     """Returns True if the directory has a sealed checkpoint, or the file that names the newest."""
-    return bool(finished(directory)) or (directory / _POINTER).exists()
+    return bool(sealed_steps(directory)) or (directory / _POINTER).exists()
 
 
-def newest(directory: Path) -> int | None:
+def newest_step(directory: Path) -> int | None:
     """Returns the step of the newest whole checkpoint, and prints which newer ones are damaged.
 
     Returns None if none was ever finished; raises `UserError` if all are damaged or removed.
@@ -72,18 +72,18 @@ def newest(directory: Path) -> int | None:
             return step
         broken.append(f"ckpt-{step} {fault}")
     if was_used(directory):
-        raise lost(directory, broken)
+        raise lost_error(directory, broken)
     return None
 
 
-def require_whole(directory: Path, step: int) -> None:
+def require_intact(directory: Path, step: int) -> None:
     """Raises `UserError` if the checkpoint of a step is missing or damaged."""
     fault = _fault(directory, step)
     if fault is not None:
-        raise lost(directory, [f"ckpt-{step} {fault}"])
+        raise lost_error(directory, [f"ckpt-{step} {fault}"])
 
 
-def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
+def lost_error(directory: Path, broken: Sequence[str] = ()) -> UserError:
     """Returns the error of a trained run without a whole checkpoint, with the fixes."""
     return UserError(
         f"{directory} holds no whole checkpoint of this run, which was trained before: "
@@ -135,7 +135,7 @@ def _fault(directory: Path, step: int) -> str | None:
     if not path.exists():
         return "was not finished"
     try:
-        files = strict_json.read(path, _Seal, most=MIB).files
+        files = strict_json.read(path, _Seal).files
     except UserError:
         files = {}
     if f"ckpt-{step}.index" not in files:

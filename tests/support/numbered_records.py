@@ -7,8 +7,8 @@ import numpy as np
 
 from electra_tf.data import manifest
 from electra_tf.data.shards import write_shard
-from tests import tiny_records
-from tests.tiny_records import serialize_example
+from tests.support import tiny_records
+from tests.support.tiny_records import serialize_example
 
 LENGTH = 32
 WORDS = 35

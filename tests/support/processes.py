@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from tests import python_process, tiny_run
-from tests.own_lines import own_lines
+from tests.support import python_process, tiny_run
+from tests.support.own_lines import own_lines
 
 
 def command(records: Path, model_dir: Path, *flags: str) -> list[str]:
