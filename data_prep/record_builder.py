@@ -12,8 +12,8 @@ from data_prep import work_units
 from data_prep.cleaning import plan
 from data_prep.documents import ReadingNotes
 from data_prep.settings import BuildSettings
-from data_prep.sources.source import Sequence, Source
-from data_prep.work_units import Piece, Progress, Runner, WorkUnit
+from data_prep.sources.source import ConcatenatedSource, Source
+from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, strict_json
 from electra_tf.platform.errors import UserError, shown
@@ -43,7 +43,7 @@ def build_records(
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
-    with atomic_file.only_process(
+    with atomic_file.lock_directory(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
         pieces = work_units.pieces_of(source)
@@ -57,7 +57,7 @@ def build_records(
             return None
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
-            Piece.units, unit_bytes=settings.shard_text_bytes,
+            CorpusPiece.units, unit_bytes=settings.shard_text_bytes,
             held_out=work_units.held_out_of(source.documents(), settings.held_out_fraction))
         try:
             cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
@@ -96,7 +96,7 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
               outcomes: list[Outcome], source: Source) -> manifest.Manifest:
     outcomes = sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
     notes = sum((notes for *_, notes in outcomes), ReadingNotes())
-    members = source.members if isinstance(source, Sequence) else ()
+    members = source.members if isinstance(source, ConcatenatedSource) else ()
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(text.vocabulary.size),
@@ -175,7 +175,7 @@ class RecordDirectory:
                             "run of this one.")
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
-            known = strict_json.read(path, _Receipt, most=_MOST_BYTES,
+            known = strict_json.read(path, _Receipt, max_bytes=_MOST_BYTES,
                                      fix="remove it, and its shard is built again.")
             outcome = known.shard, known.counts, known.notes
             with contextlib.suppress(FileNotFoundError):
@@ -198,7 +198,7 @@ class RecordDirectory:
         if not path.exists():
             return None
         return strict_json.read(
-            path, dict[str, str | int | float | bool], most=_MOST_BYTES,
+            path, dict[str, str | int | float | bool], max_bytes=_MOST_BYTES,
             fix="use --overwrite to build from the start.")
 
     def _refuse_other(self, existing: Identity, identity: Identity) -> None:

@@ -72,7 +72,7 @@ def write(step: LiftedStep, path: pathlib.Path) -> None:
 def read(path: pathlib.Path) -> LiftedStep:
     """Reads what `write` wrote; `UserError` for a damaged file or files of two steps."""
     layout_path = path.with_suffix(".json")
-    layout = strict_json.read(layout_path, Layout, most=_MAX_BYTES, fix=_FIX, absent=(
+    layout = strict_json.read(layout_path, Layout, max_bytes=_MAX_BYTES, fix=_FIX, absent=(
         f"{layout_path} does not exist: a step is two files, {path.name} and {layout_path.name}; "
         f"{_FIX}"))
     module = path.read_bytes()

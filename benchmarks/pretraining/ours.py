@@ -12,7 +12,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.pretraining import Given
+from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.pretraining.steps import compile_steps
 from electra_tf.training.devices import create_strategy, prepare_cpu, use_xla
 from electra_tf.training.step import build_model, build_state, build_step
@@ -40,7 +40,7 @@ def _build(workload: Workload, config: PretrainingConfig,
     size = config.model.vocab_size
     kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(
-        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+        config, ObjectiveContext(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     state = build_state(config, model, strategy)
     step = build_step(config, objective, state, strategy, config.training.num_train_steps)

@@ -23,7 +23,7 @@ from data_prep.documents import DOCUMENT_END
 from data_prep.work_units import WorkUnit
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, cannot_read
+from electra_tf.platform.storage import Path, read_error
 
 REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
 """Reasons to drop documents or lines that a survey finds: names of `manifest.Counts`."""
@@ -43,7 +43,7 @@ def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
             yield found
     except OSError as error:
-        raise cannot_read(path, error) from error
+        raise read_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile,
             zlib.error) as error:
         raise UserError(f"{path} is damaged; remove it and give the same command again.") from error

@@ -112,7 +112,7 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        found = strict_json.read(path, Results, most=MAX_RESULT_BYTES, fix=_FIX)
+        found = strict_json.read(path, Results, max_bytes=MAX_RESULT_BYTES, fix=_FIX)
         if not found.trials:
             raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
         return found

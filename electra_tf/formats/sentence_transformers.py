@@ -9,7 +9,7 @@ from electra_tf.formats.pretrained import POOLING_MODES as MODES
 from electra_tf.formats.pretrained import Pooling
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 
 MODULES_FILE, _MODEL_FILE = "modules.json", "config_sentence_transformers.json"
 _ENCODER_FILE, _POOLING_FILE = "sentence_bert_config.json", "config.json"
@@ -48,7 +48,7 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
     Raises `UserError` for modules and settings that change vectors in another way.
     """
     file = path / MODULES_FILE
-    encoder, *others = (strict_json.read(file, list[_Module], most=MIB)
+    encoder, *others = (strict_json.read(file, list[_Module])
                         or [_Module(path="", type="none")])
     directory = path / encoder.path if encoder.path else path
     alone = f"name {directory}" if encoder.path else f"remove {MODULES_FILE}"
@@ -69,11 +69,11 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
 
 
 def _read_settings(path: Path) -> _Settings:
-    return strict_json.read(path, _Settings, most=MIB) if path.exists() else _Settings()
+    return strict_json.read(path, _Settings) if path.exists() else _Settings()
 
 
 def _modes(path: Path) -> tuple[str, ...]:
-    entries = strict_json.read(path, dict[str, Any], most=MIB)
+    entries = strict_json.read(path, dict[str, Any])
     modes = entries.get("pooling_mode")
     if modes is None:
         switches = {"pooling_mode_mean_tokens": True} | entries

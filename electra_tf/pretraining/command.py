@@ -32,12 +32,6 @@ RECORDS = "records"
 """Default of --data_dir."""
 
 
-def run() -> None:
-    """Runs the command: defines its flags, parses the command line and calls `main`."""
-    pretraining_flags.define()
-    command_line.run(main, summary=__doc__, groups=pretraining_flags.GROUPS)
-
-
 @overrides.naming_flags(pretraining_flags.SETTINGS)
 def main() -> None:
     """Runs the mode that the flags ask for."""
@@ -91,6 +85,10 @@ def _require_records(data_dir: str, size: str) -> None:
         f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
         f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
         f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
+
+
+run = command_line.program(
+    main, pretraining_flags.define, summary=__doc__, groups=pretraining_flags.GROUPS)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
         if others := cluster.others:
             note(f"waiting for {', '.join(others)}: each has to run this command, with the same "
                  "cluster and its own task in TF_CONFIG")
-        with signals.left_to_the_system():
+        with signals.default_signal_handlers():
             return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
     if config.num_replicas:
         if workers.cluster():

@@ -20,7 +20,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
 from electra_tf.formats import pretrained
-from electra_tf.objectives.given_generator import DiscriminatorModel
+from electra_tf.objectives.frozen_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage

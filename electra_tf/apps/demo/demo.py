@@ -21,8 +21,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.metrics_log import read_metrics
 
-GROUPS = {"Model": ("model_dir",), "Network": ("host", "port")}
-
 
 def main() -> None:
     """Loads the networks and serves the page."""
@@ -70,11 +68,7 @@ def define() -> None:
     flags.DEFINE_integer("port", 8502, "Port; 0 selects a free one.", 0, 65535)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

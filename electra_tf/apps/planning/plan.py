@@ -287,12 +287,7 @@ def define() -> None:
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["budget", "data_dir"], "The run": ["model_dir", "run"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()
