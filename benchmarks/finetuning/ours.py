@@ -15,7 +15,8 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.glue import TASKS
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
-from electra_tf.training.devices import POLICIES, create_strategy, prepare_cpu
+from electra_tf.training.devices import POLICIES
+from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 _ENDLESS = 10_000
 """Number of epochs that no benchmark reaches."""

@@ -6,21 +6,33 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.config.runtime import Precision
 from electra_tf.modeling.initialization import initialize
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.training.adam import Adam, Lamb, clip_scale
-from electra_tf.training.devices import POLICIES, Settings, use_xla
+from electra_tf.training.devices import POLICIES, use_xla
 from electra_tf.training.micro_batches import sum_parts
 from electra_tf.training.schedule import Schedule
 
 SUM = tf.distribute.ReduceOp.SUM
+
+
+class Settings(Protocol):
+    """The sections of settings that training reads, in pre-training and in fine-tuning."""
+
+    model: ModelConfig
+    initialization: Any
+    training: Any
+    optimizer: OptimizerConfig
+    runtime: Any
 
 
 class LossScale(tf.Module):

@@ -11,7 +11,7 @@ from electra_tf.data.buckets import make_batch
 from electra_tf.finetuning.finetuner import Finetuner
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining.steps import compile_loop, compile_step
-from electra_tf.training import devices
+from electra_tf.training import strategies
 from electra_tf.training.workers import has_several_workers, is_chief
 from tests.finetuning.test_finetuner import model_of, of_one_length, task_of
 from tests.support import tiny_run
@@ -28,7 +28,7 @@ REFUSED = {"AsString", "StringFormat", "EagerPyFunc", "StatelessShuffle", "Decod
 def make_run(records, tmp_path, monkeypatch):
     """A run as --tpu=local prepares it."""
     strategy = fake_tpu.strategy(monkeypatch)
-    monkeypatch.setattr(devices, "create_strategy", lambda runtime: strategy)
+    monkeypatch.setattr(strategies, "create_strategy", lambda runtime: strategy)
     return lambda **changes: tiny_run.run_on(
         records, tmp_path / "run", runtime__tpu="local", training__precision="bfloat16", **changes)
 
