@@ -58,7 +58,7 @@ def build_records(
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
             CorpusPiece.units, unit_bytes=settings.shard_text_bytes,
-            held_out=work_units.held_out_of(source.documents(), settings.held_out_fraction))
+            held_out=work_units.held_out_keys(source.documents(), settings.held_out_fraction))
         try:
             cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
                                     Progress(source, pieces))
