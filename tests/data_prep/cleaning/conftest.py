@@ -2,12 +2,13 @@
 
 import collections
 import functools
+import pathlib
 import random
 from unittest import mock
 
 import pytest
 
-from data_prep.cleaning import plan
+from data_prep.cleaning import benchmarks, plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DocumentPart, key_of, parse_plain_text
 from data_prep.work_units import Progress, work_units
@@ -47,7 +48,10 @@ def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_ou
         return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes,
                           range(held_out, held_out + 1))
 
-    made = plan.prepare(chosen, plan.benchmark_texts(chosen), directory, [None], units,
+    texts = None
+    if chosen.decontaminate:
+        texts = benchmarks.read(pathlib.Path(chosen.decontaminate), chosen.decontaminate_words)
+    made = plan.prepare(chosen, texts, directory, [None], units,
                         runner or ShuffledRunner(), mock.create_autospec(Progress, instance=True))
     tally, left = collections.Counter(), {"train": [], "eval": []}
     for unit in units():
