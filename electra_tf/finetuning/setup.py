@@ -25,7 +25,7 @@ from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.training import failures, strategies
-from electra_tf.training.step import build_model
+from electra_tf.training.devices import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

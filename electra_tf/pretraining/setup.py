@@ -33,7 +33,7 @@ from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import failures, strategies
-from electra_tf.training.step import build_model
+from electra_tf.training.devices import build_model
 
 _POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",

@@ -1,13 +1,19 @@
-"""The devices of a strategy: their kind, precision and compiler."""
+"""The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
+import tf_keras
 
 from electra_tf.config.runtime import Precision, Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
+from electra_tf.modeling.initialization import initialize
+from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
+from electra_tf.training.adam import Adam, Lamb
+from electra_tf.training.schedule import Schedule
+from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
 POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
             Precision.FLOAT16: "mixed_float16"}
@@ -72,3 +78,33 @@ def distributed(strategy: tf.distribute.Strategy,
     one_cpu = device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
     return strategy.distribute_datasets_from_function(batches, tf.distribute.InputOptions(
         experimental_fetch_to_device=False) if one_cpu else None)
+
+
+def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
+                seed: int) -> tf_keras.Model:
+    """Creates an objective's networks on the devices, with their initial weights."""
+    with strategy.scope():
+        model = objective.build_model(
+            config.model, seed=seed, policy=POLICIES[config.training.precision],
+            recompute=config.runtime.gradient_checkpointing)
+        initialize(model, config.initialization)
+    return model
+
+
+def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
+                rate_factors: Sequence[float] | None = None) -> TrainState:
+    """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
+    with strategy.scope():
+        optimizer = Lamb if config.optimizer.name == "lamb" else Adam
+        return TrainState(model, optimizer(config.optimizer, model.trainable_variables,
+                                           rate_factors),
+                          LossScale(enabled=config.training.precision is Precision.FLOAT16))
+
+
+def build_step(config: Settings, objective: Objective, state: TrainState,
+               strategy: tf.distribute.Strategy, num_steps: int,
+               finished_at: Sequence[int] = ()) -> TrainStep:
+    """Creates the step of a run of `num_steps`; `finished_at` is that of `Schedule.of`."""
+    return TrainStep(config=config, objective=objective, state=state,
+                     schedule=Schedule.of(config.optimizer, num_steps, finished_at),
+                     compile_with_xla=use_xla(config.runtime.xla, strategy))
