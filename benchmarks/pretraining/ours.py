@@ -12,11 +12,10 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.pretraining import Given
-from electra_tf.pretraining.trainer import Trainer
-from electra_tf.training import assembly
-from electra_tf.training.devices import prepare_cpu, use_xla
-from electra_tf.training.strategies import create_strategy
+from electra_tf.objectives.pretraining import ObjectiveContext
+from electra_tf.pretraining.steps import compile_steps
+from electra_tf.training.devices import create_strategy, prepare_cpu, use_xla
+from electra_tf.training.step import build_model, build_state, build_step
 
 _SPECIAL = SpecialTokens(
     pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)
@@ -41,19 +40,13 @@ def _build(workload: Workload, config: PretrainingConfig,
     size = config.model.vocab_size
     kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(
-        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
-    model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
-    state = assembly.build_state(config, model, strategy)
-    step = assembly.build_step(
-        config, objective, state, strategy, config.training.num_train_steps)
-    batches = strategy.experimental_distribute_dataset(_batches(workload))
-    trainer = Trainer(strategy, step, batches)
-
-    def one_step() -> float:
-        trainer.run()
-        return trainer.totals()["loss"][0]
-
-    return one_step
+        config, ObjectiveContext(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+    model = build_model(objective, config, strategy, seed=config.training.seed)
+    state = build_state(config, model, strategy)
+    step = build_step(config, objective, state, strategy, config.training.num_train_steps)
+    run_steps = compile_steps(
+        strategy, step, strategy.experimental_distribute_dataset(_batches(workload)))
+    return lambda: float(run_steps(1)[0]["loss"].sum)
 
 
 def _batches(workload: Workload) -> tf.data.Dataset:

@@ -93,7 +93,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-    from electra_tf.objectives.pretraining import Given, GivenGenerator
+    from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
     if length > config.model.max_position_embeddings:
         raise UserError(
@@ -103,9 +103,9 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     objective, generator = objective_class(config.objective.name), None
     directory, size = config.objective.generator_dir(storage.path(".")), config.model.vocab_size
     if directory is not None and not objective.generator_objective:
-        generator = GivenGenerator(*pretrained.read(directory).extract("generator"))
+        generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
     # The objective describes its networks without records.
-    networks = objective(config, Given(
+    networks = objective(config, ObjectiveContext(
         kinds=TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool)),
         token_counts=lambda: np.ones(size, np.int64), generator=generator)).networks()
     training = config.training
