@@ -28,7 +28,7 @@ def main() -> None:
     # Imported here: TensorFlow takes seconds, which --help does not need.
     from electra_tf.config.finetuning import TaskConfig
     from electra_tf.tasks import glue
-    from electra_tf.tasks.kinds.registry import KINDS
+    from electra_tf.tasks.registry import KINDS
     from electra_tf.text.rows import RowEncoder
     from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.vocabulary import Vocabulary
