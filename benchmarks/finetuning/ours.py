@@ -15,8 +15,7 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.glue import TASKS
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
-from electra_tf.training.devices import POLICIES, prepare_cpu
-from electra_tf.training.strategies import create_strategy
+from electra_tf.training.devices import POLICIES, create_strategy, prepare_cpu
 
 _ENDLESS = 10_000
 """Number of epochs that no benchmark reaches."""

@@ -12,11 +12,10 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.pretraining import Given
-from electra_tf.pretraining.trainer import Trainer
-from electra_tf.training import assembly
-from electra_tf.training.devices import prepare_cpu, use_xla
-from electra_tf.training.strategies import create_strategy
+from electra_tf.objectives.pretraining import ObjectiveContext
+from electra_tf.pretraining.steps import compile_steps
+from electra_tf.training.devices import create_strategy, prepare_cpu, use_xla
+from electra_tf.training.step import build_model, build_state, build_step
 
 
 def prepare(work: Workload, options: StepOptions) -> Ready:
@@ -36,25 +35,19 @@ def _build(work: Workload, config: PretrainingConfig, strategy: tf.distribute.St
     """Builds model, state and loop of a pre-training run on synthetic text."""
     special = SpecialTokens(pad=workload.PAD_ID, cls=workload.CLS_ID, sep=workload.SEP_ID,
                             mask=workload.MASK_ID)
-    objective = objective_class(config.objective.name)(config, Given(
+    objective = objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=TokenKinds(special, work.vocab_size, np.zeros(work.vocab_size, bool)),
         token_counts=lambda: np.ones(work.vocab_size, np.int64)))
-    model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
-    state = assembly.build_state(config, model, strategy)
-    step = assembly.build_step(
-        config, objective, state, strategy, config.training.num_train_steps)
+    model = build_model(objective, config, strategy, seed=config.training.seed)
+    state = build_state(config, model, strategy)
+    step = build_step(config, objective, state, strategy, config.training.num_train_steps)
     shape = [workload.BATCHES, work.batch, work.length]
     ids = tf.random.stateless_uniform(
         shape, [1, 2], workload.FIRST_WORD_ID, work.vocab_size, tf.int32)
     text = Batch(ids=ids, valid=tf.ones(shape, tf.bool), segment_ids=tf.zeros(shape, tf.int32))
-    trainer = Trainer(strategy, step, strategy.experimental_distribute_dataset(
+    run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
         tf.data.Dataset.from_tensor_slices(text).repeat()))
-
-    def one_step() -> float:
-        trainer.run()
-        return trainer.totals()["loss"][0]
-
-    return one_step
+    return lambda: float(run_steps(1)[0]["loss"].sum)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def flops_per_token(workload: Workload) -> dict[str, float]:
         hidden_dropout=0.1, attention_dropout=0.1, initializer_range=0.02,
         **dataclasses.asdict(sizes)) for sizes in (workload.discriminator, workload.generator))
     both = weight_table.discriminator(discriminator), weight_table.language_model(
-        "generator", generator, weight_table.whole_encoder(generator, "generator"))
+        "generator", generator, weight_table.full_encoder(generator, "generator"))
     return {"matmuls": flops.matmul_flops_per_token(both, workload.length, workload.predictions),
             "paper": paper_flops.training_per_token(both, workload.length)}
 

@@ -110,15 +110,15 @@ def _objective(config: PretrainingConfig):
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-    from electra_tf.objectives.pretraining import Given, GivenGenerator
+    from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
     size = config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
     generator = None
     directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective_class(config.objective.name).generator_objective:
-        generator = GivenGenerator(*pretrained.read(directory).extract("generator"))
-    return objective_class(config.objective.name)(config, Given(
+        generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
+    return objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
 
 

@@ -13,7 +13,7 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
-from electra_tf.modeling.weight_table import discriminator, language_model, whole_encoder
+from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
 from tests.support import command_flags
 from tests.support.refusals import refused
 
@@ -30,7 +30,7 @@ def masked(hidden, layers, *, batch, steps, embedding=0, vocabulary=30522, lengt
         vocab_size=vocabulary, max_position_embeddings=512, type_vocab_size=2, hidden_dropout=0.1,
         attention_dropout=0.1, initializer_range=0.02, num_heads=hidden // 64,
         intermediate_size=4 * hidden)
-    network = language_model("language model", shape, whole_encoder(shape), fraction=fraction)
+    network = language_model("language model", shape, full_encoder(shape), fraction=fraction)
     return batch * length * steps * paper_flops.training_per_token([network], length)
 
 
