@@ -20,8 +20,7 @@ from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.training.devices import POLICIES, prepare_cpu
-from electra_tf.training.strategies import create_strategy
+from electra_tf.training.devices import POLICIES, create_strategy, prepare_cpu
 
 _MAX_EPOCHS = 10_000
 """Number of epochs that no benchmark reaches."""
@@ -30,8 +29,8 @@ _MAX_EPOCHS = 10_000
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],
             precision: str) -> Ready:
     """Returns turns of training and inference with a new ELECTRA-Small, the workload's model."""
-    examples = [Row(np.array(one, np.int32), np.zeros(len(one), np.int32),
-                    {"label": np.int32(label)}) for one, label in zip(ids, labels, strict=True)]
+    examples = [Row(np.array(row, np.int32), np.zeros(len(row), np.int32),
+                    {"label": np.int32(label)}) for row, label in zip(ids, labels, strict=True)]
     config = recipe("sst2", pretraining_config("small").model)
     config = override(config, {
         "runtime.cpu_parts": prepare_cpu(config.runtime, batch), "runtime.eval_batch_size": batch,

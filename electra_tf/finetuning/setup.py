@@ -26,7 +26,7 @@ from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.training import devices, failures
-from electra_tf.training.assembly import build_model
+from electra_tf.training.step import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class FinetuningRun:
         ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
         texts = [text for example in examples for text in example.texts]
         changed = coverage.count_changed(texts) if self.text.normalization.strip_accents else 0
-        return coverage.warnings(
+        return coverage.coverage_warnings(
             *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
 
     def build_model(self, seed: int) -> TaskNetwork:

@@ -39,8 +39,8 @@ from electra_tf.formats.pretrained import (
 from electra_tf.modeling.weight_table import (
     Shapes,
     discriminator,
+    full_encoder,
     language_model,
-    whole_encoder,
 )
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
@@ -131,7 +131,7 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
         encoder = f"{_prefix(stored)}embeddings", f"{_prefix(stored)}encoder", _TIED
         unused = {name: stored.pop(name) for name in list(stored) if not name.startswith(encoder)}
         model, weights = _by_our_names(
-            stored, model, whole_encoder(model.discriminator), text, directory)
+            stored, model, full_encoder(model.discriminator), text, directory)
         if not encoder_only and architecture in (
                 hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
             head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
@@ -192,7 +192,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
                         "(vocabulary, lower case or accents); they are no pair.")
     _, generator = _by_our_names(read_weights(directory), shape, language_model(
-        "generator", encoder, whole_encoder(encoder)).weights, text, directory)
+        "generator", encoder, full_encoder(encoder)).weights, text, directory)
     weights = join_networks(weights, generator, str(directory))
     return infer_generator(model, weights, str(directory), encoder.num_heads), weights
 
@@ -236,7 +236,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         encoder = networks.model.discriminator
         weights = {name: value for name, value in networks.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
-        require_exactly(weights, whole_encoder(encoder), networks.source)
+        require_exactly(weights, full_encoder(encoder), networks.source)
         _write_network(networks.text, directory, encoder, weights, entries, head,
                        hugging_face_heads.task_config(networks).max_seq_length)
         return

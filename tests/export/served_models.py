@@ -11,7 +11,7 @@ from electra_tf.export.servable import ServedTask
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.electra import Discriminator
-from electra_tf.modeling.encoder import own_encoder
+from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.tasks.kinds.kind import ServedNetwork
@@ -93,6 +93,6 @@ def disturb(network):
 def tiny_discriminator():
     """Returns a network of pre-training."""
     config = example(Kind.CLASSIFICATION).config.model.discriminator
-    network = Discriminator(own_encoder(config, Build(seed=1)), Build(seed=1))
+    network = Discriminator(create_encoder(config, Build(seed=1)), Build(seed=1))
     disturb(network)
     return network
