@@ -1,6 +1,5 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
-import dataclasses
 import os
 import re
 import warnings
@@ -78,7 +77,6 @@ class Electra:
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         checked = [string(text, "every text") for text in listed(texts)]
         modes = self._pooling.modes if pooling is None else (pooling,)
-        combination = dataclasses.replace(self._pooling, modes=modes)
         vectors = np.zeros([len(checked), len(modes) * self.model.hidden_size], np.float32)
         lengths = np.zeros(len(checked), np.int32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
@@ -86,7 +84,9 @@ class Electra:
             indices = order[first:first + batch_size]
             pooled, lengths[indices] = self._vectors(
                 tf.constant([checked[index] for index in indices]))
-            vectors[indices] = combination.combine(pooled)
+            vectors[indices] = np.concatenate([pooled[mode] for mode in modes], axis=1)
+        if self._pooling.normalize:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         for note in cut_notes(lengths, self._embedded_rows.max_length, "max_length", "texts"):
             warnings.warn(note, stacklevel=2)
         return vectors

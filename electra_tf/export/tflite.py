@@ -49,7 +49,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
     whole, _ = probes(model.columns)
     texts = Tokens(*model.texts.encode(*map(tf.constant, whole.values())))
     tokens = [tf.cast(part, tf.int32).numpy()[:, :length] for part in texts]
-    score = model.for_token_ids((None, None))
+    score = model.for_token_ids()
 
     def trained(inputs: Sequence[np.ndarray]) -> Answers:
         named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
@@ -65,7 +65,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
 
 
 def _converted(model: Servable, quantization: Quantization, length: int | None) -> bytes:
-    function = model.for_token_ids((None, None) if length is None else (1, length))
+    function = model.for_token_ids(length)
     with tempfile.TemporaryDirectory() as directory:
         # The signature keeps its name only through a SavedModel.
         model.save(directory, {TOKEN_IDS: function})
