@@ -32,7 +32,8 @@ from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 
 Outputs = Mapping[str, tf.Tensor]
-Signatures = dict[str, tf.types.experimental.ConcreteFunction]
+ConcreteFunction = tf.types.experimental.ConcreteFunction
+Signatures = dict[str, ConcreteFunction]
 """Traced functions by the name that a request gives."""
 DEFAULT, TOKEN_IDS = "serving_default", "token_ids"
 TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
@@ -82,26 +83,21 @@ class Servable(abc.ABC):
             return self.score(_checked_tokens(
                 inputs, self.encoder.config, self.texts.vocabulary.cls_id))
 
-        return {DEFAULT: self._trace_for_texts(answer), TOKEN_IDS: _trace_for_ids(score)}
+        return {DEFAULT: trace(answer, self.columns, tf.string, [None]),
+                TOKEN_IDS: trace(score, TOKEN_INPUTS, tf.int32, [None, None])}
 
-    def for_token_ids(self, length: int | None = None) -> tf.types.experimental.ConcreteFunction:
-        """Returns `score`, traced without checks for inputs [1, length], or [B, L] for None."""
-        return _trace_for_ids(lambda ids, segment_ids, mask: self.score(
-            Tokens(ids, segment_ids, mask > 0)), length)
-
-    def _trace_for_texts(self, function: Callable[..., Outputs]
-                         ) -> tf.types.experimental.ConcreteFunction:
-        with inference_mode():
-            return tf.function(function, autograph=False).get_concrete_function(*(
-                tf.TensorSpec([None], tf.string, name) for name in self.columns))
+    def for_token_ids(self, shape: Sequence[int | None]) -> ConcreteFunction:
+        """Returns `score`, traced without checks for inputs [B, L]; None where a size varies."""
+        return trace(lambda ids, segment_ids, mask: self.score(Tokens(ids, segment_ids, mask > 0)),
+                     TOKEN_INPUTS, tf.int32, shape)
 
 
-def _trace_for_ids(function: Callable[..., Outputs], length: int | None = None
-                   ) -> tf.types.experimental.ConcreteFunction:
-    shape = (None, None) if length is None else (1, length)
+def trace(function: Callable[..., Outputs], names: Sequence[str], dtype: tf.DType,
+          shape: Sequence[int | None]) -> ConcreteFunction:
+    """Returns a function traced for inputs of these names, with one type and shape."""
     with inference_mode():
         return tf.function(function, autograph=False).get_concrete_function(*(
-            tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS))
+            tf.TensorSpec(shape, dtype, name) for name in names))
 
 
 class TextEncoder(Servable):
@@ -124,8 +120,8 @@ class TextEncoder(Servable):
     def signatures(self) -> Signatures:
         """Adds `embed` and `embed_tokens`."""
         return super().signatures() | {
-            "embed": self._trace_for_texts(self.embed),
-            "embed_tokens": self._trace_for_texts(self.embed_tokens)}
+            "embed": trace(self.embed, self.columns, tf.string, [None]),
+            "embed_tokens": trace(self.embed_tokens, self.columns, tf.string, [None])}
 
     def embed(self, text: tf.Tensor) -> Outputs:
         """Returns the mean over all tokens, `pooled`, and the vector of [CLS], `cls`.
