@@ -29,7 +29,7 @@ def main() -> None:
     for axes, (conditions, systems) in zip(panels, RECORDED.items(), strict=True):
         names = list(systems)
         bars = axes.barh(names, list(systems.values()), height=0.62, color=[
-            plot_style.COLOURS[0] if name == OURS else plot_style.SPINE for name in names])
+            plot_style.COLORS[0] if name == OURS else plot_style.SPINE for name in names])
         axes.bar_label(bars, labels=[f"{value:,}" for value in systems.values()], padding=4,
                        fontsize=plot_style.LABEL_SIZE, color=plot_style.INK)
         axes.set_xlim(0, 9000)

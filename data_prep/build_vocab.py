@@ -22,8 +22,7 @@ from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.setting_text import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
 from electra_tf.platform.storage import Path
-from electra_tf.text.flags import asked_for
-from electra_tf.text.tokenization import NFC, TextSettings
+from electra_tf.text.tokenization import NFC, TextSettings, normalization_from_flags
 
 _FEWEST_LEARNED = 50
 """Least number of tokens to learn."""
@@ -53,13 +52,6 @@ class VocabularySettings(Section, prefix="--"):
 define_flags(VocabularySettings)
 define_flags(CleaningSettings, LINE_RULES)
 
-GROUPS = {
-    "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
-    "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
-    "Cleaning": LINE_RULES,
-    "Speed": shared_flags.SPEED,
-}
-
 
 def main() -> None:
     """Learns a vocabulary and prints a summary."""
@@ -67,7 +59,7 @@ def main() -> None:
     output = _free_output(values.output, values.overwrite)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    asked = asked_for(flags.FLAGS)
+    asked = normalization_from_flags(flags.FLAGS)
     normalization = asked or NFC
     source = shared_flags.source()
     runner = shared_flags.runner(output.with_name(f".beam-{output.name}"))
@@ -100,10 +92,11 @@ def _free_output(name: str, overwrite: bool) -> Path:
     return path
 
 
-def run() -> None:
-    """Runs the command line."""
-    command_line.run(main, summary=__doc__, groups=GROUPS)
-
+run = command_line.program(main, summary=__doc__, groups={
+    "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
+    "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
+    "Cleaning": LINE_RULES,
+    "Speed": shared_flags.SPEED})
 
 if __name__ == "__main__":
     run()

@@ -81,11 +81,7 @@ def define() -> None:
     flags.DEFINE_string("output_dir", "", "Directory for pretraining.txt, train.tsv and dev.tsv.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={"Output": ("output_dir",)})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -123,7 +123,7 @@ def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
         names = [one.name for one in reversed(sweep.variants) if one.name in found]
         axes.errorbar([found[name].mean for name in names], range(len(names)),
                       xerr=np.nan_to_num([found[name].error for name in names]), fmt="o",
-                      color=plot_style.COLOURS[0], capsize=3)
+                      color=plot_style.COLORS[0], capsize=3)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
         plot_style.style_axes(axes, x=f"{_task_name(task)} score, %")

@@ -21,7 +21,7 @@ from absl import flags
 
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import make_directory, only_process
+from electra_tf.platform.atomic_file import lock_directory, make_directory
 from electra_tf.platform.errors import UserError
 from experiments import sweep
 
@@ -50,7 +50,7 @@ def main(name: str) -> None:
     directory = home / f"{chosen.name}-{budget.name}"
     make_directory(directory)
     make_directory(storage.path(values.results).parent)
-    with only_process(directory, f"another process runs {chosen.name} in {directory}."):
+    with lock_directory(directory, f"another process runs {chosen.name} in {directory}."):
         planned = runner.plan(chosen, budget, records, home / "runs")
         print(f"{chosen.title}\n{len(chosen.variants)} variants x {budget.seeds} seeds, "
               f"{max(job.flops for job in planned):.1e} FLOPs per run at most ({budget.name}: "

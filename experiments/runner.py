@@ -26,7 +26,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
 from electra_tf.modeling.flops import matmul_flops_per_token
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.pretraining import Given
+from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
@@ -117,7 +117,7 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     length, size = config.data.max_seq_length, config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(
-        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+        config, ObjectiveContext(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     return config.training.train_batch_size * length * matmul_flops_per_token(
         objective.networks(), length, config.masking.max_predictions(length))
 
@@ -185,7 +185,8 @@ class Runner:
             if task == PRETRAINING:
                 seconds = self._call([str(ROOT / "run_pretraining.py"), *job.pretraining_flags(
                     self._data_dir, self._budget)], job, task)
-                found = strict_json.read(encoder / EVALUATION_FILE, dict, most=MAX_RESULT_BYTES)
+                found = strict_json.read(encoder / EVALUATION_FILE, dict,
+                                         max_bytes=MAX_RESULT_BYTES)
                 self._add(job, {name: value for name, value in found.items()
                                 if name in measures()}, task, main="loss")
                 print(f"trained  {job.name}: {job.steps:,} steps in {seconds:,.0f} s", flush=True)
@@ -250,8 +251,8 @@ class Runner:
 def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
     """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
     if task == "blimp":
-        return strict_json.read(model_dir / BLIMP_RESULTS, dict, most=MAX_RESULT_BYTES)["mean"]
-    found = strict_json.read(model_dir / RESULTS_FILE, dict, most=MAX_RESULT_BYTES)
+        return strict_json.read(model_dir / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
+    found = strict_json.read(model_dir / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
     metrics = next(iter(found["summary"].values()))
     first = _MAIN_METRIC.get(task, found["metrics"][0])
     names = dict.fromkeys([first, *found["metrics"]])

@@ -15,8 +15,7 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.glue import TASKS
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
-from electra_tf.training.devices import POLICIES, prepare_cpu
-from electra_tf.training.strategies import create_strategy
+from electra_tf.training.devices import POLICIES, create_strategy, prepare_cpu
 
 _ENDLESS = 10_000
 """Number of epochs that no benchmark reaches."""
@@ -25,8 +24,8 @@ _ENDLESS = 10_000
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],
             precision: str) -> Ready:
     """Returns turns of training and inference with a new ELECTRA-Small, the workload's model."""
-    examples = [Row(np.array(one, np.int32), np.zeros(len(one), np.int32),
-                    {"label": np.int32(label)}) for one, label in zip(ids, labels, strict=True)]
+    examples = [Row(np.array(row, np.int32), np.zeros(len(row), np.int32),
+                    {"label": np.int32(label)}) for row, label in zip(ids, labels, strict=True)]
     config = recipe("sst2", pretraining_config("small").model)
     config = override(config, {
         "runtime.cpu_parts": prepare_cpu(config.runtime, batch),

@@ -23,7 +23,7 @@ from data_prep.sources.source import PIECE_BYTES, Source
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.file_kinds import HEAD, require_text
-from electra_tf.platform.storage import Path, cannot_read
+from electra_tf.platform.storage import Path, read_error
 
 CORRUPT = (EOFError, OSError, zlib.error)
 """Errors of reading a damaged file; an `OSError` with `errno` is the operating system's."""
@@ -64,7 +64,7 @@ class FileSource(Source):
                         yield last
             except CORRUPT as error:
                 if isinstance(error, OSError) and error.errno is not None:
-                    raise cannot_read(path, error) from error
+                    raise read_error(path, error) from error
                 problem = str(error) or type(error).__name__
             finally:
                 self._file = None
@@ -97,7 +97,7 @@ class FileSource(Source):
             try:
                 digest.update(bytes.fromhex(storage.file_sha256(path)))
             except OSError as error:
-                raise cannot_read(path, error) from error
+                raise read_error(path, error) from error
         return digest.hexdigest()
 
     def pieces(self) -> tuple["FileSource", ...]:

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.encoder import Encoder, own_encoder
+from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
@@ -66,7 +66,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
         self._text = TextSettings(vocabulary=Vocabulary(tuple(vocabulary)),
                                   normalization=Normalization(**normalization))
         self._row_encoder = RowEncoder(self._text, max_length)
-        self._encoder = encoder or own_encoder(
+        self._encoder = encoder or create_encoder(
             config, Build(seed=seed, policy=self.dtype_policy.name))
         self._training_calls = self.add_weight(
             name="training_calls", shape=[], dtype=tf.int64, initializer="zeros", trainable=False)

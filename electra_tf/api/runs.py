@@ -12,7 +12,7 @@ from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.pretraining import training_run
+from electra_tf.pretraining import loop
 from electra_tf.pretraining.results import saved_scores
 from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import registry
@@ -81,7 +81,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
                         f"electra_tf.pretraining_config('small'). Received: {shown(config)}")
     initial = None if init_checkpoint is None else pretrained.read(storage.path(init_checkpoint))
     for run in stages(config, str(data_dir), storage.path(model_dir), initial=initial):
-        training_run.train(run)
+        loop.train(run)
     return saved_scores(run.model_dir)
 
 

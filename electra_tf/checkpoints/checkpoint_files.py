@@ -16,7 +16,7 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import flush_to_disk, write_atomically, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.notes import note_once
-from electra_tf.platform.storage import MIB, Path, file_sha256, remove_tree
+from electra_tf.platform.storage import Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _POINTER = "checkpoint"
@@ -128,7 +128,7 @@ def _fault(directory: Path, step: int) -> str | None:
     if not path.exists():
         return "was not finished"
     try:
-        files = strict_json.read(path, _Seal, most=MIB).files
+        files = strict_json.read(path, _Seal).files
     except UserError:
         files = {}
     if f"ckpt-{step}.index" not in files:

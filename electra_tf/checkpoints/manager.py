@@ -1,13 +1,12 @@
 """Writes checkpoints, removes older ones, and restores every value of the newest."""
 
-import re
 import tempfile
 
 import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, tensorflow_reason
 from electra_tf.platform.storage import Path
 
 
@@ -51,8 +50,8 @@ class CheckpointManager:
                     else checkpoint_files.prefix(self._restore_from, self._newest))
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
-                f"{reason(error)}. Make room or make it writable and run the same command again; "
-                f"it continues from {last}.") from error
+                f"{tensorflow_reason(error)}. Make room or make it writable and run the same "
+                f"command again; it continues from {last}.") from error
         self._newest = step
         if self._keep:  # Steps above this one are of damaged checkpoints, which stay.
             older = {saved for saved in checkpoint_files.steps(self.directory) if saved < step}
@@ -73,13 +72,7 @@ class CheckpointManager:
         try:
             self._checkpoint.restore(path).assert_consumed()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
-            raise UserError(f"the checkpoint {path} doesn't fit this run: {reason(error)}"
-                            ) from error
+            raise UserError(f"the checkpoint {path} doesn't fit this run: "
+                            f"{tensorflow_reason(error)}") from error
         self._newest = step
         return path
-
-
-def reason(error: Exception) -> str:
-    """Returns the message on one line, without the operation in TensorFlow's graph."""
-    text = str(error).removeprefix("Graph execution error:").split("[Op:")[0]
-    return " ".join(re.sub(r"\{\{.*?\}\}", "", text).split())[:200]

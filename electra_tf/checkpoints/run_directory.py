@@ -124,7 +124,7 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    return strict_json.read(path, _Results, most=MAX_RESULT_BYTES, fix=(
+    return strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
         "put it back from a copy, or begin again with --restart.")).checkpoint
 
 
@@ -135,10 +135,10 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
     checked, but of fine-tuning the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
-    saved = strict_json.read(path, _Saved, most=_MAX_SETTING_BYTES, fix=fix, absent=(
+    saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
         "another directory."))
-    strict_json.read(path, _Facts, most=_MAX_SETTING_BYTES, fix=fix)
+    strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)
     settings = settings_of(saved)
     if known is None and any(name.startswith(TASK) for name in saved):
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
@@ -196,7 +196,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
 
     Removes the temporary files of a process that was killed while it saved a checkpoint.
     """
-    with atomic_file.only_process(
+    with atomic_file.lock_directory(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
         for unfinished in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):

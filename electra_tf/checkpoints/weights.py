@@ -13,10 +13,9 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.checkpoints.manager import reason
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
 from electra_tf.modeling.weight_table import Shapes
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, tensorflow_reason
 from electra_tf.platform.storage import Path
 
 Weights = Mapping[str, np.ndarray]
@@ -61,7 +60,8 @@ def open_reader(prefix: str) -> Iterator[Any]:
     except UserError:
         raise
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {prefix} can't be read: {reason(error)}") from error
+        raise UserError(f"the checkpoint {prefix} can't be read: "
+                        f"{tensorflow_reason(error)}") from error
 
 
 def object_graph(reader: Any) -> Any:

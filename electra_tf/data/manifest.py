@@ -21,7 +21,7 @@ from electra_tf.text.tokenization import Tokenization
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
-LONGEST_SEQUENCE = 1 << 16
+MAX_SEQUENCE_LENGTH = 1 << 16
 """Most tokens of an example; a position fits into 16 bits."""
 _LARGEST_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""
@@ -107,7 +107,7 @@ class Manifest:
     __pydantic_config__ = strict_json.STRICT
 
     format_version: Literal[1]
-    max_seq_length: Annotated[int, Interval(ge=3, le=LONGEST_SEQUENCE)]
+    max_seq_length: Annotated[int, Interval(ge=3, le=MAX_SEQUENCE_LENGTH)]
     """L, most tokens of an example."""
     packing: Literal["full", "reference"]
     token_bytes: int
@@ -157,7 +157,7 @@ def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"put it back from a copy, or build the records again with {_BUILD} --overwrite."
-    manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix, absent=(
+    manifest = strict_json.read(path, Manifest, max_bytes=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
     problem = next(_contradictions(manifest), "")

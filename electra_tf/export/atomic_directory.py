@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from electra_tf.checkpoints.manager import reason
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import (
     TEMPORARY_PREFIX,
@@ -18,8 +17,8 @@ from electra_tf.platform.atomic_file import (
     write_error,
     write_json,
 )
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path, RemotePath, file_sha256
+from electra_tf.platform.errors import UserError, tensorflow_reason
+from electra_tf.platform.storage import Path, RemotePath, file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
 """JSON file of a SavedModel, path -> SHA-256; loaders ignore this file of `assets.extra`."""
@@ -55,8 +54,8 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
-        raise UserError(f"cannot write {final}: {reason(error)}. Make room, or choose another "
-                        "directory.") from error
+        raise UserError(f"cannot write {final}: {tensorflow_reason(error)}. Make room, or choose "
+                        "another directory.") from error
     finally:
         shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)
 
@@ -72,7 +71,7 @@ def require_intact(directory: pathlib.Path) -> None:
     """Compares a directory with its checksums, if it has any; `UserError` names a damaged file."""
     if not (directory / CHECKSUMS).exists():
         return
-    checksums = strict_json.read(directory / CHECKSUMS, dict[str, str], most=MIB)
+    checksums = strict_json.read(directory / CHECKSUMS, dict[str, str])
     for name, expected in checksums.items():
         path = directory / name
         if not path.is_file() or file_sha256(path) != expected:

@@ -13,8 +13,8 @@ from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
 from electra_tf.data.manifest import Manifest
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import strict_json
-from electra_tf.platform.storage import MIB, Path
-from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.platform.storage import Path
+from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 
 FILE = "README.md"
@@ -82,14 +82,14 @@ def _read_scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ..
     """Returns the columns of a run's scores, and the cells of each row by its name."""
     if (source / RESULTS_FILE).exists():
         results = strict_json.read(
-            source / RESULTS_FILE, Any, most=run_directory.MAX_RESULT_BYTES)
+            source / RESULTS_FILE, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         return ("mean", "best"), {
             f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
             for split, metrics in results["summary"].items() for metric, values in metrics.items()}
     path = source / run_directory.EVALUATION_FILE
     if not path.exists():
         return (), {}
-    scores = strict_json.read(path, dict[str, float | None], most=MIB)
+    scores = strict_json.read(path, dict[str, float | None])
     step = scores.pop("step", None)
     return (f"step {step:,.0f}" if step else "value",), {
         name: (_shown(value),) for name, value in scores.items()}

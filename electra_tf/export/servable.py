@@ -16,17 +16,16 @@ from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling import chunks
+from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator
-from electra_tf.modeling.encoder import Encoder, own_encoder
+from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.registry import recipe
+from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
@@ -153,14 +152,14 @@ class Detector(TextEncoder):
         The probability is float32 [B, W], the highest of a word's pieces. Texts have any length.
         """
         split = words.split_as_tokenized(self.texts, *columns)
-        rows = words.in_rows(self.texts, split)
+        rows = words.pack_in_rows(self.texts, split)
         pieces = tf.ragged.range(rows.sizes)
         word_indices = tf.cast(pieces.value_rowids(), tf.int32)
         first = tf.gather(rows.first_piece, word_indices)
         positions = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
-        probabilities = tf.gather_nd(chunks.in_chunks(
+        probabilities = tf.gather_nd(inference.map_in_chunks(
             lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
-            chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
+            inference.rows_per_chunk(tf.shape(rows.tokens.ids)[1]),
             tf.TensorSpec([None, None], tf.float32)), positions)
         return {"words": split.texts.to_tensor(""), "replaced_probability": words.per_text(
             split, tf.math.segment_max(probabilities, word_indices), 0.0)}
@@ -217,7 +216,7 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
                         "its encoder.")
     config = networks.model.discriminator
     texts = RowEncoder(networks.text, config.max_position_embeddings)
-    encoder = own_encoder(config, Build(seed=0))
+    encoder = create_encoder(config, Build(seed=0))
     if not networks.has_discriminator:
         assign_weights(encoder.variables, networks.weights, networks.source)
         return TextEncoder(encoder, tf.Module(), texts)

@@ -23,16 +23,10 @@ from absl import flags
 from electra_tf.config import finetuning_flags, overrides
 from electra_tf.platform import command_line
 from electra_tf.platform.setting_text import from_flags, set_default
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
-
-
-def run() -> None:
-    """Runs the command: defines its flags, parses the command line and calls `main`."""
-    finetuning_flags.define()
-    command_line.run(main, summary=__doc__, groups=finetuning_flags.GROUPS)
 
 
 def main() -> None:
@@ -59,6 +53,10 @@ def _set_defaults() -> None:
     if values.init_checkpoint == finetuning_flags.SCRATCH:
         needed += ["vocab_file"]
     finetuning_flags.require(*needed)
+
+
+run = command_line.program(
+    main, finetuning_flags.define, summary=__doc__, groups=finetuning_flags.GROUPS)
 
 
 if __name__ == "__main__":

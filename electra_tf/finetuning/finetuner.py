@@ -15,7 +15,7 @@ from electra_tf.data.buckets import Row, RowBatch, bucket_lengths, make_batch, p
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
-from electra_tf.training.assembly import build_state, build_step
+from electra_tf.training.step import build_state, build_step
 
 _LAYER = re.compile(r"/encoder/layer_(\d+)/")
 

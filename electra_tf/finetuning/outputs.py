@@ -34,14 +34,13 @@ from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import plot_style
 from electra_tf.reporting.progress import duration
-from electra_tf.reporting.tables import Table, table_text
+from electra_tf.reporting.tables import TextTable, table_text
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
-from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
 
 PIPE = "-"
 """Value of `--input` and `--output` for standard input and output."""
@@ -261,7 +260,7 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
         return ""
     labels, counts = confusion(records, [*dict.fromkeys(
         (*spec.label_words, *sorted({one["gold"] for one in records})))])
-    text = table_text(Table(
+    text = table_text(TextTable(
         title="confusions: a row for each true label, a column for each predicted one",
         heading=("", *labels), rows=tuple(
             (label, *(f"{number:,}" for number in row))
@@ -303,10 +302,10 @@ def draw_learning_curves(results: Results, path: Path) -> None:
         style = {"alpha": 1.0, "linewidth": 2.0} if trial is results.best else {
             "alpha": 0.45, "linewidth": 1.2}
         scores = [epoch.scores[split][metric] for epoch in trial.epochs]
-        left.plot(*zip(*trial.losses, strict=True), ".-", color=plot_style.COLOURS[0], **style)
+        left.plot(*zip(*trial.losses, strict=True), ".-", color=plot_style.COLORS[0], **style)
         right.plot([epoch.step for epoch in trial.epochs],
                    [np.nan if score is None else score for score in scores], "o-",
-                   color=plot_style.COLOURS[1], **style)
+                   color=plot_style.COLORS[1], **style)
     for axes, label in ((left, "training loss"),
                         (right, f"{metric} on {split}, after every epoch")):
         plot_style.style_axes(axes, x="step", y=label)

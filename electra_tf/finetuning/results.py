@@ -11,7 +11,7 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.reporting.tables import Table, table_text
+from electra_tf.reporting.tables import TextTable, table_text
 
 THRESHOLD = "threshold"
 """Key among the scores of extractive QA: the logit above which no answer is given."""
@@ -112,7 +112,7 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        found = strict_json.read(path, Results, most=MAX_RESULT_BYTES, fix=_FIX)
+        found = strict_json.read(path, Results, max_bytes=MAX_RESULT_BYTES, fix=_FIX)
         if not found.trials:
             raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
         return found
@@ -154,7 +154,7 @@ def threshold_of(model_dir: Path) -> float | None:
 def score_table(title: str, metrics: Iterable[str], columns: Scores,
                 notes: Sequence[str] = ()) -> str:
     """Returns a table with a row for each metric, as `shown_score` writes it."""
-    return table_text(Table(
+    return table_text(TextTable(
         title=title, heading=("", *columns), notes=tuple(notes), rows=tuple(
             (metric, *(shown_score(metric, scores.get(metric)) for scores in columns.values()))
             for metric in metrics)))
@@ -172,7 +172,7 @@ def glue_table(found: Mapping[str, Results]) -> str:
     counted = [one for name, one in found.items() if name != "wnli"]
     rows += [(name, "", shown_score(name, glue_average(some)), "") for name, some in (
         ("average", counted), ("average with wnli", found.values() if "wnli" in found else ()))]
-    return table_text(Table(
+    return table_text(TextTable(
         title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
         heading=("", "metric", "dev", "trials"),
         notes=(f"average over {len(counted)} of 8 tasks; of several scores the first counts",)))

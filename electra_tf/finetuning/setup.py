@@ -18,15 +18,14 @@ from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Split, TaskKind
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Example, Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.training import devices, failures
-from electra_tf.training.assembly import build_model
+from electra_tf.training.step import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class FinetuningRun(TrialSettings):
         ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
         texts = [text for example in examples for text in example.texts]
         changed = coverage.count_changed(texts) if self.text.normalization.strip_accents else 0
-        return coverage.warnings(
+        return coverage.coverage_warnings(
             *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
 
     def build_model(self, seed: int) -> TaskNetwork:

@@ -22,7 +22,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.signals import Interrupted
-from electra_tf.reporting.progress import Pace, duration
+from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.tasks.kinds.kind import Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
@@ -81,23 +81,23 @@ def run_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
     training = run.config.training
     finetuner = Finetuner(run, model, rows, seed=seed)
     predictor = Predictor(run, model)
-    pace = _TrialPace(finetuner.num_steps, training)
+    timer = _TrialTimer(finetuner.num_steps, training)
     epochs: list[Epoch] = []
     kept, kept_weights = 0, []
     losses: list[tuple[int, float]] = []
     for interval in finetuner.epochs():
-        pace.trained(interval)
+        timer.trained(interval)
         if not interval.passing:
             losses.append((interval.step, interval.loss))
         if not interval.ends_epoch:
-            print(pace.line(f"loss {interval.loss:.4f}"), flush=True)
+            print(timer.line(f"loss {interval.loss:.4f}"), flush=True)
             continue
         loss = _mean_loss(losses, epochs[-1].step if epochs else 0)
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
                   for name, split in dev.items()}
-        pace.aside("evaluation")
+        timer.count_other_work("evaluation")
         epochs.append(Epoch(epoch=interval.epoch, step=interval.step, loss=loss, scores=scores))
-        print(pace.line(f"mean loss of the epoch {loss:.4f}"), *(
+        print(timer.line(f"mean loss of the epoch {loss:.4f}"), *(
             f"{split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
                                      for name in run.spec.metrics)
             for split, values in scores.items()), sep="  ", flush=True)
@@ -110,7 +110,7 @@ def run_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
     for variable, value in zip(model.variables, kept_weights, strict=False):
         variable.assign(value)
     return Trial(seed=seed, losses=tuple(losses), epochs=tuple(epochs), kept_epoch=kept + 1,
-                 seconds=pace.elapsed, examples_per_second=pace.examples_per_second)
+                 seconds=timer.elapsed, examples_per_second=timer.examples_per_second)
 
 
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
@@ -143,7 +143,7 @@ def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
                ) / (begins[-1] - after)
 
 
-class _TrialPace(Pace):
+class _TrialTimer(StepTimer):
     """The clock of a trial, whose throughput excludes evaluation."""
 
     def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
@@ -166,7 +166,7 @@ class _TrialPace(Pace):
         total, columns = f"{self._num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
         if len(self._samples) > 2:
             speed = self._training.train_batch_size / max(1e-9, statistics.median(self._samples))
-            left = self.seconds_left(self._num_steps - self._step, {
+            left = self.remaining_seconds(self._num_steps - self._step, {
                 "evaluation": math.ceil(self._training.num_train_epochs) - self._epoch})
             columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1], f"ETA {duration(left)}"]
         return (f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "

@@ -24,7 +24,7 @@ from electra_tf.formats.pretrained import (
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
@@ -115,7 +115,7 @@ def read_settings(directory: Path) -> dict[str, Any]:
     path = directory / CONFIG_FILE
     if not path.exists():
         return {}
-    config = strict_json.read(path, _BertConfig, most=MIB, fix=(
+    config = strict_json.read(path, _BertConfig, fix=(
         "mend it; or remove it, and give --num_heads to electra_tf.apps.tools."
         "convert_checkpoint."))
     names = {"num_heads": "num_attention_heads"} | BERT_TRAINING_SETTINGS

@@ -31,7 +31,7 @@ from electra_tf.formats.pretrained import (
     join_networks,
     note_unused,
 )
-from electra_tf.modeling.weight_table import Shapes, discriminator, language_model, whole_encoder
+from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.platform.errors import UserError
@@ -115,7 +115,7 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
         unused = {name: tensors.pop(name) for name in list(tensors)
                   if not name.startswith(encoder)}
         model, weights = _convert(
-            tensors, model, whole_encoder(model.discriminator), text, directory)
+            tensors, model, full_encoder(model.discriminator), text, directory)
         if not encoder_only and architecture in (
                 hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
             head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
@@ -176,7 +176,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
                         "(vocabulary, lower case or accents); they are no pair.")
     _, generator = _convert(read_weights(directory), shape, language_model(
-        "generator", encoder, whole_encoder(encoder)).weights, text, directory)
+        "generator", encoder, full_encoder(encoder)).weights, text, directory)
     weights = join_networks(weights, generator, str(directory))
     return infer_generator(model, weights, str(directory), encoder.num_heads), weights
 
@@ -220,7 +220,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         encoder = networks.model.discriminator
         weights = {name: value for name, value in networks.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
-        require_exactly(weights, whole_encoder(encoder), networks.source)
+        require_exactly(weights, full_encoder(encoder), networks.source)
         _write_network(networks.text, directory, encoder, weights, entries, head,
                        hugging_face_heads.task_config(networks).max_seq_length)
         return
@@ -251,7 +251,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:
     """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
-    config = strict_json.read(path, Config, most=4 * MIB)  # 1 KB, and the names of labels.
+    config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and the names of labels.
     settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
                 if getattr(config, entry) is not None}
     if config.model_type == "bert":

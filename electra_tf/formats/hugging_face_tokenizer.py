@@ -16,7 +16,7 @@ from annotated_types import Ge, Interval
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, cannot_read, read_bytes
+from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
 from electra_tf.text.vocabulary import (
@@ -164,7 +164,7 @@ def _read(path: Path, form: Any) -> Any:
         # transformers writes int(1e30) for an unlimited model_max_length, past JSON's 64 bits.
         return strict_json.loads(content.replace(str(int(1e30)).encode(), b"1e30"), form)
     except OSError as error:
-        raise cannot_read(path, error) from error
+        raise read_error(path, error) from error
     except strict_json.Unreadable as error:
         raise UserError(f"{path}: {error}.") from error
 

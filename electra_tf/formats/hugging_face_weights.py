@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path, cannot_read, read_bytes
+from electra_tf.platform.storage import Path, read_bytes, read_error
 
 WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = WEIGHTS_FILES = (
     "model.safetensors", "tf_model.h5", "pytorch_model.bin")
@@ -39,7 +39,7 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
         weights = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,
                    PICKLED_FILE: _read_pickled}[path.name](path)
     except OSError as error:
-        raise cannot_read(path, error) from error
+        raise read_error(path, error) from error
     renamed = {}
     for name, value in weights.items():
         if name.endswith("position_ids"):

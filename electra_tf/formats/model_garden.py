@@ -20,7 +20,7 @@ from electra_tf.checkpoints.weights import ENCODER, Weights, object_graph
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import google
 from electra_tf.formats.pretrained import Pretrained, infer_generator, join_networks
-from electra_tf.modeling.weight_table import discriminator, language_model, whole_encoder
+from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
@@ -109,7 +109,7 @@ class _Objects:
 
         layers = self.node(f"{encoder}/_transformer_layers").children
         config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))
-        network = (language_model("generator", config, whole_encoder(config))
+        network = (language_model("generator", config, full_encoder(config))
                    if encoder.endswith(_GENERATOR) else discriminator(config))
         weights = {}
         for name in network.weights:

@@ -149,7 +149,7 @@ class Pretrained:
         """Raises `UserError` unless it is a whole encoder, with or without the two networks."""
         encoder = self.model.discriminator
         shapes = (weight_table.discriminator(encoder).weights if self.has_discriminator
-                  else weight_table.whole_encoder(encoder))
+                  else weight_table.full_encoder(encoder))
         if self.has_generator:
             shapes |= weight_table.own_generator(self.model)
         require_exactly(self.weights, shapes, self.source)

@@ -8,7 +8,7 @@ from annotated_types import Interval
 from electra_tf.formats.pretrained import POOLING_MODES, Pooling
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 
 MODULES_FILE, _MODEL_FILE = "modules.json", "config_sentence_transformers.json"
 _ENCODER_FILE, _POOLING_FILE = "sentence_bert_config.json", "config.json"
@@ -47,7 +47,7 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
     Raises `UserError` for modules and settings that change vectors in another way.
     """
     file = path / MODULES_FILE
-    encoder, *others = (strict_json.read(file, list[_Module], most=MIB)
+    encoder, *others = (strict_json.read(file, list[_Module])
                         or [_Module(path="", type="none")])
     directory = path / encoder.path if encoder.path else path
     names = [module.name for module in others]
@@ -69,13 +69,13 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
 
 
 def _read_settings(path: Path) -> _EmbeddingSettings:
-    return (strict_json.read(path, _EmbeddingSettings, most=MIB) if path.exists()
+    return (strict_json.read(path, _EmbeddingSettings) if path.exists()
             else _EmbeddingSettings())
 
 
 def _read_modes(path: Path) -> tuple[str, ...]:
     """Returns the modes of the entry "pooling_mode", or of one switch for each mode."""
-    entries = strict_json.read(path, dict[str, Any], most=MIB)
+    entries = strict_json.read(path, dict[str, Any])
     modes = entries.get("pooling_mode")
     if modes is None:
         switches = {"pooling_mode_mean_tokens": True} | entries

@@ -82,7 +82,7 @@ def plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def only_process(directory: Path, busy: str) -> Iterator[None]:
+def lock_directory(directory: Path, busy: str) -> Iterator[None]:
     """Holds the lock of an existing directory, or raises `UserError` with the message `busy`.
 
     The operating system releases the lock of an ended process. Remote directories are not locked.

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn, TextIO
 
@@ -26,8 +26,24 @@ EXTRAS = {
 """Module -> optional packages of electra-tf in pyproject.toml that provide it."""
 
 
-def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequence[str]],
-        operand: str = "") -> None:
+Groups = Mapping[str, Iterable[str]]
+"""Title in `--help` -> names of the flags below it."""
+
+
+def program(main: Callable[..., None], define: Callable[[], None] = lambda: None, *, summary: str,
+            groups: Groups | None = None, operand: str = "") -> Callable[[], None]:
+    """Returns the function of a program that defines its flags and then calls `run`."""
+
+    def start() -> None:
+        others = set(flags.FLAGS)
+        define()
+        own = {"Flags": [name for name in flags.FLAGS if name not in others]}
+        run(main, summary=summary, groups=own if groups is None else groups, operand=operand)
+
+    return start
+
+
+def run(main: Callable[..., None], *, summary: str, groups: Groups, operand: str = "") -> None:
     """Parses absl flags, runs `main`, and prints a `UserError` or an interruption as one line.
 
     Exits with 0 after success, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143
@@ -158,7 +174,7 @@ def _end(status: int) -> NoReturn:
     os._exit(status)
 
 
-def program() -> list[str]:
+def this_program() -> list[str]:
     """Returns the words that started this program, without its arguments.
 
     A console script of the wheel, such as electra-pretrain, is its name alone.
@@ -174,7 +190,7 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
 
     `file` is its Python file, which exists in a clone of the repository only.
     """
-    if program()[0].startswith("electra-"):
+    if this_program()[0].startswith("electra-"):
         return [script]
     python = sys.orig_argv[0]
     return [python, file] if file and os.path.exists(file) else [python, "-m", module]
@@ -182,7 +198,7 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
 
 def as_started(text: str) -> str:
     """Returns text with console scripts for Python commands, if this program is such a script."""
-    if not program()[0].startswith("electra-"):
+    if not this_program()[0].startswith("electra-"):
         return text
     names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
         script.module: script.name for script in metadata.distribution("electra-tf").entry_points}
@@ -192,10 +208,10 @@ def as_started(text: str) -> str:
 
 def same_command() -> str:
     """Returns the command of this process."""
-    return shlex.join([*program(), *sys.argv[1:]])
+    return shlex.join([*this_program(), *sys.argv[1:]])
 
 
-def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
+def _grouped_help(summary: str, groups: Groups) -> str:
     lines = [as_started(textwrap.dedent(summary).strip())]
     for title, names in groups.items():
         lines += ["", f"{title}:"]

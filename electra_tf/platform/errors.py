@@ -6,6 +6,8 @@ import reprlib
 LONGEST_MESSAGE = 800
 """Most characters of an error's message; two long paths and a sentence fit."""
 
+_GRAPH_PLACES = ("Graph execution error", "Detected at node", 'File "', "Hint", "[[", "(", "<stack")
+
 
 def one_line(text: str, longest: int = LONGEST_MESSAGE) -> str:
     r"""Returns text on one line; characters that aren't printable are escaped as in Python.
@@ -40,6 +42,21 @@ def shown(value: object, longest: int = 80) -> str:
         return one_line(brief.repr(value), longest)
     except ValueError:  # Python refuses to write more than 4,300 digits.
         return f"a {type(value).__name__} with too many digits"
+
+
+def tensorflow_reason(error: Exception, longest: int = 200) -> str:
+    """Returns the reason in an error's message, on one line without a full stop.
+
+    Places in TensorFlow's graph and in files, and details of gRPC, are left out.
+    """
+    message = getattr(error, "message", None) or str(error)
+    if assertion := re.search(r"assertion failed: \[(.*?)\]", message):
+        return assertion[1]
+    message = re.split(r"\[Op:|Additional GRPC|The error could be", re.sub(
+        r"\{\{.*?\}\}", "", message.split("aborted by:")[-1]))[0]
+    lines = [line.strip() for line in message.splitlines()
+             if not line.strip().startswith(_GRAPH_PLACES)]
+    return " ".join(" ".join(lines).split())[:longest].rstrip(". ")
 
 
 class UserError(ValueError):

@@ -118,7 +118,7 @@ class Interrupts(StopRequest):
 
 
 @contextlib.contextmanager
-def left_to_the_system() -> Iterator[None]:
+def default_signal_handlers() -> Iterator[None]:
     """Lets signals end the process while TensorFlow waits, up to an hour, for other workers."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:

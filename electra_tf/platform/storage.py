@@ -191,17 +191,17 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_bytes(path: Path, most: int) -> bytes:
-    """Returns a file's content; raises `UserError` for more than `most` bytes, or a pipe."""
+def read_bytes(path: Path, max_bytes: int) -> bytes:
+    """Returns a file's content; raises `UserError` for more than `max_bytes`, or a pipe."""
     with open_regular(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise UserError(f"{path} is larger than {most:,} bytes, which no file of its kind is; "
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise UserError(f"{path} is larger than {max_bytes:,} bytes, which no file of its kind is; "
                         "name the right file.")
     return content
 
 
-def cannot_read(path: Path, error: OSError) -> UserError:
+def read_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a file that can't be read."""
     advice = " Name a file in it." if isinstance(error, IsADirectoryError) else ""
     return UserError(f"cannot read {path}: {error.strerror or error}.{advice}")

@@ -11,7 +11,7 @@ import math
 from typing import Any, TypeVar
 
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path, cannot_read, read_bytes
+from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
 
 Form = TypeVar("Form")
 
@@ -31,18 +31,19 @@ class Unreadable(ValueError):
     """A problem with JSON, without the name of its file."""
 
 
-def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str = "") -> Form:
-    """Returns the content of a file of at most `most` bytes, or raises `UserError`.
+def read(path: Path, form: type[Form], *, max_bytes: int = MIB, absent: str = "",
+         fix: str = "") -> Form:
+    """Returns the content of a file of at most `max_bytes`, or raises `UserError`.
 
     `form` is a dataclass with `STRICT` or `OPEN`, a type made of such, or Any. `absent` is the
     error for a missing file; `fix` says what to do if a file of this program is damaged.
     """
     try:
-        return loads(read_bytes(path, most), form)
+        return loads(read_bytes(path, max_bytes), form)
     except OSError as error:
         if absent and isinstance(error, FileNotFoundError | NotADirectoryError):
             raise UserError(absent) from error
-        raise cannot_read(path, error) from error
+        raise read_error(path, error) from error
     except Unreadable as error:
         problem = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
         raise UserError(problem) from error

@@ -32,12 +32,6 @@ RECORDS = "records"
 """Default of --data_dir."""
 
 
-def run() -> None:
-    """Runs the command: defines its flags, parses the command line and calls `main`."""
-    pretraining_flags.define()
-    command_line.run(main, summary=__doc__, groups=pretraining_flags.GROUPS)
-
-
 @overrides.naming_flags(pretraining_flags.SETTINGS)
 def main() -> None:
     """Runs the mode that the flags ask for."""
@@ -55,7 +49,7 @@ def main() -> None:
     # TensorFlow takes seconds to import, so wrong flags are reported before.
     from electra_tf.checkpoints import run_directory
     from electra_tf.formats import pretrained
-    from electra_tf.pretraining import results, setup, training_run
+    from electra_tf.pretraining import loop, results, setup
 
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
@@ -69,7 +63,7 @@ def main() -> None:
                 None, values.recipe, setup.shape_of(initial) | changes)
         for run in setup.stages(config, data_dir, model_dir, vocab_file, initial or None,
                                 restart=values.restart):
-            training_run.train(run)
+            loop.train(run)
         results.show_ending(run, data_dir)
         return
     given = list(changes) + (["model"] if values.model_size else [])
@@ -91,6 +85,10 @@ def _require_records(data_dir: str, size: str) -> None:
         f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
         f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
         f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
+
+
+run = command_line.program(
+    main, pretraining_flags.define, summary=__doc__, groups=pretraining_flags.GROUPS)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from electra_tf.config.objectives import Measure, measures
 from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.platform.storage import Path
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.setup import Run, settings_of_run
 from electra_tf.reporting import learning_curves
@@ -47,7 +47,7 @@ def show_samples(run: Run) -> None:
         raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
                         "there is nothing to show; --mode=eval scores it.")
     print(f"Held-out sentences after {step:,} steps\n")
-    print(terminal_page(samples, colour=sys.stdout.isatty()))
+    print(terminal_page(samples, color=sys.stdout.isatty()))
 
 
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
@@ -83,7 +83,7 @@ def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *
 def saved_scores(model_dir: Path) -> dict[str, float | None]:
     """Returns the last evaluation of a run, "step" and scores by name; empty if there is none."""
     scores = model_dir / EVALUATION_FILE
-    return strict_json.read(scores, dict[str, float | None], most=MIB) if scores.exists() else {}
+    return strict_json.read(scores, dict[str, float | None]) if scores.exists() else {}
 
 
 def show_ending(run: Run, data_dir: str) -> None:
@@ -115,7 +115,7 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
                 if scores.get(name) is not None][:1]
     if scores.get("unigram_auc") is not None:
         tokens = scores["step"] * run.config.training.train_batch_size * run.length
-        said.append(learning_curves.compared(
+        said.append(learning_curves.compare_with_measured(
             scores["unigram_auc"], tokens, run.config.model.discriminator))
     return " ".join(said)
 
@@ -123,7 +123,7 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
 def _commands(run: Run, data_dir: str) -> list[str]:
     """Returns the next commands of a user, each after its purpose and a colon."""
     program, finetuning, demo = (shlex.join(words) for words in (
-        command_line.program(), command_line.other_program(
+        command_line.this_program(), command_line.other_program(
             "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
         command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
     model_dir = shlex.quote(f"--model_dir={run.model_dir}")

@@ -12,7 +12,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import plot_style
 from electra_tf.reporting.metrics_log import Record
-from electra_tf.reporting.plot_style import COLOURS, INK
+from electra_tf.reporting.plot_style import COLORS, INK
 
 
 def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
@@ -88,14 +88,14 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
 
 
 def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
-    """Returns a curve's style: of several runs, the colour marks the run and dashes the curve.
+    """Returns a curve's style: of several runs, the color marks the run and dashes the curve.
 
     `run` is None in the legend of the curves.
     """
     if run_count == 1:
-        return {"color": COLOURS[key % len(COLOURS)], "linestyle": "-", "marker": "o"}
-    colour = INK if run is None else COLOURS[run % len(COLOURS)]
-    return {"color": colour, "linestyle": ("-", "--", ":")[key % 3], "marker": "osD"[key % 3]}
+        return {"color": COLORS[key % len(COLORS)], "linestyle": "-", "marker": "o"}
+    color = INK if run is None else COLORS[run % len(COLORS)]
+    return {"color": color, "linestyle": ("-", "--", ":")[key % 3], "marker": "osD"[key % 3]}
 
 
 def _line(**style: str) -> Any:
@@ -106,7 +106,7 @@ def _line(**style: str) -> Any:
 
 def _draw_legend(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
     """Draws a legend of the runs, if there are several, and of the dots, if there are any."""
-    entries = {name: _line(color=COLOURS[index % len(COLOURS)])
+    entries = {name: _line(color=COLORS[index % len(COLORS)])
                for index, name in enumerate(names)} if len(names) > 1 else {}
     if evaluated:
         entries = entries or {"training": _line(color=INK)}

@@ -15,7 +15,7 @@ HEALTHY = 0.03
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Network:
+class MeasuredNetwork:
     """A network with the results of measured runs."""
 
     name: str
@@ -36,23 +36,23 @@ class Network:
 _TINY = ("--model_size=tiny", "--set=model.num_heads=4",
          "--set=model.max_position_embeddings=512")  # The default is 128; records may be longer.
 NETWORKS = (
-    Network(name="2 x 128", flags=_TINY, limit=0.91,
+    MeasuredNetwork(name="2 x 128", flags=_TINY, limit=0.91,
             measured=((2.05e6, 0.752), (8.19e6, 0.835), (18.4e6, 0.861))),
-    Network(name="4 x 128", limit=0.93, measured=((2.05e6, 0.758), (6.14e6, 0.820)), flags=(
+    MeasuredNetwork(name="4 x 128", limit=0.93, measured=((2.05e6, 0.758), (6.14e6, 0.820)), flags=(
         *_TINY, "--set=model.num_layers=4", "--set=model.embedding_size=128")),
-    Network(name="4 x 256", flags=("--model_size=small", "--set=model.num_layers=4"), limit=0.95,
-            measured=((4.10e6, 0.814), (57.3e6, 0.902))),
+    MeasuredNetwork(name="4 x 256", limit=0.95, measured=((4.10e6, 0.814), (57.3e6, 0.902)), flags=(
+        "--model_size=small", "--set=model.num_layers=4")),
 )
 """Smallest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
 `short`; docs/how_to/size_and_recipe.md has the commands and all results."""
 
 
-def compared(auc: float, tokens: float, shape: EncoderConfig) -> str:
+def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> str:
     """Returns a sentence that compares a run with the measured network of the nearest size.
 
     Sizes are compared by layers x hidden size squared.
     """
-    def distance(network: Network) -> float:
+    def distance(network: MeasuredNetwork) -> float:
         count, width = map(int, network.name.split(" x "))
         return abs(np.log(count * width**2 / (shape.num_layers * shape.hidden_size**2)))
 

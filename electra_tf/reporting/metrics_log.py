@@ -10,7 +10,7 @@ from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.atomic_file import plain
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.notes import note
-from electra_tf.platform.storage import Path, cannot_read, read_bytes
+from electra_tf.platform.storage import Path, read_bytes, read_error
 
 Record = dict[str, Any]
 
@@ -65,7 +65,7 @@ def read_metrics(path: str | Path) -> list[Record]:
         raise UserError(
             f"no {path}; train first, or name the directory that --model_dir named.") from None
     except OSError as error:
-        raise cannot_read(path, error) from error
+        raise read_error(path, error) from error
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     if _CUT_SHORT.fullmatch(lines[-1]):
         note(f"{path}:{len(lines)} is cut short and left out")

@@ -1,4 +1,4 @@
-"""The style of all plots: colours, sizes, axes and the format of the picture.
+"""The style of all plots: colors, sizes, axes and the format of the picture.
 
 The functions import matplotlib, so a run without plots does not wait for it.
 """
@@ -9,7 +9,7 @@ from typing import Any
 from electra_tf.platform import atomic_file
 from electra_tf.platform.storage import Path
 
-COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
+COLORS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
 INK, GRID, SPINE = "#333333", "#e3e6ea", "#b5bac1"
 LABEL_SIZE, TICK_SIZE = 9, 8
 """Font sizes in points."""

@@ -15,7 +15,7 @@ SAMPLES = 31
 ignores a slow moment and follows a machine that stays slower."""
 
 
-class Pace:
+class StepTimer:
     """A clock of steps and of the work between them; every call takes the time since the last.
 
     Calls of `steps` are counted together until they have `sample_seconds`.
@@ -28,7 +28,7 @@ class Pace:
         self._open_steps, self._open_seconds = 0, 0.0
         self._first_apart, self._begun = False, False
         self._samples: collections.deque[float] = collections.deque(maxlen=SAMPLES)
-        self._asides: dict[str, list[float]] = collections.defaultdict(list)
+        self._other_work: dict[str, list[float]] = collections.defaultdict(list)
 
     @property
     def elapsed(self) -> float:
@@ -38,7 +38,7 @@ class Pace:
     def first_step(self) -> float:
         """Returns the seconds of the first step, which no estimate contains."""
         self._first_apart = True
-        return self.skip()
+        return self.lap()
 
     def steps(self, count: int) -> float:
         """Counts the time as that of `count` steps; returns its seconds.
@@ -46,7 +46,7 @@ class Pace:
         No estimate contains the first call, unless the first step was timed apart and the call is
         of `FEW_STEPS` or more.
         """
-        seconds, began = self.skip(), self._begun
+        seconds, began = self.lap(), self._begun
         self._begun = True
         if not (began or self._first_apart and count >= FEW_STEPS):
             return seconds
@@ -57,19 +57,19 @@ class Pace:
             self._open_steps, self._open_seconds = 0, 0.0
         return seconds
 
-    def skip(self) -> float:
+    def lap(self) -> float:
         """Returns the seconds since the last call, which no estimate contains."""
         before, self._last = self._last, self._clock()
         return self._last - before
 
-    def aside(self, name: str) -> None:
+    def count_other_work(self, name: str) -> None:
         """Counts the time as that of one piece of other work, such as "checkpoint"."""
-        self._asides[name].append(self.skip())
+        self._other_work[name].append(self.lap())
 
-    def seconds_left(self, steps: int, asides: Mapping[str, int]) -> float | None:
+    def remaining_seconds(self, steps: int, other_work: Mapping[str, int]) -> float | None:
         """Returns the estimated seconds of remaining steps; None before any step was timed.
 
-        `asides` are the remaining pieces of other work by name; 0 s each until one was seen.
+        `other_work` are the remaining pieces of other work by name; 0 s each until one was seen.
         """
         if self._samples:
             step = statistics.median(self._samples)
@@ -78,14 +78,14 @@ class Pace:
         else:
             return None
         return steps * step + sum(
-            count * statistics.median(self._asides[name])
-            for name, count in asides.items() if self._asides.get(name))
+            count * statistics.median(self._other_work[name])
+            for name, count in other_work.items() if self._other_work.get(name))
 
 
 def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
                   seconds_elapsed: float, peak_memory_bytes: float,
                   tokens_per_second: float | None = None, peak_fraction: float | None = None,
-                  seconds_left: float | None = None) -> str:
+                  remaining_seconds: float | None = None) -> str:
     """Returns one line without unknown columns; columns are as wide at every step of a run.
 
     `means` has "loss", "learning_rate" and losses "..._loss" in nats. `tokens_per_second` counts
@@ -95,7 +95,7 @@ def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
     ...     {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
     ...      "learning_rate": 3.2e-4}, step=1200, num_steps=10000, seconds_elapsed=345,
     ...     peak_memory_bytes=2_210_000_000, tokens_per_second=4210, peak_fraction=0.37,
-    ...     seconds_left=2530))
+    ...     remaining_seconds=2530))
     step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
   4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
     """
@@ -109,8 +109,8 @@ def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
     if peak_fraction is not None:
         columns.append(f"{100 * peak_fraction:>2.0f} % of peak")
     columns += [f"{peak_memory_bytes / 1e9:>5.1f} GB", f"elapsed {duration(seconds_elapsed)}"]
-    if seconds_left is not None:
-        columns.append(f"ETA {duration(seconds_left)}")
+    if remaining_seconds is not None:
+        columns.append(f"ETA {duration(remaining_seconds)}")
     return "  ".join(columns)
 
 

@@ -11,7 +11,7 @@ Outcome = Literal["untouched", "restored", "replaced", "detected", "missed", "fa
 _ORDER: tuple[Outcome, ...] = (
     "detected", "missed", "replaced", "false alarm", "restored", "untouched")
 """A word has the first of these outcomes that one of its pieces has."""
-_COLOURS = {"restored": "36", "detected": "32", "missed": "31", "false alarm": "33"}
+_COLORS = {"restored": "36", "detected": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"detected": "✓", "missed": "✗", "false alarm": "!"}
 _WIDTH = 100
 
@@ -96,13 +96,13 @@ def summary(sample: Corruption) -> str:
             f"{alarms} false alarm{'' if alarms == 1 else 's'}")
 
 
-def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str:
-    """Returns the legend and every sample with its counts; `colour` adds ANSI codes.
+def terminal_page(samples: Sequence[Corruption], *, color: bool = False) -> str:
+    """Returns the legend and every sample with its counts; `color` adds ANSI codes.
 
     The last line has mean probabilities: early in training none exceeds one half, yet replaced
     tokens already stand out.
     """
-    views = [f"{number}. {summary(sample)}\n{_wrapped(sample, colour=colour)}"
+    views = [f"{number}. {summary(sample)}\n{_wrapped(sample, color=color)}"
              for number, sample in enumerate(samples, start=1)]
     if all(sample.replaced_probability is None for sample in samples):
         return "\n\n".join([GUESSES_LEGEND, *views])
@@ -114,16 +114,16 @@ def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str
                         "tokens, {} for original ones.".format(*means)])
 
 
-def _wrapped(sample: Corruption, *, colour: bool) -> str:
-    """Returns marked words in lines of `_WIDTH` columns; colours take none."""
+def _wrapped(sample: Corruption, *, color: bool) -> str:
+    """Returns marked words in lines of `_WIDTH` columns; colors take none."""
     lines, column = ["  "], 2
     for mark, outcome in _marked_words(sample):
         if column + len(mark) > _WIDTH and column > 2:
             lines.append("  ")
             column = 2
         column += len(mark) + 1
-        paint = colour and outcome in _COLOURS
-        lines[-1] += f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m " if paint else f"{mark} "
+        paint = color and outcome in _COLORS
+        lines[-1] += f"\x1b[{_COLORS[outcome]}m{mark}\x1b[0m " if paint else f"{mark} "
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -153,7 +153,7 @@ def _continues(piece: str) -> bool:
     return piece.startswith("##") and len(piece) > 2
 
 
-def spread(texts: Sequence[Sequence[str]], count: int) -> list[int]:
+def select_readable(texts: Sequence[Sequence[str]], count: int) -> list[int]:
     """Returns the indices of the most readable texts out of `count` parts of all, in order.
 
     Texts of different parts are mostly of different documents; so the last quarter of a part, next

@@ -12,7 +12,7 @@ _NAME, _BAR = 36, 24
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Table:
+class TextTable:
     """Rows of printable text. The first column names the row, the others hold numbers or words."""
 
     title: str
@@ -24,7 +24,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def table_text(table: Table) -> str:
+def table_text(table: TextTable) -> str:
     """Returns a table with its title and notes; only a heading's cells may exceed `WIDTH`."""
     lines = _columned(table) if table.heading else _facts(table)
     notes = [line for note in table.notes for line in wrapped(note.split(), "  ")]
@@ -73,7 +73,7 @@ def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iter
     yield (start + " ".join(line)).rstrip()
 
 
-def _columned(table: Table) -> Iterator[str]:
+def _columned(table: TextTable) -> Iterator[str]:
     cells = [table.heading, *table.rows]
     widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
     bars = ["", *("█" * round(_BAR * bar) for bar in table.bars or [0] * len(table.rows))]
@@ -84,7 +84,7 @@ def _columned(table: Table) -> Iterator[str]:
         yield f"  {'  '.join([*padded, bar])}".rstrip()
 
 
-def _facts(table: Table) -> Iterator[str]:
+def _facts(table: TextTable) -> Iterator[str]:
     for name, value in table.rows:
         head = f"  {name}{' ' * max(2, _NAME - columns(name))}"
         for line in wrapped(value.split(" "), head, " " * (2 + _NAME)):

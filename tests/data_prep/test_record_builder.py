@@ -81,7 +81,7 @@ def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, voca
                    {"shard_text_bytes": 40_000}, {"single_segment_rate": 0.2}):
         with pytest.raises(UserError, match=f"another build: {next(iter(change))}.*--overwrite"):
             build(**change)
-    with atomic_file.only_process(directory, ""), pytest.raises(
+    with atomic_file.lock_directory(directory, ""), pytest.raises(
             UserError, match="another process is building in --output_dir=.*/records; wait"):
         build(overwrite=True)
     shard = directory / "train-00001.tfrecord"

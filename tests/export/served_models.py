@@ -11,13 +11,12 @@ from electra_tf.export.servable import ServedTask
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator
-from electra_tf.modeling.encoder import own_encoder
+from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
-from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import ServedNetwork
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, TaskSpec
 from electra_tf.text.rows import RowEncoder
 from tests.support.few_words import TEXT, VOCABULARY
 
@@ -94,6 +93,6 @@ def disturb(network):
 def tiny_discriminator():
     """Returns a network of pre-training."""
     config = example(Kind.CLASSIFICATION).config.model.discriminator
-    network = Discriminator(own_encoder(config, Build(seed=1)), Build(seed=1))
+    network = Discriminator(create_encoder(config, Build(seed=1)), Build(seed=1))
     disturb(network)
     return network

@@ -12,8 +12,7 @@ from scipy import special
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 from tests.formats.hugging_face_files import change_json, change_weights
 from tests.support import tiny_networks
 from tests.support.refusals import refused

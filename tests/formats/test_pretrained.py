@@ -12,7 +12,7 @@ from electra_tf.formats import google, hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
@@ -115,7 +115,7 @@ def test_the_published_models_heads_are_known():
     for hidden, layers, heads in ((256, 12, 4), (768, 12, 12), (1024, 24, 16)):
         config = ModelConfig(vocab_size=9, embedding_size=4, hidden_size=hidden, num_layers=layers,
                              num_heads=heads, intermediate_size=2, max_position_embeddings=5)
-        table = weight_table.whole_encoder(config.discriminator)
+        table = weight_table.full_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
         assert google.infer_model(weights, "a checkpoint").num_heads == heads
 

@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from electra_tf.platform.atomic_file import only_process
+from electra_tf.platform.atomic_file import lock_directory
 from electra_tf.platform.errors import UserError
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from electra_tf.platform.atomic_file import only_process
-with only_process(Path(sys.argv[1]), "busy"):
+from electra_tf.platform.atomic_file import lock_directory
+with lock_directory(Path(sys.argv[1]), "busy"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -23,10 +23,11 @@ def test_a_second_holder_is_refused_and_the_lock_of_a_killed_process_is_free(tmp
                                stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "held\n"
     for _ in range(2):  # The one refused has not taken the lock away.
-        with pytest.raises(UserError, match="^busy.$"), only_process(tmp_path, "busy."):
+        with pytest.raises(UserError, match="^busy.$"), lock_directory(tmp_path, "busy."):
             pass
     process.kill()
     process.communicate()
-    with only_process(tmp_path, "busy"), pytest.raises(UserError), only_process(tmp_path, "busy"):
-        pass
+    with lock_directory(tmp_path, "busy"), pytest.raises(UserError):
+        with lock_directory(tmp_path, "busy"):
+            pass
     assert list(tmp_path.iterdir()) == []

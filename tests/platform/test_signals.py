@@ -61,7 +61,7 @@ with signals.StopRequest(grace_seconds=0.6, late='not stopped within 0.6 s.'):
     ready()
     time.sleep(20)""", 20.0, "not stopped within 0.6 s.\n"),
     ("""
-with signals.left_to_the_system():
+with signals.default_signal_handlers():
     libc = ctypes.CDLL(None)
     libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
     libc.signal(15, 1)  # SIG_IGN, as a library below Python might.
@@ -70,7 +70,7 @@ time.sleep(20)""", 20.0, "interrupted.\n"),
     ("""
 with signals.StopRequest():
     assert threading.active_count() == 3
-with signals.left_to_the_system():
+with signals.default_signal_handlers():
     pass
 assert threading.active_count() == 2
 ready()
@@ -121,7 +121,7 @@ def test_two_signals_that_do_not_end_a_command_at_once(body, pause, end):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_command_while_no_python_runs(number):
     process = started("""
-with signals.left_to_the_system():
+with signals.default_signal_handlers():
     ready()
     ctypes.PyDLL(None).poll(None, 0, 20_000)  # It doesn't let go of the interpreter.""")
     time.sleep(0.2)

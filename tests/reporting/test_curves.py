@@ -4,7 +4,7 @@ import pytest
 from matplotlib.image import imread
 
 from electra_tf.reporting.curves import _points, draw_curves, smooth
-from electra_tf.reporting.learning_curves import NETWORKS, Network
+from electra_tf.reporting.learning_curves import NETWORKS, MeasuredNetwork
 
 
 def records(count, **extra):
@@ -45,7 +45,7 @@ def test_means_over_short_intervals_are_not_drawn():
 
 
 def test_points_of_a_power_law_give_it_back_and_measured_networks_gain_by_tokens():
-    law = Network(name="", flags=(), limit=0.9, measured=tuple(
+    law = MeasuredNetwork(name="", flags=(), limit=0.9, measured=tuple(
         (tokens, 0.9 - 12.0 * tokens**-0.3) for tokens in (1e6, 3e6, 2e7)))
     assert law.auc(1.0) == 0.5  # Never worse than a coin.
     assert law.auc(1e8) == pytest.approx(0.9 - 12.0 * 1e8**-0.3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.reporting.progress import Pace, duration
+from electra_tf.reporting.progress import StepTimer, duration
 
 
 def test_durations_count_days_beyond_24_hours():
@@ -23,57 +23,57 @@ def clock():
 
 
 @pytest.fixture
-def pace(clock):
-    return Pace(clock)
+def timer(clock):
+    return StepTimer(clock)
 
 
-def steps(pace, clock, seconds, count=1):
+def steps(timer, clock, seconds, count=1):
     clock.now += seconds
-    pace.steps(count)
+    timer.steps(count)
 
 
-def test_compiling_counts_for_no_later_step(pace, clock):
+def test_compiling_counts_for_no_later_step(timer, clock):
     clock.now += 60.0
-    assert pace.first_step() == 60.0
-    assert pace.seconds_left(10, {}) is None
-    steps(pace, clock, 9.0)  # Still slow.
-    assert pace.seconds_left(10, {}) is None
-    steps(pace, clock, 4.0, count=2)
-    assert pace.seconds_left(10, {}) == 20.0
-    assert pace.elapsed == 73.0
+    assert timer.first_step() == 60.0
+    assert timer.remaining_seconds(10, {}) is None
+    steps(timer, clock, 9.0)  # Still slow.
+    assert timer.remaining_seconds(10, {}) is None
+    steps(timer, clock, 4.0, count=2)
+    assert timer.remaining_seconds(10, {}) == 20.0
+    assert timer.elapsed == 73.0
 
 
-def test_without_a_first_step_apart_the_first_call_counts_for_no_later_step(pace, clock):
-    steps(pace, clock, 70.0, count=20)
-    assert pace.seconds_left(10, {}) is None
-    steps(pace, clock, 9.0, count=9)
-    assert pace.seconds_left(10, {}) == 10.0
+def test_without_a_first_step_apart_the_first_call_counts_for_no_later_step(timer, clock):
+    steps(timer, clock, 70.0, count=20)
+    assert timer.remaining_seconds(10, {}) is None
+    steps(timer, clock, 9.0, count=9)
+    assert timer.remaining_seconds(10, {}) == 10.0
 
 
-def test_other_work_counts_as_often_as_it_is_still_to_come(pace, clock):
+def test_other_work_counts_as_often_as_it_is_still_to_come(timer, clock):
     for seconds in (7.0, 9.0):
-        steps(pace, clock, 100.0, count=100)
+        steps(timer, clock, 100.0, count=100)
         clock.now += seconds
-        pace.aside("checkpoint")
-    assert pace.seconds_left(800, {"checkpoint": 8, "evaluation": 2}) == 800 + 8 * 8.0
+        timer.count_other_work("checkpoint")
+    assert timer.remaining_seconds(800, {"checkpoint": 8, "evaluation": 2}) == 800 + 8 * 8.0
 
 
-def test_a_slow_moment_does_not_move_the_estimate_and_a_slower_machine_does(pace, clock):
+def test_a_slow_moment_does_not_move_the_estimate_and_a_slower_machine_does(timer, clock):
     for _ in range(20):
-        steps(pace, clock, 10.0, count=10)
-    steps(pace, clock, 300.0, count=10)  # Thirty times slower, once.
-    assert pace.seconds_left(1000, {}) == 1000.0
+        steps(timer, clock, 10.0, count=10)
+    steps(timer, clock, 300.0, count=10)  # Thirty times slower, once.
+    assert timer.remaining_seconds(1000, {}) == 1000.0
     for _ in range(20):
-        steps(pace, clock, 30.0, count=10)
-    assert pace.seconds_left(100, {}) == 300.0
+        steps(timer, clock, 30.0, count=10)
+    assert timer.remaining_seconds(100, {}) == 300.0
 
 
-def test_steps_that_vary_give_an_estimate_that_falls_evenly(pace, clock):
+def test_steps_that_vary_give_an_estimate_that_falls_evenly(timer, clock):
     """Every fourth step takes ten times longer: 100,000 steps last 325,000 s."""
     total, worst = 100_000, 0.0
     for step in range(1, 2001):
-        steps(pace, clock, 10.0 if step % 4 == 0 else 1.0)
+        steps(timer, clock, 10.0 if step % 4 == 0 else 1.0)
         if step >= 16:
-            left = pace.seconds_left(total - step, {})
+            left = timer.remaining_seconds(total - step, {})
             worst = max(worst, abs(left / ((total - step) * 3.25) - 1.0))
     assert worst < 0.1

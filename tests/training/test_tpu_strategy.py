@@ -10,8 +10,7 @@ import tensorflow as tf
 from electra_tf.data.buckets import make_batch
 from electra_tf.finetuning.finetuner import Finetuner
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.pretraining import training_run
-from electra_tf.pretraining.trainer import Timetable
+from electra_tf.pretraining.steps import compile_loop, compile_step
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
 from tests.finetuning.test_finetuner import model_of, of_one_length, task_of
@@ -58,9 +57,11 @@ def on_the_cores(graph):
 def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
     run = make_run(objective__name=objective)
     state = tiny_run.state_of(run)
-    table = Timetable(first_step=0, runtime=run.config.runtime, num_steps=10, steps_per_loop=5)
-    trainer = training_run._trainer(run, state, table)
-    loop = trainer._traced_loop().get_concrete_function(tf.TensorSpec([], tf.int32))
+    iterator = iter(run.strategy.distribute_datasets_from_function(
+        lambda context: tiny_run.batches(run, 10, context)))
+    run_step = compile_step(run.strategy, tiny_run.train_step(run, state))
+    loop = compile_loop(run_step.get_concrete_function(iterator), iterator
+                        ).get_concrete_function(tf.TensorSpec([], tf.int32))
     cores, host = on_the_cores(loop.graph)
     assert not REFUSED & set(cores)
     assert host["TPUReplicateMetadata"] + cores["TPUReplicateMetadata"] == 1

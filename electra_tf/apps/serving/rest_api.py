@@ -105,8 +105,8 @@ class _Api:
         self._models = models
         self._config = config
         self._max_bytes = int(config.max_body_mib * 2**20)
-        self._rows = _Limit(config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
-        self._bytes = _Limit(
+        self._rows = _Quota(config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
+        self._bytes = _Quota(
             int(config.max_buffered_mib * 2**20), "--max_buffered_mib", _BUFFERED_BYTES)
         self._batcher = Batcher(config)
         self._parsing = asyncio.Lock()
@@ -228,7 +228,7 @@ def _counted(application: ASGIApp) -> ASGIApp:
 
 
 @dataclasses.dataclass
-class _Limit:
+class _Quota:
     """An amount of waiting work, in rows or bytes, that has an upper limit."""
 
     most: int

@@ -32,11 +32,8 @@ def main() -> None:
         rest_api.Server(models, config).run(sockets=[listening])
 
 
-def run() -> None:
-    """Runs the command line."""
-    define_flags(settings.ServerConfig)
-    command_line.run(main, summary=__doc__, groups=settings.GROUPS)
-
+run = command_line.program(
+    main, lambda: define_flags(settings.ServerConfig), summary=__doc__, groups=settings.GROUPS)
 
 if __name__ == "__main__":
     run()

@@ -58,13 +58,9 @@ def define() -> None:
         "beside the checkpoint, or that of the published model of this size.", lower_bound=1)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Networks": ["from", "to", "to_format"],
-        "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
-
+run = command_line.program(main, define, summary=__doc__, groups={
+    "Networks": ["from", "to", "to_format"],
+    "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
 
 if __name__ == "__main__":
     run()

@@ -42,13 +42,7 @@ def define() -> None:
                       "with bfloat16 instructions.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Model": ["model_dir"],
-        "Export": ["export_dir", "export_version", "serving_precision"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -47,12 +47,7 @@ def define() -> None:
                          "Default: any number of rows of any length.", lower_bound=1)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Model": ["model_dir", "output"], "Form": ["quantization", "sequence_length"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

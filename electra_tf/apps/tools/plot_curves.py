@@ -31,11 +31,7 @@ def define() -> None:
                         "directory, or in the current one for several runs.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={"Runs": ["model_dir"], "Output": ["output"]})
-
+run = command_line.program(main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

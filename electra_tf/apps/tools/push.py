@@ -70,12 +70,7 @@ def define() -> None:
                         "trained on; the card describes them. Default: none.")
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, operand="RUN NAME",
-                     groups={"Upload": ["private", "license", "data_dir"]})
-
+run = command_line.program(main, define, summary=__doc__, operand="RUN NAME")
 
 if __name__ == "__main__":
     run()

@@ -139,13 +139,9 @@ def define() -> None:
     flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 
-def run() -> None:
-    """Runs the command line."""
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
-        "BLiMP": ["blimp", "output_dir"]})
-
+run = command_line.program(main, define, summary=__doc__, groups={
+    "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
+    "BLiMP": ["blimp", "output_dir"]})
 
 if __name__ == "__main__":
     run()

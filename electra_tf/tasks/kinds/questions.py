@@ -10,19 +10,18 @@ import tensorflow as tf
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling import chunks
+from electra_tf.modeling import inference
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskNetwork, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Kind, QuestionExample
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, token_rows
 from electra_tf.text.tokenizer import Pieces
@@ -156,7 +155,7 @@ class QuestionAnswering(base.TaskKind):
         numbers = tf.range(tf.size(contexts))
         tokens, found_windows, pieces, _ = read_windows(
             network.texts, asked, contexts, numbers, config)
-        beams = chunks.in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
+        beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
                                  tf.constant(SERVED_CHUNK), _BEAM_SPECS)
         found = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,

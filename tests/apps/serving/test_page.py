@@ -25,7 +25,7 @@ class TestPage:
         assert page.texts_of("#choices label") == [
             "batch_size", "count", "refuses_bad", "slow", "tokens"]
 
-    def test_replaced_words_are_coloured_and_say_their_number(self, page, texts):
+    def test_replaced_words_are_colored_and_say_their_number(self, page, texts):
         self.ask(page, texts, "replaced_words", "a extraordinarily")
         assert page.texts_of(".word") == ["a", "extraordinarily"]
         numbers = page.script("return [...document.querySelectorAll('.word')]"
