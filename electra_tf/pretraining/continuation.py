@@ -64,8 +64,8 @@ def require_same_normalization(initial: Pretrained, text: TextSettings, records:
         build = f"`python -m data_prep.build_pretraining_data --normalization={mode}`"
         advice = f"Build them again with {build}, or train" if mode else "Train"
         raise UserError(f"{initial.source} reads text with normalization {normalization}, but the "
-                        f"records in {records} were built with {text.normalization}. {advice} new weights "
-                        "without --init_checkpoint.")
+                        f"records in {records} were built with {text.normalization}. {advice} "
+                        "new weights without --init_checkpoint.")
 
 
 def _added_ids(initial: Pretrained, text: TextSettings, records: str) -> list[int]:

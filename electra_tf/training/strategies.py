@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform import command_line, native_logging, signals
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, tensorflow_reason
 from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.notes import note, note_once
 from electra_tf.training import workers
@@ -167,9 +167,8 @@ def _tpu(name: str) -> tf.distribute.Strategy:
             raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. In a clone "
                             "`make tpu` puts the one with TPUs in its place; with the package, "
                             "install tensorflow-tpu 2.20 instead of tensorflow.") from error
-        reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
-        raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
-                        "the zone and that the TPU is running.") from error
+        raise UserError(f"--tpu={name} can't be reached: {tensorflow_reason(error)}. Check the "
+                        "name or address, the zone and that the TPU is running.") from error
 
 
 def _why_no_gpu() -> str:
