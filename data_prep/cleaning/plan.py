@@ -134,25 +134,22 @@ def prepare(
     if settings.needs_survey and not path.exists():
         names: list[str] = []
         total = 0
-        work = functools.partial(_save_survey, settings, directory)
+        work = functools.partial(survey_unit, settings, directory)
         for name, documents in runner.run(pieces, cut, work, tuple[str, int]):
             names.append(name)
             total += documents
             progress.update({"documents surveyed": total})
         # Results come in any order, and `decide` needs the text's order.
         names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
-        surveys = [UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
+        surveys = []
+        for name in names:
+            with opened_arrays(directory / f"{_SURVEY}{name}") as arrays:
+                surveys.append(UnitSurvey(**{name: array if array.ndim else array.item()
+                                             for name, array in arrays.items()}))
         save_arrays(path, decide(surveys, settings))
         for name in names:
             (directory / f"{_SURVEY}{name}").unlink()
     return CleaningPlan(settings, directory)
-
-
-def _save_survey(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
-    """Writes the survey of a unit to a file; returns the unit's name and number of documents."""
-    facts = survey_unit(settings, unit)
-    save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(facts))
-    return unit.name, len(facts.in_language)
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -196,16 +193,12 @@ class UnitSurvey:
     signatures: np.ndarray
     """uint32 [S, P] of MinHash, of these documents' first parts."""
 
-    @classmethod
-    def load(cls, path: Path) -> "UnitSurvey":
-        """Reads a file of the fields; `UserError` if it is damaged."""
-        with opened_arrays(path) as arrays:
-            return cls(**{name: array if array.ndim else array.item()
-                          for name, array in arrays.items()})
 
+def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
+    """Writes the survey of a unit to a file, 9 bytes per line; `UserError` for a damaged text.
 
-def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
-    """Surveys a unit; the result takes 9 bytes per line. Raises `UserError` for a damaged text."""
+    Returns the unit's name and number of documents.
+    """
     document_lines: list[int] = []
     hashed: list[bool] = []
     hashes: list[int] = []
@@ -233,12 +226,14 @@ def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
                              and bool(ngrams.words_of(text)))
             if has_words[-1]:
                 signatures.append(ngrams.signature(text, settings.near_duplicate_permutations))
-    return UnitSurvey(
+    survey = UnitSurvey(
         name=unit.name, split=unit.split, continues=not unit.parts[0].begins,
         document_lines=np.array(document_lines, np.uint32), hashed=np.array(hashed, bool),
         hashes=np.array(hashes, np.uint64), in_language=np.array(in_language, bool),
         has_words=np.array(has_words, bool), signatures=np.stack(signatures) if signatures else
         np.zeros((0, settings.near_duplicate_permutations), np.uint32))
+    save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(survey))
+    return unit.name, len(in_language)
 
 
 def _is_in_language(text: str, settings: CleaningSettings) -> bool:

@@ -70,8 +70,16 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
     names = {*_NAMESPACES, *(name.lower().replace("_", " ") for name in namespaces)}
     wikitext = one_variant(wikitext) if variants and "-{" in wikitext else wikitext
     tree = mwparserfromhell.parse(wikitext, skip_style_tags=True)
-    lines = map(_tidy, "".join(_prose_of(tree, names, headings)).split("\n"))
-    return [line for line in lines if any(map(str.isalnum, line))]
+    lines = []
+    for line in "".join(_prose_of(tree, names, headings)).split("\n"):
+        if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
+            continue
+        line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
+        line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))
+        line = _BEFORE_MARK.sub(r"\1", _SPACES.sub(" ", line)).strip()
+        if any(map(str.isalnum, line)):
+            lines.append(line)
+    return lines
 
 
 def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterator[str]:
@@ -154,15 +162,6 @@ def _chosen_variant(content: str) -> str:
         return rest
     texts = {match[1].lower(): rule[match.end():].strip() for match, rule in reversed(rules)}
     return next((texts[name] for name in _PREFERRED if name in texts), list(texts.values())[-1])
-
-
-def _tidy(line: str) -> str:
-    """Returns a line without remaining markup and empty brackets."""
-    if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
-        return ""
-    line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
-    line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))
-    return _BEFORE_MARK.sub(r"\1", _SPACES.sub(" ", line)).strip()
 
 
 def _without_switch(match: re.Match[str]) -> str:
