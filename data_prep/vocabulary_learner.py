@@ -25,8 +25,7 @@ from electra_tf.text.vocabulary import (
     Vocabulary,
 )
 
-MAX_WORDS = 4_000_000
-"""Different words kept at a time, about 500 MB."""
+MAX_WORDS = 4_000_000  # Different words kept at a time, about 500 MB.
 UNKNOWN_COST = 50
 """Cost of an unknown word in pieces. With 8,192 pieces of Wikipedia and books, 0.012 % of the words
 of held-out text are unknown at 1.220 pieces per word; a cost of 10 gives 0.016 % at 1.216, and 100
@@ -34,12 +33,9 @@ gives 0.010 % at 1.223."""
 MAX_CHARACTERS = 4_000_000
 """Characters of the most frequent words, from which pieces are learned; 20 million words of English
 have 219,000 different ones with 1.6 million characters."""
-MAX_PIECE_CHARACTERS = 50
-"""As in tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
-_MIN_PAIR_COUNT = 2
-"""Least count of a pair that becomes a piece."""
-_FIRST = 1 << 32
-"""A pair is the number `first * _FIRST + second`."""
+MAX_PIECE_CHARACTERS = 50  # As in tensorflow-text's learner; its tokenizer takes 256 bytes at most.
+_MIN_PAIR_COUNT = 2  # Least count of a pair that becomes a piece.
+_FIRST = 1 << 32  # A pair is the number `first * _FIRST + second`.
 _UNIT_BYTES = 8 << 20
 _BATCH_CHARACTERS = 1 << 19
 

@@ -18,24 +18,18 @@ from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
-WordCounts = collections.Counter[bytes]
-"""Word (UTF-8) -> its count."""
-NO_KEYS = range(0)
-"""The keys of held-out documents where none is held out."""
-_PROGRESS_SECONDS = 10.0
-"""Least number of seconds between lines of progress."""
+WordCounts = collections.Counter[bytes]  # Word (UTF-8) -> its count.
+NO_KEYS = range(0)  # The keys of held-out documents where none is held out.
+_PROGRESS_SECONDS = 10.0  # Least number of seconds between lines of progress.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkUnit:
     """Documents of one split, which become one shard."""
 
-    split: str
-    """"train" or "eval"."""
-    piece: int | None = None
-    """Number of its piece of the corpus; None if there is one piece."""
-    index: int
-    """Number within split and piece."""
+    split: str  # "train" or "eval".
+    piece: int | None = None  # Number of its piece of the corpus; None if there is one piece.
+    index: int  # Number within split and piece.
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first and the last document may extend over other units."""
     parse: Parser | SkippingParser
@@ -61,8 +55,7 @@ class CorpusPiece:
     """A part of a corpus that is read independently of the others."""
 
     source: Source
-    number: int | None = None
-    """From 0; None if there is one piece."""
+    number: int | None = None  # From 0; None if there is one piece.
 
     def digest(self) -> tuple[int, str]:
         """Returns the piece's number and the digest of its text."""

@@ -33,13 +33,11 @@ from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, read_error
 
-FILES = ".cleaning-*"
-"""Pattern of the plan's files in a build's directory."""
+FILES = ".cleaning-*"  # Pattern of the plan's files in a build's directory.
 _DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
 """Reasons to drop documents or lines that a survey finds: names of `manifest.Counts`."""
-_BATCH_CHARACTERS = 1 << 18
-"""Characters that are searched for test texts together."""
+_BATCH_CHARACTERS = 1 << 18  # Characters that are searched for test texts together.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +45,7 @@ class CleaningPlan:
     """The cleaning of the units of one build, small when pickled."""
 
     settings: CleaningSettings = CleaningSettings()
-    directory: Path | None = None
-    """Directory of the build, which contains the plan's files."""
+    directory: Path | None = None  # Directory of the build, which contains the plan's files.
 
     def clean(self, unit: WorkUnit, tally: collections.Counter[str],
               notes: ReadingNotes | None = None) -> Iterator[str]:
@@ -180,18 +177,12 @@ class UnitSurvey:
     split: str
     continues: bool
     """True if the first document began in an earlier unit of the split; then B is D - 1."""
-    document_lines: np.ndarray
-    """uint32 [D]: numbers of the documents' lines in the unit."""
-    hashed: np.ndarray
-    """bool [N]: lines with a hash."""
-    hashes: np.ndarray
-    """uint64 [H], of the text of these lines."""
-    in_language: np.ndarray
-    """bool [B]: documents in a language of --languages."""
-    has_words: np.ndarray
-    """bool [B]: documents with a signature."""
-    signatures: np.ndarray
-    """uint32 [S, P] of MinHash, of these documents' first parts."""
+    document_lines: np.ndarray  # uint32 [D]: numbers of the documents' lines in the unit.
+    hashed: np.ndarray  # bool [N]: lines with a hash.
+    hashes: np.ndarray  # uint64 [H], of the text of these lines.
+    in_language: np.ndarray  # bool [B]: documents in a language of --languages.
+    has_words: np.ndarray  # bool [B]: documents with a signature.
+    signatures: np.ndarray  # uint32 [S, P] of MinHash, of these documents' first parts.
 
 
 def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
@@ -221,7 +212,12 @@ def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> 
         document_lines[-1] += len(lines)
         if part.begins:
             text = "\n".join(kept)
-            in_language.append(not settings.languages or _is_in_language(text, settings))
+            beginning = text[:LANGUAGE_CHARACTERS]
+            in_language.append(
+                not settings.languages
+                or sum(map(str.isalpha, beginning)) < settings.min_language_characters
+                or sum(probability for code, probability in language_identifier().rank(beginning)
+                       if code in settings.languages) >= settings.language_confidence)
             has_words.append(settings.drop_near_duplicates and in_language[-1]
                              and bool(ngrams.words_of(text)))
             if has_words[-1]:
@@ -234,14 +230,6 @@ def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> 
         np.zeros((0, settings.near_duplicate_permutations), np.uint32))
     save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(survey))
     return unit.name, len(in_language)
-
-
-def _is_in_language(text: str, settings: CleaningSettings) -> bool:
-    """Returns True if a text's beginning is in a language of --languages, or too short."""
-    beginning = text[:LANGUAGE_CHARACTERS]
-    return (sum(map(str.isalpha, beginning)) < settings.min_language_characters
-            or sum(probability for code, probability in language_identifier().rank(beginning)
-                   if code in settings.languages) >= settings.language_confidence)
 
 
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:

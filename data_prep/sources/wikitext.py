@@ -23,8 +23,7 @@ _BLOCKS = frozenset({
 """HTML tags that begin and end lines."""
 _NAMESPACES = ("file", "image", "media", "category")
 """Namespaces whose links are invisible; every wiki has their English names."""
-_LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")
-"""A link to the article in another language."""
+_LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")  # A link to the article in another language.
 _QUOTES = re.compile("'{2,5}")
 _MEDIA_FILE = re.compile(
     r"[^:]+:[^:]+\.(?:jpe?g|png|svg|gif|tiff?|web[mp]|og[agv]|mp3|pdf|djvu)\s*", re.IGNORECASE)
@@ -42,7 +41,7 @@ _VARIANT = rf"(?:ike|{'|'.join(sorted(VARIANTS))})(?:-[a-z]+)*"
 """The name of a variant; "ike-latn" is one of Inuktitut, iu."""
 _RULE = re.compile(rf"\s*(?:[^;]*?=>)?\s*({_VARIANT})\s*:", re.IGNORECASE)
 _NEXT_RULE = re.compile(rf"(?<!&nbsp);(?=\s*(?:[^;]*?=>)?\s*{_VARIANT}\s*:|\s*$)", re.IGNORECASE)
-_DEEPEST_VARIANT = 20
+_MAX_VARIANT_DEPTH = 20
 _PREFERRED = ("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my", "sr", "sr-ec", "sr-cyrl")
 """Variants in order of preference, before the first of a rule."""
 _LEFT_OVER = re.compile(r"\[\[|\]\]|\{\{+|\}\}+|</?[a-zA-Z][^<>\n]{0,200}>")
@@ -51,8 +50,7 @@ _HOLLOW = re.compile(r" ?[(\[（][\s,;:–—，；：、-]*[)\]）]")
 _AFTER_BRACKET = re.compile(r"\([\s,;]+")
 _BEFORE_MARK = re.compile(r" +([,;.)])")
 _OF_A_TABLE = ("{|", "|", "!")
-UNREADABLE = (ParserError, RecursionError)
-"""Errors of wikitext that is nested too deeply."""
+UNREADABLE = (ParserError, RecursionError)  # Errors of wikitext that is nested too deeply.
 
 
 def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = (),
@@ -133,7 +131,7 @@ def one_variant(wikitext: str) -> str:
     for match in _VARIANTS.finditer(wikitext):
         pieces[-1].append(wikitext[end:match.start()])
         end = match.end()
-        if match["begin"] and len(pieces) <= _DEEPEST_VARIANT:
+        if match["begin"] and len(pieces) <= _MAX_VARIANT_DEPTH:
             pieces.append([])
         elif not match["end"]:
             pieces[-1].append(match[0])
