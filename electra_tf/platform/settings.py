@@ -5,19 +5,24 @@
         rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
         '''Fraction of an example's tokens selected.'''
 
-Validation derives from `settings_of`; `setting_text` derives conversion, flags and help texts.
+Checks, conversion from text, flags and help texts derive from the declaration.
 """
 
+import ast
+import contextlib
 import dataclasses
 import difflib
 import enum
 import functools
+import inspect
 import operator
+import textwrap
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, TypeVar
 
+from absl import flags
 from annotated_types import Interval
 
 from electra_tf.platform.errors import UserError, shown
@@ -27,8 +32,14 @@ Count = Annotated[int, Interval(ge=0, le=LARGEST_COUNT)]
 PositiveCount = Annotated[int, Interval(gt=0, le=LARGEST_COUNT)]
 Probability = Annotated[float, Interval(ge=0, lt=1)]
 
+_LARGEST = 1e30  # Above every bound.
+_MAX_DIGITS = 100
 _BOUNDS = {"gt": (operator.gt, "greater than {:,}"), "ge": (operator.ge, "{:,} or more"),
            "lt": (operator.lt, "less than {:,}"), "le": (operator.le, "at most {:,}")}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
+             "on": True, "off": False}
+_TYPES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text",
+          tuple: "a list with commas"}
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
@@ -63,9 +74,8 @@ class Section:
         for name, setting in settings_of(type(self)).items():
             setting.check(getattr(self, name))
 
-    def variants(self) -> Mapping[str, Self]:
-        """Returns the sections that the field `name` selects from; empty without such a field."""
-        return {}
+
+AnySection = TypeVar("AnySection", bound=Section)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,12 +101,20 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """Returns the bounds in words; "" without bounds."""
-        found = list(self.bounds.items())
-        if len(found) == 2 and found[1][1] < 10_000:  # Larger bounds have commas within.
-            (low, least), (high, most) = found
-            return f"in {'(' if low == 'gt' else '['}{least}, {most}{')' if high == 'lt' else ']'}"
-        return " and ".join(_BOUNDS[name][1].format(bound) for name, bound in found)
+        """The bounds in words; "" without bounds."""
+        bounds = list(self.bounds.items())
+        if len(bounds) == 2 and bounds[1][1] < 10_000:  # Larger bounds have commas within.
+            (low, minimum), (high, maximum) = bounds
+            return (f"in {'(' if low == 'gt' else '['}{minimum}, {maximum}"
+                    f"{')' if high == 'lt' else ']'}")
+        return " and ".join(_BOUNDS[name][1].format(bound) for name, bound in bounds)
+
+    @property
+    def meaning(self) -> str:
+        """The docstring of the field on one line, with the choices."""
+        choices = ", ".join(f"`{choice}`" for choice in self.choices)
+        text = _docstrings(self.owner).get(self.field, "")
+        return f"{text} One of {choices}." if choices else text
 
     def check(self, value: Any) -> None:
         """Raises `UserError` unless a value of the field's type is acceptable."""
@@ -107,13 +125,70 @@ class Setting:
         for name, bound in self.bounds.items():
             require(_BOUNDS[name][0](value, bound), self.name, self.allowed, value)
 
+    def read(self, value: Any) -> Any:
+        """Returns a value of the field's type from text or JSON, or raises `UserError`.
+
+        Numbers are exact: 1e3 and 1_000 are whole numbers; 010, 1:30 and 1.5 are not.
+        """
+        if issubclass(self.kind, enum.Enum):
+            require_one_of(self.choices, self.name, value)
+            return self.kind(value)
+        if self.kind is bool:
+            converted = _BOOLEANS.get(str(value).lower())
+        elif self.kind is tuple:
+            parts = value.split(",") if isinstance(value, str) else value
+            converted = tuple(filter(None, map(str.strip, parts)))
+        elif self.kind is str:
+            converted = value if isinstance(value, str) else None
+        else:
+            converted = _exact_number(self.kind, value)
+        require(converted is not None, self.name, _TYPES[self.kind], value)
+        return converted
+
+    def written(self, value: Any) -> str:
+        """Returns a value as help texts and tables show it; "" for an empty one."""
+        if self.kind is bool or isinstance(value, str):
+            return str(value)
+        if self.kind is tuple:
+            return ",".join(value)
+        return f"{value:.4g}" if self.kind is float else f"{value:,}"
+
+    def define_flag(self, default: str, value: Any = None) -> None:
+        """Defines the field's flag: its help text shows `default`, it is `value` if not given."""
+        text = self.meaning.replace("`", "")
+        if default and "Default: " not in text:
+            text += f" Default: {default}."
+        define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
+            self.kind, flags.DEFINE_string)
+        define(self.field, value, text)
+
+    def flag_value(self) -> Any:
+        """Returns the checked value of the field's flag, None if not given; or `UserError`."""
+        value = flags.FLAGS[self.field].value
+        if value is not None:
+            setting = dataclasses.replace(self, name=f"--{self.field}")
+            setting.check(value := setting.read(value))
+        return value
+
+
+def _exact_number(kind: type, value: Any) -> int | float | None:
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, SyntaxError, TypeError):
+            value = ast.literal_eval(value.strip()) if len(value) <= _MAX_DIGITS else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if kind is int and isinstance(value, int):
+        return value
+    exact = abs(value) < _LARGEST and (kind is float or value == int(value))
+    return kind(value) if exact else None
+
 
 @functools.cache
-def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
+def settings_of(section: type[Section]) -> Mapping[str, Setting]:
     """Returns field -> declaration, without fields of types that text cannot express."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    found = {}
-    for field in dataclasses.fields(kind):
+    hints = typing.get_type_hints(section, include_extras=True)
+    settings = {}
+    for field in dataclasses.fields(section):
         marked = typing.get_origin(hints[field.name]) is Annotated
         hint, *marks = typing.get_args(hints[field.name]) if marked else [hints[field.name]]
         if isinstance(hint, types.UnionType):  # A number or None.
@@ -122,13 +197,51 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
         hint = str if choices else typing.get_origin(hint) or hint
         if issubclass(hint, enum.Enum):
             choices = tuple(member.value for member in hint)
-        elif hint not in (bool, int, float, str, tuple):
+        elif hint not in _TYPES:
             continue
-        bounds = next((mark for mark in marks if isinstance(mark, Interval)), Interval())
-        found[field.name] = Setting(
-            name=kind.PREFIX + field.name, owner=kind, field=field.name, kind=hint,
+        interval = next((mark for mark in marks if isinstance(mark, Interval)), Interval())
+        settings[field.name] = Setting(
+            name=section.PREFIX + field.name, owner=section, field=field.name, kind=hint,
             default=field.default, choices=choices,
             bounds={name: bound for name in _BOUNDS
-                    if (bound := getattr(bounds, name)) is not None},
+                    if (bound := getattr(interval, name)) is not None},
             flag=next((mark for mark in marks if isinstance(mark, Flag)), Flag("", ())))
-    return found
+    return settings
+
+
+@functools.cache
+def _docstrings(section: type) -> Mapping[str, str]:
+    """Returns field -> the string that follows it in the class, on one line."""
+    base = section.__base__
+    texts = dict(_docstrings(base)) if dataclasses.is_dataclass(base) else {}
+    body = ast.parse(textwrap.dedent(inspect.getsource(section))).body[0].body
+    for field, text in zip(body, body[1:], strict=False):
+        if (isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)):
+            texts[field.target.id] = " ".join(text.value.value.split())
+    return texts
+
+
+def define_flags(section: type[Section], names: Iterable[str] | None = None) -> None:
+    """Defines flags of a section's fields; numbers and lists that are not given are None."""
+    for name in names or settings_of(section):
+        setting = settings_of(section)[name]
+        default = setting.default
+        setting.define_flag("" if default is None else setting.written(default),
+                            default if isinstance(default, str | bool) else None)
+
+
+def from_flags(section: type[AnySection], names: Iterable[str] | None = None,
+               **others: Any) -> AnySection:
+    """Returns a section with the values of given flags, and those of `others` for the rest."""
+    values = {name: settings_of(section)[name].flag_value()
+              for name in names or settings_of(section)}
+    return section(**others | {
+        name: value for name, value in values.items() if value is not None})
+
+
+def set_default(name: str, value: str) -> None:
+    """Sets a flag that was not given, and prints the value in one line."""
+    if not flags.FLAGS[name].present:
+        flags.FLAGS[name].value = value
+        print(f"default  --{name}={value}", flush=True)
