@@ -105,8 +105,11 @@ demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, probabi
 # Two processes, a file of tests in one of them: `make test PARALLEL=` for one process.
 PARALLEL := --numprocesses=2 --dist=loadfile
 
-test: $(STAMP) ## Run the tests, without the slow ones.
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
+# Tests of texts and sources, which compute nothing: `make lint` runs them, `make test` doesn't.
+TEXT_TESTS := $(addprefix tests/,layering prose supply_chain)
+
+test: $(STAMP) ## Run the tests, without the slow ones and without those of `make lint`.
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(addprefix --ignore=,$(TEXT_TESTS))
 
 # A CPU with AVX2 but neither AVX-512 nor bfloat16, on any x86 CPU. TensorFlow has oneDNN off on it.
 AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 TF_ENABLE_ONEDNN_OPTS=0 XLA_FLAGS=--xla_cpu_max_isa=AVX2
@@ -130,10 +133,10 @@ FUZZ_CASES ?= 1000
 fuzz: $(STAMP) ## Try every reader with thousands of damaged and hostile inputs (10 minutes).
 	FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -m fuzz
 
-lint: $(STAMP) ## Check format rules, docstrings, type hints, prose and which package imports which.
+lint: $(STAMP) ## Check format, docstrings, type hints, prose, imports, locks and links.
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q tests/prose
+	$(BIN)/python -m pytest -q $(TEXT_TESTS)
 	$(BIN)/proselint check --config docs/proselint.json \
 	  README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md benchmarks/README.md docs
 	$(BIN)/lint-imports --no-cache

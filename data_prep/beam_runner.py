@@ -15,6 +15,7 @@ import socket
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -22,14 +23,14 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
 from data_prep import local_runner
-from data_prep.work_units import Item, Piece, Result, Words
+from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 
 PARTS = 64
 """Number of a job's result files, and of the groups in which words are counted."""
-_MOST_BYTES = 1024 * MIB
+_MAX_BYTES = 1024 * MIB
 """Largest file of results; 64 such files hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
 _REFUSED = "refused-"
@@ -52,69 +53,62 @@ class BeamRunner:
     def __post_init__(self):
         _checked_options(self.name, self.arguments)
 
-    def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+    def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
         """Yields the results of all items after the whole job."""
-        with self._place() as place:
-            self._finish(place, lambda units: (
-                units
-                | "Work" >> beam.Map(functools.partial(_worked, place, work, kind))
-                | "Gather" >> beam.GroupByKey()), pieces, cut)
-            yield from _results(place, kind)
+        worked = functools.partial(_worked, work, kind)
+        return self._run_job(pieces, cut, worked, beam.GroupByKey(), kind)
 
-    def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
-               count: Callable[[Item], Words]) -> Iterator[Words]:
+    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+               count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields sums of all counts; each word is in one of them."""
-        with self._place() as place:
-            self._finish(place, lambda units: (
-                units
-                | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
-                | "Add up" >> beam.CombinePerKey(_sum)
-                | "As JSON" >> beam.MapTuple(_sums)), pieces, cut)
-            for found in _results(place, dict[str, int]):
-                yield Words({word.encode(): number for word, number in found.items()})
+        counted = functools.partial(_counted, count)
+        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(_as_json)
+        for counts in self._run_job(pieces, cut, counted, add_up, dict[str, int]):
+            yield WordCounts({word.encode(): number for word, number in counts.items()})
 
-    @contextlib.contextmanager
-    def _place(self) -> Iterator[Path]:
-        """Yields a new directory for a job: workers of a killed job may still write to the old."""
+    def _run_job(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+                 work: Callable[[Item], Iterable[tuple[int, Any]]], gather: beam.PTransform,
+                 kind: type[Result]) -> Iterator[Result]:
+        """Runs a job that applies `work` to all items; yields the results, gathered by part."""
+        options = _checked_options(self.name, self.arguments)
         storage.remove_tree(self.scratch)
-        place = self.scratch / os.urandom(8).hex()
-        atomic_file.make_directory(place)
+        # Workers of a killed job may still write to its directory, so that each job has a new one.
+        scratch = self.scratch / os.urandom(8).hex()
+        atomic_file.make_directory(scratch)
+        reporting = functools.partial(functools.partial, _reporting, scratch)
         try:
-            yield place
+            with _quiet(), contextlib.ExitStack() as exits:
+                exits.push(functools.partial(_raise_refusal, scratch))
+                try:
+                    _require_job_server(options)
+                    runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
+                    pipeline = beam.Pipeline(runner=runner, options=options)
+                    (pipeline
+                     | "Pieces" >> beam.Create(list(pieces))
+                     | "Cut" >> beam.FlatMap(reporting(cut))
+                     | "Spread" >> beam.Reshuffle()
+                     | "Work" >> beam.FlatMap(reporting(work))
+                     | "Gather" >> gather
+                     | "Write" >> beam.FlatMap(reporting(_write_results, scratch)))
+                    job = pipeline.run()
+                except KeyboardInterrupt as interrupt:
+                    raise _first(interrupt) from None
+                except _CANNOT_START as error:
+                    if self.name == _DIRECT:  # Its `run` also does the work.
+                        raise
+                    raise UserError(f"--runner={self.name} can't start the job: "
+                                    f"{error or type(error).__name__}; see "
+                                    "docs/how_to/data_cluster.md for the options that it needs "
+                                    "(--beam_options).") from error
+                try:
+                    job.wait_until_finish()
+                except KeyboardInterrupt:
+                    job.cancel()
+                    raise
+            yield from _results(scratch, kind)
         finally:
             storage.remove_tree(self.scratch)
-
-    def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
-                cut: Callable[[Piece], Iterable]) -> None:
-        """Runs a job, which applies `rest` to all items and writes the results by part."""
-        options = _checked_options(self.name, self.arguments)
-        with _quiet(), contextlib.ExitStack() as exits:
-            exits.push(functools.partial(_raise_refusal, place))
-            try:
-                _require_job_server(options)
-                runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
-                pipeline = beam.Pipeline(runner=runner, options=options)
-                (rest(pipeline
-                      | "Pieces" >> beam.Create(list(pieces))
-                      | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                      | "Spread" >> beam.Reshuffle())
-                 | "Write" >> beam.MapTuple(functools.partial(_write_results, place)))
-                job = pipeline.run()
-            except KeyboardInterrupt as interrupt:
-                raise _first(interrupt) from None
-            except _CANNOT_START as error:
-                if self.name == _DIRECT:  # Its `run` also does the work.
-                    raise
-                raise UserError(f"--runner={self.name} can't start the job: "
-                                f"{error or type(error).__name__}; see "
-                                "docs/how_to/data_cluster.md for the options that it needs "
-                                "(--beam_options).") from error
-            try:
-                job.wait_until_finish()
-            except KeyboardInterrupt:
-                job.cancel()
-                raise
 
 
 def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
@@ -131,7 +125,7 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         problem = messages.getvalue().strip().rpartition("error: ")[2]
         raise UserError(f"--beam_options: {problem}.") from None
     if unknown:
-        names = ", ".join(f"--{one}" for one in sorted(unknown))
+        names = ", ".join(f"--{option}" for option in sorted(unknown))
         if name in (_DIRECT, _DATAFLOW):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
         print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
@@ -171,67 +165,63 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _raise_refusal(place: Path, _kind: object, error: BaseException | None, _trace: object) -> None:
+def _raise_refusal(scratch: Path, _kind: object, error: BaseException | None, _trace: object
+                   ) -> None:
     """Raises the `UserError` that a worker wrote to a file instead of a job's own error."""
     if isinstance(error, Exception):
-        for path in place.glob(f"{_REFUSED}*"):
+        for path in scratch.glob(f"{_REFUSED}*"):
             raise UserError(path.read_text(encoding="utf-8")) from None
 
 
-@contextlib.contextmanager
-def _refusing(place: Path) -> Iterator[None]:
-    """Writes a `UserError`'s line to a file that the waiting process reads."""
+def _reporting(scratch: Path, function: Callable[..., Iterable], *arguments: Any) -> Iterator:
+    """Yields a function's items; writes its `UserError` to a file that the waiting process reads.
+
+    All functions of a job run in this one.
+    """
     local_runner.quiet_worker()
     try:
-        yield
+        yield from function(*arguments)
     except UserError as error:
         with contextlib.suppress(OSError, UserError):
-            (place / f"{_REFUSED}{os.urandom(8).hex()}").write_bytes(str(error).encode())
+            (scratch / f"{_REFUSED}{os.urandom(8).hex()}").write_bytes(str(error).encode())
         raise
 
 
-def _cut(place: Path, cut: Callable[[Piece], Iterable[Item]], piece: Piece) -> Iterator[Item]:
-    with _refusing(place):
-        yield from cut(piece)
+def _worked(work: Callable[[Item], Result], kind: type[Result], item: Item
+            ) -> Iterator[tuple[int, bytes]]:
+    """Yields the part of an item's result, and the result as JSON."""
+    content = strict_json.dumps(work(item), kind)
+    yield zlib.crc32(content) % PARTS, content
 
 
-def _worked(place: Path, work: Callable[[Item], Result], kind: type[Result], item: Item
-            ) -> tuple[int, bytes]:
-    """Returns the part of an item's result, and the result as JSON."""
-    with _refusing(place):
-        content = strict_json.dumps(work(item), kind)
-    return zlib.crc32(content) % PARTS, content
+def _write_results(scratch: Path, results: tuple[int, Iterable[bytes]]) -> tuple[()]:
+    part, contents = results
+    atomic_file.write_atomically(
+        scratch / f"part-{part:02d}", b"[%b]" % b",\n".join(sorted(contents)))
+    return ()
 
 
-def _write_results(place: Path, part: int, contents: Iterable[bytes]) -> None:
-    with _refusing(place):
-        atomic_file.write_atomically(
-            place / f"part-{part:02d}", b"[%b]" % b",\n".join(sorted(contents)))
+def _counted(count: Callable[[Item], WordCounts], item: Item) -> Iterable[tuple[int, WordCounts]]:
+    """Returns the counts of an item's words by part."""
+    groups: dict[int, WordCounts] = collections.defaultdict(collections.Counter)
+    for word, number in count(item).items():
+        groups[zlib.crc32(word) % PARTS][word] = number
+    return groups.items()
 
 
-def _counted(place: Path, count: Callable[[Item], Words], item: Item
-             ) -> Iterator[tuple[int, Words]]:
-    """Yields the counts of an item's words by part."""
-    with _refusing(place):
-        groups: dict[int, Words] = collections.defaultdict(collections.Counter)
-        for word, number in count(item).items():
-            groups[zlib.crc32(word) % PARTS][word] = number
-    yield from groups.items()
-
-
-def _sum(parts: Iterable[Words]) -> Words:
+def _sum(counts: Iterable[WordCounts]) -> WordCounts:
     """Adds up counts: those of each worker first, then those of all workers."""
-    total: Words = collections.Counter()
-    for part in parts:
-        total.update(part)
+    total: WordCounts = collections.Counter()
+    for summand in counts:
+        total.update(summand)
     return total
 
 
-def _sums(part: int, counts: Words) -> tuple[int, list[bytes]]:
+def _as_json(part: int, counts: WordCounts) -> tuple[int, list[bytes]]:
     by_text = {word.decode(): number for word, number in counts.items()}
     return part, [strict_json.dumps(by_text, dict[str, int])]
 
 
-def _results(place: Path, kind: type[Result]) -> Iterator[Result]:
-    for path in sorted(place.glob("part-*")):
-        yield from strict_json.read(path, list[kind], max_bytes=_MOST_BYTES)
+def _results(scratch: Path, kind: type[Result]) -> Iterator[Result]:
+    for path in sorted(scratch.glob("part-*")):
+        yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)

@@ -13,7 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from data_prep.work_units import Item, Piece, Result, Words
+from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
 from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import STOPPING
@@ -25,7 +25,7 @@ class LocalRunner:
 
     num_workers: int = 1
 
-    def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+    def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
         """Yields results in order; at most `num_workers` + 2 items exist at a time."""
         items = itertools.chain.from_iterable(map(cut, pieces))
@@ -33,8 +33,8 @@ class LocalRunner:
             return map(work, items)
         return self._spread(work, items)
 
-    def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
-               count: Callable[[Item], Words]) -> Iterator[Words]:
+    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+               count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields the counts of all items, in order."""
         return self.run(pieces, cut, count, collections.Counter)
 

@@ -12,8 +12,8 @@ from data_prep import work_units
 from data_prep.cleaning import plan
 from data_prep.documents import ReadingNotes
 from data_prep.settings import BuildSettings
-from data_prep.sources.source import Sequence, Source
-from data_prep.work_units import Piece, Progress, Runner, WorkUnit
+from data_prep.sources.source import ConcatenatedSource, Source
+from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, strict_json
 from electra_tf.platform.errors import UserError, shown
@@ -57,7 +57,7 @@ def build_records(
             return None
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
-            Piece.units, unit_bytes=settings.shard_text_bytes,
+            CorpusPiece.units, unit_bytes=settings.shard_text_bytes,
             held_out=work_units.held_out_of(source.documents(), settings.held_out_fraction))
         try:
             cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
@@ -96,7 +96,7 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
               outcomes: list[Outcome], source: Source) -> manifest.Manifest:
     outcomes = sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
     notes = sum((notes for *_, notes in outcomes), ReadingNotes())
-    members = source.members if isinstance(source, Sequence) else ()
+    members = source.members if isinstance(source, ConcatenatedSource) else ()
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(text.vocabulary.size),

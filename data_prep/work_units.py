@@ -18,7 +18,7 @@ from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
-Words = collections.Counter[bytes]
+WordCounts = collections.Counter[bytes]
 """Word (UTF-8) -> its count."""
 _INTERVAL = 10.0
 """Least number of seconds between lines of progress."""
@@ -71,7 +71,7 @@ class WorkUnit:
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class CorpusPiece:
     """A part of a corpus that is read independently of the others."""
 
     source: Source
@@ -82,7 +82,7 @@ class Piece:
         """Returns the piece's number and the digest of its text."""
         return self.number or 0, self.source.sha256()
 
-    def itself(self) -> "tuple[Piece, ...]":
+    def itself(self) -> "tuple[CorpusPiece, ...]":
         """Returns the piece as its only item."""
         return (self,)
 
@@ -92,17 +92,17 @@ class Piece:
                           self.number)
 
 
-def pieces_of(source: Source) -> tuple[Piece, ...]:
+def pieces_of(source: Source) -> tuple[CorpusPiece, ...]:
     """Returns the pieces of a corpus, numbered if there are several."""
     sources = source.pieces()
     if len(sources) == 1:
-        return (Piece(sources[0]),)
-    return tuple(Piece(one, number) for number, one in enumerate(sources))
+        return (CorpusPiece(sources[0]),)
+    return tuple(CorpusPiece(one, number) for number, one in enumerate(sources))
 
 
-def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
+def corpus_sha256(pieces: Sequence[CorpusPiece], runner: "Runner") -> str:
     """Returns the digest of one piece, or of all digests in order; `UserError` if unreadable."""
-    digests = dict(runner.run(pieces, Piece.itself, Piece.digest, tuple[int, str]))
+    digests = dict(runner.run(pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))
     if len(pieces) == 1:
         return digests[0]
     return hashlib.sha256("".join(digests[i] for i in range(len(pieces))).encode()).hexdigest()
@@ -116,22 +116,22 @@ class Runner(typing.Protocol):
     of the runner.
     """
 
-    def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+    def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
         """Yields `work(item)` in any order, for all items of `cut(piece)` of all pieces.
 
         A result is small, of type `kind`, and can be written as JSON.
         """
 
-    def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
-               count: Callable[[Item], Words]) -> Iterator[Words]:
+    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+               count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields counts whose sum is the sum of `count(item)` over all items."""
 
 
 class Progress:
     """A reporter of the pieces that this process reads, with a line on stderr every 10 seconds."""
 
-    def __init__(self, source: Source, pieces: Sequence[Piece]):
+    def __init__(self, source: Source, pieces: Sequence[CorpusPiece]):
         self._size, self._pieces = source.size, pieces
         self._start = self._last = time.monotonic()
 

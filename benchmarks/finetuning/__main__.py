@@ -54,7 +54,7 @@ def encode(data_dir: pathlib.Path, vocab_file: str, count: int) -> tuple[
     """Returns the token ids of the first sentences, and their classes."""
     from electra_tf.config.finetuning import TaskConfig
     from electra_tf.tasks import glue
-    from electra_tf.tasks.kinds.registry import KINDS
+    from electra_tf.tasks.registry import KINDS
     from electra_tf.text.rows import RowEncoder
     from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.vocabulary import Vocabulary

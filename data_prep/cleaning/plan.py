@@ -12,7 +12,7 @@ from data_prep.cleaning.benchmarks import BenchmarkTexts
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.documents import DOCUMENT_END, batches
-from data_prep.work_units import Piece, Progress, Runner, WorkUnit
+from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
 from electra_tf.platform import storage
 from electra_tf.platform.storage import Path
 
@@ -122,7 +122,7 @@ def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
 
 def prepare(
     settings: CleaningSettings, texts: BenchmarkTexts | None, directory: Path,
-    pieces: Sequence[Piece], cut: Callable[[Piece], Iterable[WorkUnit]], runner: Runner,
+    pieces: Sequence[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[WorkUnit]], runner: Runner,
     progress: Progress,
 ) -> CleaningPlan:
     """Surveys the text if necessary, and writes the files that workers read.

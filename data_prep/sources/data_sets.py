@@ -1,56 +1,167 @@
-"""Reads a text feature of TensorFlow Datasets: a row is a document."""
+"""Reads a text column of data sets by name: of the Hugging Face Hub, and of TensorFlow Datasets.
+
+The Hub converts most data sets to Parquet, in the revision refs/convert/parquet. Other data sets
+must have Parquet files named `[config/]split-00000-of-00001.parquet`. huggingface_hub downloads a
+file when it is first read, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN
+configure it. Every file is read at the commit that the revision had at the beginning.
+"""
 
 import dataclasses
 import functools
 import hashlib
 import pathlib
+import re
+import types
+import typing
 from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text, stripped
-from data_prep.sources.files import damaged_stretch
+from data_prep.sources.fields import read_rows
+from data_prep.sources.files import FileSource, damaged_stretch
 from data_prep.sources.plain_text import parts_of
 from data_prep.sources.source import Source, SourceOptions
 from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.platform.hub import DATA_SET, one_line_errors, require_hash
+from electra_tf.platform.settings import suggestion
 from electra_tf.platform.storage import file_sha256
 
+_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
+                   r"(:(?P<first>[^:]+))?(:(?P<second>[^:]+))?")
+_CONVERTED = "refs/convert/parquet"
+_FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
+                   r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
+_DEFAULT = "default"
+"""Name of a data set's only configuration."""
 _PARAGRAPH = "_START_PARAGRAPH_"
 _KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
 """Markers that Wiki-40B puts before the lines of each kind."""
 
 
-def data_set(name: str, feature: str, options: SourceOptions) -> "DataSet":
-    """Returns the source of a data set, prepared if necessary; `UserError` for unknown names."""
-    parse = parse_plain_text
-    if name.partition("/")[0].partition(":")[0] == "wiki40b":
-        parse = functools.partial(parse_wiki40b, options.wiki_headings)
-    return DataSet(name, feature, options, parse)
+@dataclasses.dataclass(frozen=True)
+class HubFile:
+    """A file of a data set, with the methods of a path that `FileSource` calls."""
+
+    repository: str
+    revision: str
+    """A commit."""
+    name: str
+    size: int
+
+    suffix = ".parquet"
+
+    def stat(self) -> types.SimpleNamespace:
+        """Returns the size as `st_size`."""
+        return types.SimpleNamespace(st_size=self.size)
+
+    def open(self, mode: str) -> typing.BinaryIO:
+        """Opens the file, and downloads it if necessary; `UserError` if that fails."""
+        with one_line_errors(self.repository, self.revision, kind=DATA_SET):
+            from huggingface_hub import hf_hub_download
+
+            path = hf_hub_download(self.repository, self.name, repo_type="dataset",
+                                   revision=self.revision)
+        require_hash(pathlib.Path(path))
+        return open(path, mode)
+
+    def __str__(self) -> str:
+        return f"hf:{self.repository}@{self.revision[:12]}/{self.name}"
+
+
+class HubSource(FileSource):
+    """Files of one commit of a data set."""
+
+    def sha256(self) -> str:
+        """Returns a digest of the commit and the files' names, which needs no download."""
+        return hashlib.sha256("\n".join([
+            self.name, *self.revisions(), *(file.name for file in self.paths)]).encode()
+            ).hexdigest()
+
+    def revisions(self) -> tuple[str, ...]:
+        """Returns the data set with its commit."""
+        return (f"{self.paths[0].repository}@{self.paths[0].revision}",)
+
+
+def hub_data_set(name: str, column: str) -> HubSource:
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT]; `UserError` if unknown."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
+    repository, config, split = match["repository"], match["first"], match["second"]
+    configs: dict[str, dict[str, list[HubFile]]] = {}
+    for file in _files(repository, match["revision"]):
+        if path := _FILE.fullmatch(file.name):
+            file_config = path["config"] if path["config"] not in (None, "data") else _DEFAULT
+            configs.setdefault(file_config, {}).setdefault(path["split"], []).append(file)
+    if not configs:
+        raise UserError(f"{repository} has no Parquet files of splits; download its files, and "
+                        "name them with another source.")
+    if not split and config not in configs and any(config in splits for splits in configs.values()):
+        config, split = None, config
+    config = config or (min(configs) if len(configs) == 1 else _DEFAULT)
+    splits = _choose(configs, config, f"{repository} has no configuration")
+    split = split or (min(splits) if len(splits) == 1 else "train")
+    files = _choose(splits, split, f"{repository}:{config} has no split")
+    return HubSource(tuple(files), f"parquet#{column}", functools.partial(read_rows, column),
+                     parse_plain_text, None)
+
+
+def _files(repository: str, revision: str | None) -> list[HubFile]:
+    """Returns all files of a revision, by default of the Hub's conversion, otherwise of main."""
+    with one_line_errors(repository, revision, kind=DATA_SET):
+        import huggingface_hub
+
+        info = functools.partial(huggingface_hub.HfApi().dataset_info, repository,
+                                 files_metadata=True)
+        try:
+            commit = info(revision=revision or _CONVERTED)
+        except huggingface_hub.errors.RevisionNotFoundError:
+            if revision:
+                raise
+            commit = info()
+    files = [HubFile(repository, commit.sha, file.rfilename, file.size or 0)
+             for file in sorted(commit.siblings, key=lambda file: file.rfilename)]
+    for file in files:
+        parts = pathlib.PurePosixPath(file.name).parts
+        if not parts or parts[0] == "/" or ".." in parts or "\\" in file.name:
+            raise UserError(f"{repository} lists the file {shown(file.name)}, which is outside its "
+                            "directory; name another data set.")
+    return files
+
+
+def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any:
+    if name not in known:
+        raise UserError(f"{problem} {shown(name)}; name one after a colon: "
+                        f"{', '.join(sorted(known))}.{suggestion(name, known)}")
+    return known[name]
 
 
 @dataclasses.dataclass
-class DataSet(Source):
-    """A split of a data set, its rows in the order of its files."""
+class TfdsSource(Source):
+    """A text feature of a split of TensorFlow Datasets, its rows in the order of its files.
+
+    The data set is prepared if necessary. Raises `UserError` for unknown names.
+    """
 
     name: str
     feature: str
     options: SourceOptions
-    parse: Parser
 
     def __post_init__(self):
         import tensorflow_datasets as tfds  # Its import takes seconds.
 
-        where = self.options.tfds_data_dir
+        directory = self.options.tfds_data_dir
         try:
-            builder = tfds.builder(self.name, data_dir=where or None)
+            builder = tfds.builder(self.name, data_dir=directory or None)
             builder.download_and_prepare()
         except (tfds.core.DatasetNotFoundError, tfds.download.DownloadError, OSError, ValueError
                 ) as error:
             raise UserError(
-                f"TensorFlow Datasets has no {shown(self.name)} in {where or 'its directory'} and "
-                f"can't get it ({one_line(str(error), 150)}); name one that it has, and "
+                f"TensorFlow Datasets has no {shown(self.name)} in {directory or 'its directory'} "
+                f"and can't get it ({one_line(str(error), 150)}); name one that it has, and "
                 "where it is with --tfds_data_dir.") from error
         try:
             split = builder.info.splits[self.options.tfds_split]
-            self._files = tuple(pathlib.Path(one.filename) for one in split.file_instructions)
+            self._files = tuple(pathlib.Path(file.filename) for file in split.file_instructions)
         except (KeyError, ValueError, AssertionError) as error:
             raise UserError(f"{self.name} has no split {shown(self.options.tfds_split)}; it has "
                             f"{', '.join(builder.info.splits)} (--tfds_split).") from error
@@ -61,33 +172,35 @@ class DataSet(Source):
             raise UserError(f"{self.name} has no text feature {shown(self.feature)}; it has "
                             f"{', '.join(texts)}. Name the one that holds the text after the data "
                             "set: #FEATURE.")
-        self._rows = split.num_examples
+        self.parse: Parser = parse_plain_text
+        if self.name.partition("/")[0].partition(":")[0] == "wiki40b":
+            self.parse = functools.partial(parse_wiki40b, self.options.wiki_headings)
+        self._rows, self._rows_read = split.num_examples, 0
         self.size = sum(path.stat().st_size for path in self._files)
-        self._read = 0
 
     def documents(self) -> Iterator[DocumentPart]:
         """Yields the rows; damage ends the rows."""
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
-        self._read = 0
-        in_order = tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False)
+        self._rows_read = 0
         builder = tfds.builder(self.name, data_dir=self.options.tfds_data_dir or None)
-        place = f"tfds:{self.name}"
+        path = f"tfds:{self.name}"
         try:
-            rows = builder.as_dataset(split=self.options.tfds_split, shuffle_files=False,
-                                      read_config=in_order)
+            rows = builder.as_dataset(
+                split=self.options.tfds_split, shuffle_files=False,
+                read_config=tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False))
             for row in tfds.as_numpy(rows.map(lambda row: row[self.feature])):
-                yield from parts_of(row, f"{place}, row {self._read}")
-                self._read += 1
+                yield from parts_of(row, f"{path}, row {self._rows_read}")
+                self._rows_read += 1
         except tf.errors.OpError as error:
-            yield damaged_stretch(place, (
-                f"{place} in {builder.data_dir} is corrupt or cut short after row "
-                f"{self._read} ({one_line(error.message or '', 150)})"))
+            yield damaged_stretch(path, (
+                f"{path} in {builder.data_dir} is corrupt or cut short after row "
+                f"{self._rows_read} ({one_line(error.message or '', 150)})"))
 
     def position(self) -> int:
         """Returns the estimated bytes of the rows read so far."""
-        return self.size * self._read // max(1, self._rows)
+        return self.size * self._rows_read // max(1, self._rows)
 
     def sha256(self) -> str:
         """Returns a digest of the data set's files and of the options that select text."""

@@ -15,11 +15,11 @@ import re
 from collections.abc import Callable
 
 from data_prep.documents import SkippingParser, parse_by_source
-from data_prep.sources import columns, data_sets, hub, json_lines, plain_text
+from data_prep.sources import data_sets, fields, plain_text
 from data_prep.sources.books import books
 from data_prep.sources.embedded import EmbeddedText
 from data_prep.sources.files import matching_files
-from data_prep.sources.source import Member, Mixture, Sequence, Source, SourceOptions
+from data_prep.sources.source import ConcatenatedSource, Member, Mixture, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
@@ -32,7 +32,7 @@ _NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
+class InputEntry:
     """An entry of --input, which names one source."""
 
     text: str
@@ -44,15 +44,15 @@ class Entry:
     """0 if the entry has none."""
 
 
-SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
+SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
     TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern),
                                                        any_markup=_is_named(entry)),
     "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
     "books": lambda entry, options: books(entry.pattern),
-    "jsonl": lambda entry, options: json_lines.json_lines(entry.pattern, entry.field),
-    "parquet": lambda entry, options: columns.columns(entry.pattern, entry.field),
-    "hf": lambda entry, options: hub.hub_data_set(entry.pattern, entry.field),
-    "tfds": lambda entry, options: data_sets.data_set(entry.pattern, entry.field, options),
+    "jsonl": lambda entry, options: fields.json_lines(entry.pattern, entry.field),
+    "parquet": lambda entry, options: fields.parquet(entry.pattern, entry.field),
+    "hf": lambda entry, options: data_sets.hub_data_set(entry.pattern, entry.field),
+    "tfds": lambda entry, options: data_sets.TfdsSource(entry.pattern, entry.field, options),
     "embedded": lambda entry, options: EmbeddedText(entry.pattern),
 }
 """Name -> the function that opens the source."""
@@ -66,7 +66,7 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source: 
     return source
 
 
-def entries_of(text: str) -> tuple[Entry, ...]:
+def entries_of(text: str) -> tuple[InputEntry, ...]:
     """Returns the entries of --input; `UserError` if there is none, or one is ambiguous."""
     entries = tuple(_entry(part) for part in filter(None, map(str.strip, text.split(","))))
     if not entries:
@@ -89,11 +89,11 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     return entries
 
 
-def _is_named(entry: Entry) -> bool:
+def _is_named(entry: InputEntry) -> bool:
     return entry.text != entry.pattern
 
 
-def _entry(whole: str) -> Entry:
+def _entry(whole: str) -> InputEntry:
     text, share = whole, 0.0
     if (match := _SHARE.fullmatch(whole)) and match["rest"]:
         text, share = match["rest"], float(match["share"])
@@ -106,21 +106,21 @@ def _entry(whole: str) -> Entry:
                             f"{shown(whole)}")
     match = _NAMED.fullmatch(text)
     if match is None or (match["source"] not in SOURCES and storage.matching(text)):
-        return Entry(text=text, pattern=text, share=share)
+        return InputEntry(text=text, pattern=text, share=share)
     source, pattern = match["source"], match["rest"]
     if source not in SOURCES:
         raise UserError(f"--input: no file matches {shown(text)}, and {shown(source)} is no "
                         f"source; the sources are {', '.join(SOURCES)}.")
-    field = Entry.field
+    field = InputEntry.field
     if source in _WITH_FIELD and "#" in pattern:
         pattern, _, field = pattern.rpartition("#")
     if not pattern or not field:
         raise UserError(f"--input: {shown(text)} must be {source}:PATTERN"
                         f"{'#FIELD' * (source in _WITH_FIELD)}; see docs/how_to/data.md.")
-    return Entry(text=text, source=source, pattern=pattern, field=field, share=share)
+    return InputEntry(text=text, source=source, pattern=pattern, field=field, share=share)
 
 
-def _combined(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
+def _combined(entries: tuple[InputEntry, ...], options: SourceOptions) -> Source:
     total = sum(entry.share for entry in entries)
     if not total and all(entry.source == TEXT for entry in entries):
         return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)),
@@ -131,4 +131,5 @@ def _combined(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
     if len(members) == 1:
         return members[0].source
     parsers = tuple(member.source.parse for member in members)
-    return (Mixture if total else Sequence)(members, functools.partial(parse_by_source, parsers))
+    combined = Mixture if total else ConcatenatedSource
+    return combined(members, functools.partial(parse_by_source, parsers))

@@ -87,7 +87,7 @@ class Member:
 
 
 @dataclasses.dataclass
-class Sequence(Source):
+class ConcatenatedSource(Source):
     """Sources that are read one after another."""
 
     members: tuple[Member, ...]
@@ -114,14 +114,14 @@ class Sequence(Source):
         """Returns the revisions of all members."""
         return tuple(one for member in self.members for one in member.source.revisions())
 
-    def pieces(self) -> tuple["Sequence", ...]:
+    def pieces(self) -> tuple["ConcatenatedSource", ...]:
         """Returns the pieces of all members; each keeps its member's number."""
         return tuple(
             dataclasses.replace(self, members=(dataclasses.replace(member, source=piece),))
             for member in self.members for piece in member.source.pieces())
 
 
-class Mixture(Sequence):
+class Mixture(ConcatenatedSource):
     """Sources whose documents alternate so that each has its share of the text at any time.
 
     The next document comes from the source with the least text relative to its share; the bytes of

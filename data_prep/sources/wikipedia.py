@@ -1,6 +1,12 @@
 """Reads dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
 
 The reader splits pages as bytes; workers parse their XML and their wikitext.
+
+The <siteinfo> of a dump names each namespace once, without its other names: a German dump names
+"Datei" and its pages also write "Bild:". The names and words in this module are those of MediaWiki
+1.39 (languages/messages/Messages*.php, with the aliases of each language's fallbacks), for 15 large
+Wikipedias also those of 1.46. Short names such as "CAT" are in Wikimedia's settings
+(wmf-config/core-Namespaces.php). English names are valid in every wiki.
 """
 
 import functools
@@ -8,15 +14,62 @@ import html
 import io
 import re
 import xml.parsers.expat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from data_prep.documents import DocumentPart, key_of
-from data_prep.sources import files, wiki_names
+from data_prep.sources import files
 from data_prep.sources.files import damaged_stretch
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
+NAMESPACES = {
+    "ar": "ملف صورة وسائط ميديا تصنيف", "arz": "ملف صورة وسائط ميديا تصنيف",
+    "bg": "Файл Картинка Медия Категория", "bn": "চিত্র মিডিয়া বিষয়শ্রেণী",
+    "bs": "Datoteka Slika Mediji Medija Kategorija", "ca": "Fitxer Imatge Categoria",
+    "cs": "Soubor Obrázok Média Kategorie Kat", "da": "Fil Billede Kategori",
+    "de": "Datei Bild Medium Kategorie", "el": "Αρχείο Εικόνα Μέσο Μέσον Κατηγορία",
+    "eo": "Dosiero Aŭdvidaĵo Kategorio", "es": "Archivo Imagen Medio Categoría CAT",
+    "et": "Fail Pilt Meedia Kategooria", "eu": "Fitxategi Irudi Kategoria",
+    "fa": "پرونده تصویر مدیا رسانه رسانه\u200cای رده", "fi": "Tiedosto Kuva Luokka",
+    "fr": "Fichier Média Catégorie", "gl": "Ficheiro Arquivo Imaxe Imagem Categoría",
+    "he": "קובץ קו תמונה מדיה קטגוריה קט", "hi": "चित्र मीडिया श्रेणी श्र",
+    "hr": "Datoteka DT Slika Mediji Kategorija KT CT", "hu": "Fájl Kép Média Kategória",
+    "id": "Berkas Gambar Kategori", "it": "File Immagine Categoria CAT",
+    "ja": "ファイル 画像 メディア カテゴリ", "ko": "파일 그림 미디어 분류",
+    "la": "Fasciculus Imago Categoria", "lt": "Vaizdas Medija Kategorija",
+    "ms": "Fail Imej Kategori", "nb": "Fil Bilde Medium Kategori",
+    "nl": "Bestand Afbeelding Categorie", "nn": "Fil Bilde Filpeikar Kategori",
+    "no": "Fil Bilde Medium Kategori", "pl": "Plik Grafika Kategoria",
+    "pt": "Ficheiro Arquivo Imagem Multimédia Categoria CAT",
+    "ro": "Fișier Fişier Imagine Categorie", "ru": "Файл Изображение Медиа Категория К",
+    "sh": "Datoteka DT Slika Mediji Medija Kategorija KAT KT "
+          "Датотека ДТ Слика Медија Категорија КАТ КТ",
+    "sk": "Súbor Obrázok Médiá Kategória",
+    "sr": "Датотека Слика Фотографија Медиј Медија Категорија "
+          "Datoteka Slika Fotografija Medij Medija Kategorija",
+    "sv": "Fil Bild Kategori", "th": "ไฟล์ ภาพ สื่อ หมวดหมู่",
+    "tr": "Dosya Resim Ortam Medya Kategori KAT",
+    "uk": "Файл Зображення Изображение Медіа Медиа Категорія Категория",
+    "vi": "Tập_tin Hình Phương_tiện Thể_loại",
+    "yue": "文件 檔 檔案 档 档案 圖 圖像 图 图像 媒體 媒体 分類 分类 類 类",
+    "zh": "文件 图像 圖像 图片 圖片 档案 檔案 媒体 媒體 媒体文件 媒體文件 媒体档案 媒體檔案 "
+          "分类 分類 CAT",
+}
+NAMESPACES |= dict.fromkeys(("gan", "lzh", "wuu"), NAMESPACES["zh"])  # Their fallback is zh.
+"""Language -> names of the namespaces of files, other media and categories."""
+REDIRECTS = frozenset(word.lower() for word in """
+    REDIRECT WEITERLEITUNG REDIRECTION REDIRECCIÓN REDIRECCION REDIRECCIÓ REDIRECCIO RINVIA RINVIO
+    RIMANDO REDIRECIONAMENTO DOORVERWIJZING PATRZ PRZEKIERUJ TAM OMDIRIGERING OMDIRIGER
+    ПЕРЕНАПРАВЛЕНИЕ ПЕРЕНАПР ПЕРЕНАПРАВЛЕННЯ пренасочване виж Преусмери Преусмјери PREUSMERI
+    PREUSMJERI 転送 リダイレクト 重定向 重新導向 넘겨주기 تحويل अनुप्रेषित पुनर्प्रेषित تغییر_مسیر
+    تغییرمسیر הפניה YÖNLENDİRME YÖNLENDİR yönlendirme yönlendir đổi ALIH LENCONG PŘESMĚRUJ
+    PRESMERUJ ÁTIRÁNYÍTÁS OHJAUS UUDELLEENOHJAUS suuna PERADRESAVIMAS BIRZUZENDU REDIRECTEAZA
+    ΑΝΑΚΑΤΕΥΘΥΝΣΗ ALIDIREKTI ALIDIREKTU AL เปลี่ยนทาง পুনর্নির্দেশ পুনঃর্নির্দেশ পুনঃনির্দেশ
+    পুননির্দেশ""".split())
+"""Words that begin a page that is a redirect, in the languages of `NAMESPACES`."""
+VARIANTS = frozenset("ban crh gan iu kk ku mni sh shi sr tg tly uz wuu zgh zh".split())
+"""Languages whose pages have the markup of variants, -{...}-; kk had it in MediaWiki 1.39."""
 _BEGIN, _END, _LAST = b"<page>", b"</page>", b"</mediawiki>"
 _CHUNK = 1 << 20
 _LONGEST_PAGE = 64 << 20
@@ -65,48 +118,28 @@ def _wiki_of(path: Path) -> Wiki:
             header = files.unpacked(raw, path.suffix).read(_HEADER)
     except files.CORRUPT:
         return Wiki()  # `FileSource.documents` reports the damage.
-    wiki = _WIKI.search(header)
-    language = (wiki[1] or wiki[2]).decode() if wiki else ""
-    own = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
-    names = wiki_names.NAMESPACES.get(language, "").split()
-    return Wiki(tuple(sorted(own.union(names))), language in wiki_names.VARIANTS)
+    match = _WIKI.search(header)
+    language = (match[1] or match[2]).decode() if match else ""
+    names = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
+    names.update(NAMESPACES.get(language, "").split())
+    return Wiki(tuple(sorted(names)), language in VARIANTS)
 
 
 def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
     """Yields the raw pages of a dump that are articles, without other namespaces and redirects."""
+    offset, rest = 0, b""
     # read1 returns the bytes before damage; read would drop them.
-    for part in _pages(iter(functools.partial(file.read1, _CHUNK), b""), path):
-        if part.damage or _is_article(part.content):
-            yield part
-
-
-def _is_article(page: bytes) -> bool:
-    head = page[:page.find(b"<revision")]
-    namespace = _NAMESPACE.search(head)
-    if namespace is not None and namespace[1] != b"0":
-        return False
-    if _REDIRECT.search(head):
-        return False
-    text = _REDIRECT_TEXT.search(page)
-    if text is None or text[1] is None:
-        return text is None
-    word = text[1].decode(errors="replace").strip().rstrip(":").strip()
-    return word.replace(" ", "_").lower() not in wiki_names.REDIRECTS
-
-
-def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
-    offset, held = 0, b""
-    for chunk in chunks:
-        *ended, held = (held + chunk).split(_END)
-        for content in ended:
+    while chunk := file.read1(_CHUNK):
+        *pages, rest = (rest + chunk).split(_END)
+        for content in pages:
             yield from _page(content, offset, path)
             offset += len(content) + len(_END)
-        if len(held) > _LONGEST_PAGE:  # Memory is bounded.
+        if len(rest) > _LONGEST_PAGE:  # Memory is bounded.
             yield damaged_stretch(path, f"{path}: the page at byte {offset} has no end "
                                   f"({_END.decode()})")
-            offset += len(held) - len(_END)
-            held = held[-len(_END):]
-    rest = held.strip()
+            offset += len(rest) - len(_END)
+            rest = rest[-len(_END):]
+    rest = rest.strip()
     if rest != _LAST and (offset or not _HEAD.match(rest) or not rest.endswith(_LAST)):
         yield damaged_stretch(path, (
             f"{path} is cut short: the content from byte {offset} on is not {_LAST.decode()}, the "
@@ -115,7 +148,7 @@ def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
 
 
 def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
-    """Yields the page at the end of some bytes of a dump, and damage before it."""
+    """Yields the page at the end of some bytes if it is an article, and damage before it."""
     before, begin, page = content.rpartition(_BEGIN)
     before = before if begin else content
     header = None if offset else _HEAD.match(before)
@@ -123,9 +156,21 @@ def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
     if not begin or before[header.end() if header else 0:].strip() or not (offset or header):
         yield damaged_stretch(path, f"{path}: the content from byte {offset} to {start} is no page "
                               "of a MediaWiki dump")
-    if begin:
-        page = begin + page + _END
+    page = begin + page + _END
+    if begin and _is_article(page):
         yield DocumentPart(content=page, key=key_of(page), path=path, offset=start)
+
+
+def _is_article(page: bytes) -> bool:
+    head = page[:page.find(b"<revision")]
+    namespace = _NAMESPACE.search(head)
+    if (namespace is not None and namespace[1] != b"0") or _REDIRECT.search(head):
+        return False
+    text = _REDIRECT_TEXT.search(page)
+    if text is None or text[1] is None:
+        return text is None
+    word = text[1].decode(errors="replace").strip().rstrip(":").strip()
+    return word.replace(" ", "_").lower() not in REDIRECTS
 
 
 def parse_article(headings: bool, wikis: dict[str, Wiki], part: DocumentPart) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 import html
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import mwparserfromhell
 from mwparserfromhell import nodes
 from mwparserfromhell.parser import ParserError
 
-from data_prep.sources.wiki_names import VARIANTS
+from data_prep.sources.wikipedia import VARIANTS
 
 _DROPPED_TAGS = frozenset({
     "ref", "references", "table", "gallery", "math", "chem", "ce", "score", "timeline", "graph",
@@ -69,11 +69,46 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
     """
     names = {*_NAMESPACES, *(name.lower().replace("_", " ") for name in namespaces)}
     wikitext = one_variant(wikitext) if variants and "-{" in wikitext else wikitext
-    pieces: list[str] = []
-    _Reader(names, headings, pieces.append).read(
-        mwparserfromhell.parse(wikitext, skip_style_tags=True))
-    lines = (_tidy(line) for line in "".join(pieces).split("\n"))
+    tree = mwparserfromhell.parse(wikitext, skip_style_tags=True)
+    lines = map(_tidy, "".join(_prose_of(tree, names, headings)).split("\n"))
     return [line for line in lines if any(map(str.isalnum, line))]
+
+
+def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterator[str]:
+    """Yields the prose of an article's nodes; templates, their arguments and comments have none."""
+    for node in tree.nodes:
+        inner, edge = None, ""
+        match node:
+            case nodes.Text():
+                yield _QUOTES.sub("", _LEFT_OVER.sub("", node.value))
+            case nodes.HTMLEntity():
+                yield html.unescape(str(node)).replace("\ufffd", "")
+            case nodes.Heading() if headings:
+                inner, edge = node.title, "\n"
+            case nodes.Wikilink():
+                title = str(node.title)
+                namespace = title.partition(":")[0].strip().lower().replace("_", " ")
+                if ":" in title and (namespace in namespaces or _MEDIA_FILE.fullmatch(title)):
+                    continue
+                inner = node.text
+                if inner is None and not _LANGUAGE.match(title):
+                    yield title.removeprefix(":")
+            case nodes.ExternalLink():
+                inner = node.title
+            case nodes.Tag():
+                name = str(node.tag).strip().lower()
+                if name in _DROPPED_TAGS:
+                    continue
+                if name == "nowiki":
+                    yield html.unescape(str(node.contents or ""))
+                elif node.wiki_markup:  # A list's mark; its text follows.
+                    yield " "
+                else:
+                    inner, edge = node.contents, "\n" if name in _BLOCKS else ""
+        yield edge
+        if inner is not None:
+            yield from _prose_of(inner, namespaces, headings)
+        yield edge
 
 
 def one_variant(wikitext: str) -> str:
@@ -119,68 +154,6 @@ def _chosen_variant(content: str) -> str:
         return rest
     texts = {match[1].lower(): rule[match.end():].strip() for match, rule in reversed(rules)}
     return next((texts[name] for name in _PREFERRED if name in texts), list(texts.values())[-1])
-
-
-class _Reader:
-    """A reader of an article's nodes, which passes their prose to `write`."""
-
-    def __init__(self, namespaces: set[str], headings: bool, write: Callable[[str], None]):
-        self._namespaces, self._headings, self._write = namespaces, headings, write
-
-    def read(self, tree: Any) -> None:
-        for node in tree.nodes:
-            reader = _READERS.get(type(node))
-            if reader:
-                reader(self, node)
-
-    def text(self, node: nodes.Text) -> None:
-        self._write(_QUOTES.sub("", _LEFT_OVER.sub("", node.value)))
-
-    def entity(self, node: nodes.HTMLEntity) -> None:
-        character = html.unescape(str(node))
-        self._write(character.replace("\ufffd", ""))
-
-    def heading(self, node: nodes.Heading) -> None:
-        if self._headings:
-            self._write("\n")
-            self.read(node.title)
-            self._write("\n")
-
-    def link(self, node: nodes.Wikilink) -> None:
-        title = str(node.title)
-        namespace = title.partition(":")[0].strip().lower().replace("_", " ")
-        if ":" in title and (namespace in self._namespaces or _MEDIA_FILE.fullmatch(title)):
-            return
-        if node.text is not None:
-            self.read(node.text)
-        elif not _LANGUAGE.match(title):
-            self._write(title.removeprefix(":"))
-
-    def external_link(self, node: nodes.ExternalLink) -> None:
-        if node.title is not None:
-            self.read(node.title)
-
-    def tag(self, node: nodes.Tag) -> None:
-        name = str(node.tag).strip().lower()
-        if name in _DROPPED_TAGS:
-            return
-        if name == "nowiki":
-            self._write(html.unescape(str(node.contents or "")))
-        elif node.wiki_markup:  # A list's mark; its text follows.
-            self._write(" ")
-        else:
-            edge = "\n" if name in _BLOCKS else ""
-            self._write(edge)
-            if node.contents is not None:
-                self.read(node.contents)
-            self._write(edge)
-
-
-_READERS: dict[type, Callable[[_Reader, Any], None]] = {
-    nodes.Text: _Reader.text, nodes.HTMLEntity: _Reader.entity, nodes.Heading: _Reader.heading,
-    nodes.Wikilink: _Reader.link, nodes.ExternalLink: _Reader.external_link,
-    nodes.Tag: _Reader.tag}
-"""Type of a node -> its reader; templates, their arguments and comments have none."""
 
 
 def _tidy(line: str) -> str:

@@ -14,7 +14,7 @@ from electra_tf.data.manifest import Manifest
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import strict_json
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 
 FILE = "README.md"

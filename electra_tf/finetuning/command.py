@@ -23,7 +23,7 @@ from absl import flags
 from electra_tf.config import finetuning_flags, overrides
 from electra_tf.platform import command_line
 from electra_tf.platform.setting_text import from_flags, set_default
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""

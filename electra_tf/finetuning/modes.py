@@ -19,8 +19,8 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_text import set_default
 from electra_tf.tasks import glue, registry
-from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.task import Kind
 from electra_tf.text.flags import text_settings
 
 SCRATCH_RUN = "from_scratch"

@@ -36,12 +36,11 @@ from electra_tf.reporting import plot_style
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import TextTable, table_text
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
-from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
 
 PIPE = "-"
 """Value of `--input` and `--output` for standard input and output."""

@@ -18,10 +18,9 @@ from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Split, TaskKind
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Example, Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings

@@ -19,8 +19,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.weight_table import dense
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.registry import recipe
+from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import TaskSpec
 
 HEAD = "head/"

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import TaggedExample
 from electra_tf.tasks.tables import LABEL_NAMES, read_lines
 from electra_tf.tasks.tag_schemes import span_parts
+from electra_tf.tasks.task import TaggedExample
 
 WORD_NAMES = ("text", "words", "word", "tokens", "token", "form")
 TAG_NAMES = (*LABEL_NAMES, "pos", "upos")
 """Usual names of the columns of words and of tags in a header."""
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-MOST_TAGS = 50
+MAX_TAGS = 50
 """A column with more different values than this, and than there are words, isn't one of tags."""
 _Row = tuple[int, list[str]]
 """Line number and cells."""
@@ -151,7 +151,7 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
         wrong, problem, hint = 0, "has one value in every sentence", (4, width)
     elif tag is not None and (
             (_has_spans(words) and not _has_spans(columns[tag]))
-            or len(columns[tag]) > max(MOST_TAGS, len(words))):
+            or len(columns[tag]) > max(MAX_TAGS, len(words))):
         wrong, problem, hint = word, "looks like tags", (tag + 1, word + 1)
     else:
         return

@@ -13,10 +13,9 @@ import numpy as np
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.column_files import read_columns
-from electra_tf.tasks.examples import NUMERIC, Example, TaggedExample, TextExample
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
 from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import NUMERIC, Example, TaggedExample, TaskSpec, TextExample
 
 HELD_OUT = 10
 """Without a file for dev, one of `HELD_OUT` training examples is scored and not trained on."""

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import check_labels, read_texts
-from electra_tf.tasks.task import BINARY, TaskSpec
+from electra_tf.tasks.task import BINARY, Kind, TaskSpec, TextExample
 
 ENTAILMENT = ("entailment", "not_entailment")
 ALL = "glue"

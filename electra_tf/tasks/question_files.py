@@ -14,8 +14,8 @@ import pydantic
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import QuestionExample
-from electra_tf.tasks.tables import LONGEST_LINE, MOST_BYTES, byte_lines
+from electra_tf.tasks.tables import MAX_FILE_BYTES, byte_lines
+from electra_tf.tasks.task import QuestionExample
 
 SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
 """Task -> version in the names of the published files."""
@@ -24,7 +24,7 @@ MRQA = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
 """Task -> names of its files; MRQA's download script renames two."""
 BENCHMARKS = (*SQUAD, *MRQA)
 MRQA_SUFFIXES = (".jsonl.gz", ".jsonl")
-MOST_MRQA_BYTES = 16 << 30
+MAX_MRQA_BYTES = 16 << 30
 """Largest of MRQA's files, decompressed; the largest sets have a few GB."""
 
 Form = TypeVar("Form")
@@ -142,14 +142,14 @@ class _MrqaParagraph(pydantic.BaseModel):
 def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagraph]]:
     """Yields where the questions of a context are, as a prefix for messages, and the context."""
     if path.name.endswith(MRQA_SUFFIXES):
-        lines = byte_lines(path, longest=LONGEST_LINE, most=MOST_MRQA_BYTES)
+        lines = byte_lines(path, max_bytes=MAX_MRQA_BYTES)
         number, line = next(lines, (1, b""))
         _parsed(f"{path}:{number}", line, _MrqaHeader, fix=(
             '; the first line of MRQA\'s files is their header, {"header": {"dataset": "..."}}'))
         for number, line in lines:
             yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _MrqaParagraph)
         return
-    content = b"".join(line for _, line in byte_lines(path, longest=MOST_BYTES, most=MOST_BYTES))
+    content = b"".join(line for _, line in byte_lines(path, max_line_bytes=MAX_FILE_BYTES))
     for number, article in enumerate(_parsed(str(path), content, _SquadFile).data):
         for index, paragraph in enumerate(article.paragraphs):
             yield f"{path}: data[{number}].paragraphs[{index}].", paragraph

@@ -1,4 +1,4 @@
-"""Loads tasks by name, with all their examples, and returns their recipes."""
+"""The kinds of tasks; loads tasks by name, with all their examples, and returns their recipes."""
 
 import dataclasses
 import itertools
@@ -12,11 +12,16 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
-from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.kinds.kind import TaskKind
+from electra_tf.tasks.kinds.questions import QuestionAnswering
+from electra_tf.tasks.kinds.tagging import Tagging
+from electra_tf.tasks.kinds.texts import Classification, Regression
+from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
 
+KINDS: Mapping[Kind, TaskKind] = {task.kind: task for task in (
+    Classification(), Regression(), Tagging(), QuestionAnswering())}
+"""A new kind is registered here and in `Kind`."""
 CONLL = {"chunk": ("test",), "ner": ("valid", "test")}
 """Task -> files to score. CoNLL-2000 has no file for dev; its test is scored."""
 NAMES = (*glue.TASKS, *question_files.BENCHMARKS, *CONLL, *Kind)

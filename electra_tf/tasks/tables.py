@@ -15,9 +15,9 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.file_kinds import HEAD, require_text
 from electra_tf.platform.storage import Path, read_error
 
-MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
+MAX_FILE_BYTES, MAX_LINE_BYTES = 1 << 30, 64 * storage.MIB
 """Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""
-MOST_SKIPPED = 10
+MAX_SKIPPED_LINES = 10
 """Lines of a published benchmark that are skipped at most, or 1 %; in short files a fifth."""
 _QUOTED = r'"(?:[^"]|"")*+"'
 _QUOTED_FILE = re.compile(rf'(?:(?:{_QUOTED}|[^"\t\n]*+)(?:[\t\n]|$))*+')
@@ -100,7 +100,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequen
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Yields number and text of each line, split at "\n" alone; decompresses ".gz"."""
-    for number, content in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
+    for number, content in byte_lines(path):
         line = content.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
             raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "
@@ -167,7 +167,7 @@ def _whole(path: Path, cells: _Cells, notes: list[str]) -> _Cells:
             yield number, values
         else:
             skipped.append(number)
-    if len(skipped) > max(min(MOST_SKIPPED, number // 5), number // 100):
+    if len(skipped) > max(min(MAX_SKIPPED_LINES, number // 5), number // 100):
         raise UserError(f"{path}: {len(skipped):,} of {number:,} lines don't have {len(first)} "
                         f"columns, the first of them is line {skipped[0]}; get the file again.")
     if skipped:
@@ -202,21 +202,22 @@ def _json_lines(path: Path) -> Iterator[TableRow]:
         yield TableRow(path, number, values)
 
 
-def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
+def byte_lines(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES,
+               max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, bytes]]:
     """Yields number, from 1, and content of each line, decompressed if the name ends in ".gz".
 
-    `UserError` beyond `longest` bytes a line or `most` decompressed bytes, or for a damaged file.
+    `UserError` for longer lines or more bytes, both decompressed, or for a damaged file.
     """
     size = 0
     try:
         with storage.open_regular(path) as raw, (
                 gzip.open(raw) if path.suffix == ".gz" else raw) as file:
             for number in itertools.count(1):
-                line = file.readline(longest + 1)
+                line = file.readline(max_line_bytes + 1)
                 size += len(line)
-                if len(line) > longest or size > most:
-                    limit = (f"a line of more than {longest:,}" if len(line) > longest
-                             else f"more than {most:,}")
+                if len(line) > max_line_bytes or size > max_bytes:
+                    limit = (f"a line of more than {max_line_bytes:,}"
+                             if len(line) > max_line_bytes else f"more than {max_bytes:,}")
                     raise UserError(f"{path}:{number}: {limit} bytes decompressed, which no file "
                                     "of its kind has; name the right file.")
                 if not line:

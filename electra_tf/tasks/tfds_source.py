@@ -13,9 +13,9 @@ from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import in_iob2
 from electra_tf.tasks.question_files import MRQA
+from electra_tf.tasks.task import Example, QuestionExample, TaggedExample, TextExample
 
 SECONDS = 10.0
 """Longest wait for an address of a server; without a network the library retries for 212 s."""

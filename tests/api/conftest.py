@@ -5,7 +5,7 @@ import pytest
 import electra_tf
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import hub_server, tiny_networks
 

@@ -11,7 +11,7 @@ import pytest
 import electra_tf
 from docs.generate_reference import api_page as page
 from electra_tf.api import electra, encoder, runs
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.training import devices
 
 MODULES = (electra, encoder, runs)

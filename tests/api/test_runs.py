@@ -5,7 +5,7 @@ import pytest
 
 import electra_tf
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from tests.support.refusals import refused
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from data_prep import record_builder, vocabulary_learner, work_units
+from data_prep import record_builder, vocabulary_learner
 from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import files as source_files
 from data_prep.sources.registry import open_source
+from data_prep.work_units import CorpusPiece, WorkUnit
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.reading import files
@@ -57,7 +58,7 @@ def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, ca
 def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
     directory = record_builder.RecordDirectory(tmp_path)
     directory.claim({"seed": 1}, overwrite=False)
-    unit = work_units.WorkUnit(split="train", index=0, parts=(), parse=list)
+    unit = WorkUnit(split="train", index=0, parts=(), parse=list)
     for identity in ({"seed": 2}, {}):
         with pytest.raises(UserError, match="taken over by another build"):
             directory.build_or_reuse(unit, pytest.fail, identity)
@@ -66,8 +67,8 @@ def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
 def test_an_error_that_is_no_mistake_of_the_user_stays_what_it_is(corpus, tmp_path):
     runner = direct(tmp_path)
     with pytest.raises(Exception, match="a bug"):
-        list(runner.run([work_units.Piece(open_source(f"{corpus}/*.txt"))], work_units.Piece.itself,
-                        _broken, int))
+        list(runner.run([CorpusPiece(open_source(f"{corpus}/*.txt"))], CorpusPiece.itself, _broken,
+                        int))
     assert not (tmp_path / "scratch").exists()
 
 
@@ -91,5 +92,5 @@ def test_an_option_that_beam_does_not_have_is_refused_at_once(
 def test_a_job_server_that_is_not_there_is_named(tmp_path):
     runner = BeamRunner("PortableRunner", ("--job_endpoint=localhost:1",), tmp_path / "scratch")
     with pytest.raises(UserError, match="no job server answers at localhost:1 "):
-        list(runner.run([], work_units.Piece.itself, _broken, int))
+        list(runner.run([], CorpusPiece.itself, _broken, int))
     assert not (tmp_path / "scratch").exists()

@@ -5,7 +5,7 @@ import collections
 import pytest
 import tensorflow as tf
 
-from data_prep import piece_merges, vocabulary_learner
+from data_prep import vocabulary_learner
 from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
@@ -46,22 +46,23 @@ def test_it_knows_nearly_every_word_of_its_text_and_the_common_ones_whole(learne
 def test_merges_are_those_of_the_paper():
     """Sennrich et al. (2016), algorithm 1 and its toy text; a word's end isn't marked here."""
     words = {b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3}
-    pieces = piece_merges.learn_pieces(words, 24)
+    characters, merged = vocabulary_learner.learn_pieces(words, 24)
     # e s: 9, es t: 9; l o and o w: 7, and "##o" comes before "l"; l ow: 7.
-    assert pieces.merged[:4] == ["##es", "##est", "##ow", "low"]
-    assert set(pieces.characters) == {
+    assert merged[:4] == ["##es", "##est", "##ow", "low"]
+    assert set(characters) == {
         "##e", "##w", "##s", "##t", "l", "##o", "n", "##i", "##d", "w", "##r"}
 
 
 def test_counts_after_many_merges_are_those_of_a_fresh_count(counts):
     words = dict(counts.most_common(400))
-    merges = piece_merges.learn_pieces(words, 250).merged
+    _, merges = vocabulary_learner.learn_pieces(words, 250)
     assert merges == plain_merges(words, len(merges))
 
 
 def plain_merges(words, most):
     """Counts all pairs of all words anew for every merge."""
-    split = {word.decode(): piece_merges._split(word.decode()) for word in words}
+    split = {word.decode(): [word.decode()[0], *(f"##{letter}" for letter in word.decode()[1:])]
+             for word in words}
     characters = collections.Counter()
     for word, count in words.items():
         for piece in split[word.decode()]:
@@ -88,11 +89,11 @@ def plain_merges(words, most):
 
 def test_no_piece_is_too_long_for_the_tokenizer():
     words = {("\u0e01" * 99).encode(): 30, ("\U00020000" * 7 + "ab" * 60).encode(): 9}
-    pieces = piece_merges.learn_pieces(words, 500)
-    lengths = [len(piece.removeprefix("##")) for piece in pieces.merged]
+    characters, merged = vocabulary_learner.learn_pieces(words, 500)
+    lengths = [len(piece.removeprefix("##")) for piece in merged]
     assert 30 < max(lengths) <= 50
     Tokenizer(TextSettings(vocabulary=Vocabulary(
-        (*SPECIAL_TOKENS, *pieces.characters, *pieces.merged))))
+        (*SPECIAL_TOKENS, *characters, *merged))))
 
 
 def test_reserved_tokens_follow_the_special_ones(counts):
@@ -113,5 +114,5 @@ def test_words_are_counted_as_the_tokenizer_sees_them():
 
 def test_the_rarest_words_go_when_there_are_too_many():
     parts = [collections.Counter(a=9, b=2, c=1), collections.Counter(a=1, d=3, e=1)]
-    assert vocabulary_learner.merge_counts(parts, most_words=5) == dict(a=10, b=2, c=1, d=3, e=1)
-    assert vocabulary_learner.merge_counts(parts, most_words=4) == dict(a=10, d=3)
+    assert vocabulary_learner.merge_counts(parts, max_words=5) == dict(a=10, b=2, c=1, d=3, e=1)
+    assert vocabulary_learner.merge_counts(parts, max_words=4) == dict(a=10, d=3)

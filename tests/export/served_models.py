@@ -14,10 +14,9 @@ from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import own_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
-from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import ServedNetwork
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, TaskSpec
 from electra_tf.text.rows import RowEncoder
 from tests.support.few_words import TEXT, VOCABULARY
 

@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds import questions as kind
+from electra_tf.tasks.task import QuestionExample
 from electra_tf.text.rows import RowEncoder
 from tests.export.served_models import TEXT
 

@@ -15,7 +15,7 @@ from electra_tf.export import saved_model as exporting
 from electra_tf.export import servable
 from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory, require_intact
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from tests.export.allowed_ops import others
 from tests.export.served_models import example
 from tests.support import python_process, tiny_networks

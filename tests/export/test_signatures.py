@@ -8,8 +8,8 @@ from electra_tf.export.servable import Detector, TextEncoder
 from electra_tf.modeling import chunks
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import questions
+from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.text.rows import RowEncoder
 from tests.export.allowed_ops import others
 from tests.export.served_models import TEXT, Example, example, tiny_discriminator

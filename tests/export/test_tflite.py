@@ -8,7 +8,7 @@ from ai_edge_litert.interpreter import Interpreter
 from electra_tf.export import tflite
 from electra_tf.export.servable import TOKEN_INPUTS
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from electra_tf.text.rows import Tokens
 from tests.export.served_models import Example, example
 

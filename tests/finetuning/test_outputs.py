@@ -10,10 +10,9 @@ import pytest
 from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.kinds.kind import Scored, Split
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 
 CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.75,
             "probabilities": {"0": 0.25, "1": 0.75}},

@@ -13,8 +13,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 from tests.support import tiny_networks
 from tests.support.refusals import refused
 from tests.support.tiny_networks import NO_ANSWERABILITY, finetuned

@@ -17,8 +17,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest, pipeline
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
-from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 from tests.fuzz.mutations import bytes_changed, json_changed
 from tests.support import tiny_records, tiny_run
 from tests.support.attempts import REFUSED, attempt, cases

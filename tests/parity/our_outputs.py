@@ -12,7 +12,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.task_heads import first_vectors
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from tests.support import seeded
 
 HARDWARE = {"training.precision": "float32", "runtime.distribution_strategy": "one_device",

@@ -65,12 +65,13 @@ def test_a_file_is_replaced_and_a_tree_removed_whole(directory):
 def test_lines_are_unpacked_and_numbered(directory):
     directory.mkdir()
     (directory / "a.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
-    lines = byte_lines(directory / "a.gz", longest=4, most=8)
+    lines = byte_lines(directory / "a.gz", max_line_bytes=4, max_bytes=8)
     assert list(lines) == [(1, b"one\n"), (2, b"two\n")]
-    for limits, problem in (({"longest": 3, "most": 8}, ":1: a line of more"),
-                            ({"longest": 4, "most": 7}, ":2: more than 7 bytes decompressed")):
+    for max_line_bytes, max_bytes, problem in (
+            (3, 8, ":1: a line of more"), (4, 7, ":2: more than 7 bytes decompressed")):
         with pytest.raises(UserError, match=problem):
-            list(byte_lines(directory / "a.gz", **limits))
+            list(byte_lines(directory / "a.gz", max_line_bytes=max_line_bytes,
+                            max_bytes=max_bytes))
 
 
 def test_a_url_keeps_its_slashes_through_every_way_of_making_paths():

@@ -38,7 +38,7 @@ FLAG = re.compile(r"(?<![\w-])--(?:\[no\])?([a-z]\w*)"
 CALL = re.compile(r"(?:python|\$\(BIN\)/python) +(?:-m +([\w.]+)|(run_\w+\.py))"
                   r"|(?<![\w./-])(electra-[a-z-]+)(?![\w/.-])|(\{\})(?= --)")
 END = re.compile(r"`|\n|&&|\||;|, or |\. |, then ")
-MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ([a-z][a-z0-9-]*)")
+MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ((?:[a-z][a-z0-9-]*\b(?!=) ?)+)")
 EXTRAS = re.compile(r"(?:electra-tf|'\.)\[([\w,-]+)\]")
 SETTING = re.compile(rf"(?<![\w./-])((?:{'|'.join(name for one in CONFIGS for name in vars(one))})"
                      r"\.[a-z_]+)(?![\w./(*-])")
@@ -157,7 +157,8 @@ def problems(text, owners):
     yield from wrong_flags(rest, [*owners, *named])
     yield from (f"no setting {name}" for name in SETTING.findall(text)
                 if name not in settings() | NO_SETTINGS)
-    yield from (f"no target {name}" for name in MAKE.findall(text) if name not in TARGETS)
+    yield from (f"no target {name}" for names in MAKE.findall(text) for name in names.split()
+                if name not in TARGETS)
 
 
 def runs(module):
@@ -220,7 +221,7 @@ def test_what_a_page_tells_to_type_exists():
     ("Give --modell_dir=x.", "no --modell_dir in run_pretraining.py"),
     ("Give --mode=predict.", "--mode=predict: --mode must be one of train, eval, samples."),
     ("add --set model.layers=3", "no setting model.layers"),
-    ("`make everything` installs it", "no target everything"),
+    ("`make lint everything` installs it", "no target everything"),
     ("pip install 'electra-tf[all]'", "no extra all"),
     ("`python run_pretraining.py --num_gpus=many`",
      "--num_gpus=many: runtime.num_gpus must be a whole number")])

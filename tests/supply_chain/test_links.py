@@ -1,6 +1,5 @@
-"""Links of the pages lead to files and headings that exist; modules that they name exist."""
+"""Links of the pages lead to files and headings that exist."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -25,15 +24,6 @@ def test_links_lead_somewhere():
             if not path.exists() or anchor and anchor not in anchors(path):
                 broken.append(f"{page}: {target}#{anchor}")
     assert broken == []
-
-
-def test_named_modules_exist():
-    for page in PAGES:
-        if "log" in page.parts or page.stem == "CHANGELOG":
-            continue  # What an entry ran may have been removed since.
-        for name in re.findall(r"python -m ((?:electra_tf|data_prep|experiments|benchmarks)[\w.]*)",
-                               page.read_text(encoding="utf-8")):
-            assert importlib.util.find_spec(name.rstrip(".")), (page.name, name)
 
 
 def test_pages_that_sources_name_exist():

@@ -7,11 +7,10 @@ import pytest
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, registry
 from electra_tf.tasks.column_files import read_columns
-from electra_tf.tasks.examples import QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import Files, read_tagged, read_texts
-from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.tables import read_rows
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
 from tests.support.text_files import write
 
 

@@ -134,12 +134,9 @@ def test_damaged_and_endless_files_are_one_line(tmp_path, monkeypatch):
         with pytest.raises(UserError, match=message):
             read_questions(path)
     path.write_bytes(packed)
-    for limit, value, message in (
-            ("LONGEST_LINE", 20, ":1: a line of more than"),
-            ("MOST_MRQA_BYTES", len(lines) - 1, r":3: more than \d+ bytes decompressed")):
-        with monkeypatch.context() as patched, pytest.raises(UserError, match=message):
-            patched.setattr(question_files, limit, value)
-            read_questions(path)
+    monkeypatch.setattr(question_files, "MAX_MRQA_BYTES", len(lines) - 1)
+    with pytest.raises(UserError, match=r":3: more than \d+ bytes decompressed"):
+        read_questions(path)
 
 
 @pytest.mark.parametrize(("name", "train", "dev"), [

@@ -9,10 +9,9 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue, registry
-from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.registry import recipe
+from electra_tf.tasks.registry import KINDS, recipe
+from electra_tf.tasks.task import Kind
 from tests.support.text_files import write
 
 

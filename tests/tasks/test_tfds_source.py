@@ -9,9 +9,8 @@ import tensorflow_datasets as tfds
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import registry, tfds_source
-from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.task import LABEL_WORDS
+from electra_tf.tasks.task import LABEL_WORDS, Kind
 
 TEXT = tfds.features.Text()
 

@@ -19,9 +19,6 @@ from electra_tf.config.pretraining import SIZES
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
-_DRAWS = 3
-"""Number of epochs whose masks the page shows."""
-
 
 def main(directory: str) -> None:
     """Prints a survey of the records of a directory; writes the page for --html."""
@@ -38,16 +35,14 @@ def main(directory: str) -> None:
             isinstance(page, pathlib.Path) and not page.parent.is_dir())):
         raise UserError("--html must name a file in a directory that exists, such as "
                         f"records.html. Received: {values.html!r}")
-    # Imported here: TensorFlow takes seconds.
-    from electra_tf.apps.inspection import examples, report, survey
+    from electra_tf.apps.inspection import report  # TensorFlow takes seconds.
+    from electra_tf.apps.inspection.survey import masked_examples, open_records, take_survey
 
-    records = survey.open_records(data_dir)
-    found = survey.survey(records)
-    masked = examples.masked_examples(records, values.examples, masking, seed=values.seed,
-                                      draws=_DRAWS)
-    print(data_dir, report.text(found, masked), sep="\n\n")
+    survey = take_survey(open_records(data_dir))
+    examples = masked_examples(survey.records, values.examples, masking, seed=values.seed, draws=3)
+    print(data_dir, report.text(survey, examples), sep="\n\n")
     if page is not None:
-        atomic_file.write_atomically(page, report.page(found, masked, str(data_dir)).encode())
+        atomic_file.write_atomically(page, report.page(survey, examples, str(data_dir)).encode())
         print(f"wrote {page}")
 
 

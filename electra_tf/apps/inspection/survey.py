@@ -1,27 +1,24 @@
-"""Reads single examples of a directory of records, and counts over all of them."""
+"""Counts all examples of a directory of records, and masks some of them as training does."""
 
 import dataclasses
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
-from electra_tf.data import manifest as manifests
-from electra_tf.data import pipeline, reader
+from electra_tf.config.model import MaskingConfig
+from electra_tf.data import manifest, pipeline, reader
 from electra_tf.data.example import Batch
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS, Shard
+from electra_tf.modeling.masking import mark_positions, mask_tokens
+from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.pretraining.setup import token_kinds
+from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 
-
-class Place(NamedTuple):
-    """The place of an example in the records."""
-
-    shard: Shard
-    number: int
-    """Number of the example within its shard, from 0."""
+SPLIT_NAMES = {"train": "training", "eval": "held out"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,28 +29,8 @@ class RecordsDirectory:
     manifest: Manifest
     vocabulary: Vocabulary
 
-    def examples(self, split: str) -> int:
-        """Returns the number of examples of "train" or "eval"."""
-        return self.manifest.examples(split)
-
-    def batches(self, split: str) -> Iterator[Batch]:
-        """Yields the examples of "train" or "eval" in order; `UserError` for a damaged shard."""
-        for shard in self.manifest.shards_of(split):
-            yield from self._read(shard, 0, shard.examples)
-
-    def place(self, split: str, number: int) -> Place:
-        """Returns the place of the example that `batches(split)` yields after `number` others."""
-        for shard in self.manifest.shards_of(split):
-            if number < shard.examples:
-                return Place(shard, number)
-            number -= shard.examples
-        raise ValueError(f"{split} has no example of this number")
-
-    def example(self, place: Place) -> Batch:
-        """Returns one example, B = 1."""
-        return next(self._read(place.shard, place.number, place.number + 1))
-
-    def _read(self, shard: Shard, start: int, stop: int) -> Iterator[Batch]:
+    def read(self, shard: Shard, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yields examples [start, stop) of a shard in order; `UserError` for a damaged shard."""
         records = self.manifest.records(self.data_dir)
         for serialized in reader.serialized_examples(records, shard, start=start, stop=stop):
             parsed = pipeline.parse_examples(serialized, records, self.vocabulary.pad_id)
@@ -66,15 +43,14 @@ def open_records(data_dir: Path) -> RecordsDirectory:
     An unfinished build, a missing or different vocabulary, and a shard that is missing or of
     another size are refused with a `UserError`.
     """
-    manifest = manifests.load(data_dir)
-    path = data_dir / manifests.VOCABULARY_NAME
+    content, path = manifest.load(data_dir), data_dir / manifest.VOCABULARY_NAME
     vocabulary = Vocabulary.load(path)
-    if vocabulary.sha256 != manifest.vocabulary.sha256:
+    if vocabulary.sha256 != content.vocabulary.sha256:
         raise UserError(f"{path} isn't the vocabulary of these records: it has "
-                        f"{vocabulary.size:,} pieces, theirs {manifest.vocabulary.size:,}; put "
+                        f"{vocabulary.size:,} pieces, theirs {content.vocabulary.size:,}; put "
                         "theirs back, or build the records again.")
-    manifests.verify_shards(data_dir, manifest, checksums=False)
-    return RecordsDirectory(data_dir, manifest, vocabulary)
+    manifest.verify_shards(data_dir, content, checksums=False)
+    return RecordsDirectory(data_dir, content, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,19 +83,95 @@ class Survey:
         return sum(counts.pieces for counts in self.splits.values())
 
 
-def survey(records: RecordsDirectory) -> Survey:
-    """Counts over all examples of a directory; memory holds a hash of 8 bytes for each."""
-    splits = {split: _counted(records, split) for split in SPLITS}
-    train, held_out = (splits[split].hashes for split in ("train", "eval"))
+def take_survey(records: RecordsDirectory) -> Survey:
+    """Counts all examples of a directory; memory holds a hash of 8 bytes for each."""
+    splits = {}
+    for split in SPLITS:
+        lengths = np.zeros(records.manifest.max_seq_length + 1, np.int64)
+        pieces, hashes = np.zeros(records.vocabulary.size, np.int64), [np.zeros(0, np.int64)]
+        for shard in records.manifest.shards_of(split):
+            for ids, valid, _ in records.read(shard):
+                lengths += np.bincount(np.count_nonzero(valid, axis=1), minlength=lengths.size)
+                pieces += np.bincount(ids[valid], minlength=pieces.size)
+                hashes.append(np.array([hash(row.tobytes()) for row in ids]))
+        splits[split] = SplitCounts(lengths=lengths, pieces=pieces, hashes=np.concatenate(hashes))
+    train, held_out = (splits[split].hashes for split in SPLITS)
     return Survey(records=records, splits=splits, copies=train.size - np.unique(train).size,
                   leaked=int(np.isin(held_out, train).sum()))
 
 
-def _counted(records: RecordsDirectory, split: str) -> SplitCounts:
-    lengths = np.zeros(records.manifest.max_seq_length + 1, np.int64)
-    pieces, hashes = np.zeros(records.vocabulary.size, np.int64), [np.zeros(0, np.int64)]
-    for ids, valid, _ in records.batches(split):
-        lengths += np.bincount(np.count_nonzero(valid, axis=1), minlength=lengths.size)
-        pieces += np.bincount(ids[valid], minlength=pieces.size)
-        hashes.append(np.array([hash(row.tobytes()) for row in ids]))
-    return SplitCounts(lengths=lengths, pieces=pieces, hashes=np.concatenate(hashes))
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskedPiece:
+    """One token of an example, with what the generator reads at its position."""
+
+    token: str
+    segment: int
+    """0 or 1."""
+    read: tuple[str | None, ...]
+    """What the generator reads in each draw; None where the token is not selected."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskedExample:
+    """One example without padding, special tokens included, with several draws of masks."""
+
+    shard: Shard
+    number: int
+    """Number of the example within its shard, from 0."""
+    pieces: tuple[MaskedPiece, ...]
+
+    @property
+    def title(self) -> str:
+        """The position of the example in the records, and its length."""
+        first, second = (sum(piece.segment == segment for piece in self.pieces)
+                         for segment in (0, 1))
+        return (f"{SPLIT_NAMES[self.shard.split]}, {self.shard.name}, example {self.number:,}: "
+                f"{first + second} tokens ({f'{first} + {second}' if second else 'one segment'})")
+
+    @property
+    def words(self) -> list[list[MaskedPiece]]:
+        """The pieces of each word; a word does not cross the border of segments."""
+        words: list[list[MaskedPiece]] = []
+        for piece in self.pieces:
+            continues = piece.token.startswith(CONTINUATION) and piece.token != CONTINUATION
+            if words and continues and piece.segment == words[-1][-1].segment:
+                words[-1].append(piece)
+            else:
+                words.append([piece])
+        return words
+
+
+def masked_examples(records: RecordsDirectory, count: int, masking: MaskingConfig, *, seed: int,
+                    draws: int) -> list[MaskedExample]:
+    """Returns `count` examples with the masks that training would draw for them.
+
+    They are training examples in their order, or held-out ones if there are no others. The seed
+    selects the examples and the masks; each of `draws` epochs has its own masks.
+    """
+    shards = records.manifest.shards_of("train" if records.manifest.examples("train") else "eval")
+    ends = np.cumsum([shard.examples for shard in shards], dtype=np.int64)
+    total = sum(shard.examples for shard in shards)
+    chosen = np.sort(np.random.default_rng(seed).choice(total, min(count, total), replace=False))
+    examples = [(shards[index], int(number - ends[index] + shards[index].examples))
+                for index, number in zip(np.searchsorted(ends, chosen, "right"), chosen,
+                                         strict=True)]
+    if not examples:
+        return []
+    ids, valid, segments = map(np.concatenate, zip(
+        *(next(records.read(shard, number, number + 1)) for shard, number in examples),
+        strict=True))
+    masks = []
+    for draw in range(draws):
+        masked_ids, (positions, _, filled) = mask_tokens(
+            tf.constant(ids), tf.constant(valid), masking, token_kinds(records.vocabulary),
+            Randomness(seed=seed, step=tf.constant(draw, tf.int64),
+                       first_example=tf.constant(0, tf.int64)))
+        selected = mark_positions(positions, filled, ids.shape[1])
+        masks.append((masked_ids.numpy(), selected.numpy()))
+    tokens = records.vocabulary.tokens
+    return [MaskedExample(shard=shard, number=number, pieces=tuple(
+        MaskedPiece(token=tokens[ids[row, column]], segment=int(segments[row, column]), read=tuple(
+            tokens[masked_ids[row, column]] if selected[row, column] else None
+            for masked_ids, selected in masks))
+        for column in range(np.count_nonzero(valid[row]))))
+        for row, (shard, number) in enumerate(examples)]

@@ -20,9 +20,8 @@ from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.examples import LABELLED, Example, Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
 HEAD = "head"

@@ -21,10 +21,9 @@ from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import kind as base
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, encode_texts
 
 

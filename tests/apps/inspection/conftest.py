@@ -1,6 +1,12 @@
 import pytest
 
-from electra_tf.apps.inspection import survey
+from electra_tf.apps.inspection.survey import (
+    MaskedExample,
+    MaskedPiece,
+    open_records,
+    take_survey,
+)
+from electra_tf.data.records import Shard
 from electra_tf.platform import storage
 from tests.support import tiny_records
 
@@ -13,6 +19,17 @@ def data_dir(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def found(records):
-    """What is found in such records."""
-    return survey.survey(survey.open_records(storage.path(records)))
+def survey(records):
+    """The survey of such records."""
+    return take_survey(open_records(storage.path(records)))
+
+
+@pytest.fixture(scope="session")
+def example_of():
+    """example_of(*tokens): an example whose second segment begins at `border`, with one draw."""
+    def example(*tokens, read, name="a", border=4):
+        shard = Shard(name=name, split="train", examples=1, tokens=8, bytes=9, sha256="0" * 64)
+        return MaskedExample(shard=shard, number=0, pieces=tuple(
+            MaskedPiece(token=token, segment=int(index >= border), read=(read.get(index),))
+            for index, token in enumerate(tokens)))
+    return example

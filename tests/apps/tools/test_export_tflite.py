@@ -4,7 +4,7 @@ import pytest
 
 from electra_tf.apps.tools import export_tflite
 from electra_tf.formats import pretrained
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import Kind
 from tests.support import command_flags, tiny_networks
 from tests.support.refusals import refused
 

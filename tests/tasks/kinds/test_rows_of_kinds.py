@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.tasks.examples import QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import tagging
-from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

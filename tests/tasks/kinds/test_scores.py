@@ -9,13 +9,12 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
-from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Contexts, Questions, answer_scores, best_threshold
-from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.kinds.tagging import WORD_SCORERS, Tagging, tag_scores
 from electra_tf.tasks.kinds.texts import SCORERS, label_scores
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
 from electra_tf.text.windows import Windows
 
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".

@@ -1,0 +1,113 @@
+"""Reads a text field of the objects of JSON lines, or of the rows of Parquet files.
+
+An object or a row is a document. Rows come in batches, so memory is bounded. Strings of Parquet
+stay bytes; workers check that they are UTF-8.
+"""
+
+import functools
+import json
+import typing
+from collections.abc import Iterator
+
+from data_prep.documents import DocumentPart, decoded, key_of, parse_plain_text, stripped
+from data_prep.sources.files import FileSource, damaged_stretch, matching_files
+from data_prep.sources.plain_text import parts_of
+from electra_tf.platform.errors import UserError, one_line, shown
+
+LONGEST_LINE = 64 << 20
+"""Bytes of the longest line of JSON that is read."""
+_ROWS = 256
+"""Rows per batch."""
+
+
+def json_lines(pattern: str, field: str) -> FileSource:
+    """Returns the source of the strings in `field` of the objects in files, one in a line."""
+    return FileSource(matching_files(pattern), f"jsonl#{field}",
+                      split_lines, functools.partial(parse_object, field))
+
+
+def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
+    """Yields the lines of a file, without blank ones."""
+    offset = 0
+    while line := file.readline(LONGEST_LINE):
+        start, offset = offset, offset + len(line)
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                offset += len(rest)
+            offset += len(rest)
+            yield damaged_stretch(path, f"{path}: the line at byte {start} has {offset - start} "
+                                  f"bytes, more than the {LONGEST_LINE} that one may have")
+        elif line.strip(b" \t\r\n\xef\xbb\xbf"):
+            yield DocumentPart(content=line, key=key_of(line), path=path, offset=start)
+
+
+def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
+    """Returns the lines of an object's text; `UserError` without a string in the field."""
+    line = f"{part.path}: the line at byte {part.offset}"
+    text = decoded(part)
+    try:
+        record = json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        at = part.offset + len(text[:error.pos].encode())
+        raise UserError(f"{line} is no JSON: {error.msg} at byte {at}; mend or remove it."
+                        ) from error
+    except (RecursionError, ValueError) as error:  # Too many digits for Python.
+        raise UserError(f"{line} is nested too deeply, or has a number with too many digits; "
+                        "mend or remove it.") from error
+    if not isinstance(record, dict):
+        raise UserError(f"{line} is no JSON object; it holds {shown(record)}.")
+    if field not in record:
+        raise UserError(f"{line} has no field {shown(field)}; it has {shown(sorted(record))}. "
+                        "Name the field that holds the text after the pattern: #FIELD.")
+    value = record[field]
+    if not isinstance(value, str):
+        raise UserError(f"{line}: the field {shown(field)} must be a string. Received: "
+                        f"{shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{line}: the field {shown(field)} has half of a character "
+                        f"({shown(value[error.start])}); mend or remove it.") from error
+    return stripped(value)
+
+
+def parquet(pattern: str, column: str) -> FileSource:
+    """Returns the source of a text column of Parquet files."""
+    return FileSource(matching_files(pattern), f"parquet#{column}",
+                      functools.partial(read_rows, column), parse_plain_text, None)
+
+
+def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
+    """Yields the rows that are not null, until damage.
+
+    Raises `UserError` unless the file has one column of that name, and it holds strings.
+    """
+    import pyarrow
+    import pyarrow.parquet
+    from pyarrow import types
+
+    row = 0
+    try:
+        table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
+        schema = table.schema_arrow
+        if schema.names.count(column) != 1:
+            raise UserError(f"{path} must have one column {shown(column)}; it has "
+                            f"{shown(schema.names)}. Name the column that holds the text after the "
+                            "pattern: #COLUMN.")
+        kind = schema.field(column).type
+        value_type = kind.value_type if types.is_dictionary(kind) else kind
+        if not any(is_text(value_type) for is_text in (
+                types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)):
+            raise UserError(f"{path}: the column {shown(column)} must hold strings. Received: "
+                            f"{kind}")
+        for batch in table.iter_batches(_ROWS, columns=[column]):
+            # Strings become bytes, because they may not be UTF-8.
+            for value in batch.column(column).cast(pyarrow.large_binary()):
+                if value.is_valid:
+                    yield from parts_of(value.as_py(), f"{path}, row {row}")
+                row += 1
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        yield damaged_stretch(path, f"{path} is no whole Parquet file, from row {row} on "
+                              f"({one_line(str(error), 200)})")
