@@ -21,8 +21,7 @@ from benchmarks.harness.turns import Case, Measurement, Role, System
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import encoder_sizes
 from electra_tf.config import overrides
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.pretraining_flags import build_config
+from electra_tf.config.pretraining import PretrainingConfig, resolve
 from electra_tf.data import manifest as manifests
 from electra_tf.platform import storage
 from electra_tf.platform.machine import usable_cores
@@ -86,7 +85,7 @@ def ours(recipe: str, length: int) -> dict[str, Any]:
 
 def baseline(directory: pathlib.Path, length: int) -> dict[str, Any]:
     """Writes the examples of our run; returns the fields of the baseline's first request."""
-    same = build_config(flags.FLAGS.model_size, "paper", changes("paper"))
+    same = resolve(flags.FLAGS.model_size, "paper", changes("paper"))
     records = pathlib.Path(flags.FLAGS.data_dir)
     vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
     batch = same.training.train_batch_size

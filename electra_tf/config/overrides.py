@@ -15,6 +15,7 @@ from absl import flags
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.platform import storage, strict_yaml
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.setting_flags import define_flag, given_values, written
 from electra_tf.platform.settings import Section, Setting, require_one_of, settings_of, suggestion
 from electra_tf.platform.storage import Path
 
@@ -72,7 +73,7 @@ def flatten(config: Any) -> dict[str, Any]:
 
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
     """Returns the default of `section.field` in words, or of each size where they differ."""
-    values = {size: setting_of(config, name).written(flatten(config)[name])
+    values = {size: written(setting_of(config, name), flatten(config)[name])
               for size, config in sizes.items()}
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
@@ -102,15 +103,14 @@ def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) 
         "docs/configuration.md lists all settings.")
     flags.DEFINE_string("config", None, "YAML file with sections and fields.")
     for setting in setting_flags.values():
-        setting.define_flag(defaults(sizes, setting.name))
+        define_flag(setting, defaults(sizes, setting.name))
 
 
 def given_settings(setting_flags: SettingFlags) -> dict[str, Any]:
     """Returns setting -> value of all settings that the command line and its file give."""
     path = flags.FLAGS.config
-    values = {setting.name: setting.flag_value() for setting in setting_flags.values()}
-    return (read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set) | {
-        name: value for name, value in values.items() if value is not None}
+    return ((read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set)
+            | given_values(setting_flags.values()))
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

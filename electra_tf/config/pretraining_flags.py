@@ -5,7 +5,8 @@ from typing import Literal
 
 from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
-from electra_tf.platform.settings import Section, define_flags, settings_of
+from electra_tf.platform.setting_flags import define_flags
+from electra_tf.platform.settings import Section, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@
         rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
         '''Fraction of an example's tokens selected.'''
 
-Checks, conversion from text, flags and help texts derive from the declaration.
+Checks and conversion from text derive from the declaration; `setting_flags` derives flags.
 """
 
 import ast
@@ -14,15 +14,12 @@ import dataclasses
 import difflib
 import enum
 import functools
-import inspect
 import operator
-import textwrap
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar
 
-from absl import flags
 from annotated_types import Interval
 
 from electra_tf.platform.errors import UserError, shown
@@ -75,9 +72,6 @@ class Section:
             setting.check(getattr(self, name))
 
 
-AnySection = TypeVar("AnySection", bound=Section)
-
-
 @dataclasses.dataclass(frozen=True)
 class Flag:
     """Mark of a setting that has a flag with its field's name in some programs."""
@@ -109,13 +103,6 @@ class Setting:
                     f"{')' if high == 'lt' else ']'}")
         return " and ".join(_BOUNDS[name][1].format(bound) for name, bound in bounds)
 
-    @property
-    def meaning(self) -> str:
-        """The docstring of the field on one line, with the choices."""
-        choices = ", ".join(f"`{choice}`" for choice in self.choices)
-        text = _docstrings(self.owner).get(self.field, "")
-        return f"{text} One of {choices}." if choices else text
-
     def check(self, value: Any) -> None:
         """Raises `UserError` unless a value of the field's type is acceptable."""
         if value is None and self.default is None:
@@ -144,31 +131,6 @@ class Setting:
             converted = _exact_number(self.kind, value)
         require(converted is not None, self.name, _TYPES[self.kind], value)
         return converted
-
-    def written(self, value: Any) -> str:
-        """Returns a value as help texts and tables show it; "" for an empty one."""
-        if self.kind is bool or isinstance(value, str):
-            return str(value)
-        if self.kind is tuple:
-            return ",".join(value)
-        return f"{value:.4g}" if self.kind is float else f"{value:,}"
-
-    def define_flag(self, default: str, value: Any = None) -> None:
-        """Defines the field's flag: its help text shows `default`, it is `value` if not given."""
-        text = self.meaning.replace("`", "")
-        if default and "Default: " not in text:
-            text += f" Default: {default}."
-        define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
-            self.kind, flags.DEFINE_string)
-        define(self.field, value, text)
-
-    def flag_value(self) -> Any:
-        """Returns the checked value of the field's flag, None if not given; or `UserError`."""
-        value = flags.FLAGS[self.field].value
-        if value is not None:
-            setting = dataclasses.replace(self, name=f"--{self.field}")
-            setting.check(value := setting.read(value))
-        return value
 
 
 def _exact_number(kind: type, value: Any) -> int | float | None:
@@ -207,41 +169,3 @@ def settings_of(section: type[Section]) -> Mapping[str, Setting]:
                     if (bound := getattr(interval, name)) is not None},
             flag=next((mark for mark in marks if isinstance(mark, Flag)), Flag("", ())))
     return settings
-
-
-@functools.cache
-def _docstrings(section: type) -> Mapping[str, str]:
-    """Returns field -> the string that follows it in the class, on one line."""
-    base = section.__base__
-    texts = dict(_docstrings(base)) if dataclasses.is_dataclass(base) else {}
-    body = ast.parse(textwrap.dedent(inspect.getsource(section))).body[0].body
-    for field, text in zip(body, body[1:], strict=False):
-        if (isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)):
-            texts[field.target.id] = " ".join(text.value.value.split())
-    return texts
-
-
-def define_flags(section: type[Section], names: Iterable[str] | None = None) -> None:
-    """Defines flags of a section's fields; numbers and lists that are not given are None."""
-    for name in names or settings_of(section):
-        setting = settings_of(section)[name]
-        default = setting.default
-        setting.define_flag("" if default is None else setting.written(default),
-                            default if isinstance(default, str | bool) else None)
-
-
-def from_flags(section: type[AnySection], names: Iterable[str] | None = None,
-               **others: Any) -> AnySection:
-    """Returns a section with the values of given flags, and those of `others` for the rest."""
-    values = {name: settings_of(section)[name].flag_value()
-              for name in names or settings_of(section)}
-    return section(**others | {
-        name: value for name, value in values.items() if value is not None})
-
-
-def set_default(name: str, value: str) -> None:
-    """Sets a flag that was not given, and prints the value in one line."""
-    if not flags.FLAGS[name].present:
-        flags.FLAGS[name].value = value
-        print(f"default  --{name}={value}", flush=True)
