@@ -21,7 +21,7 @@ from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
 from electra_tf.platform import command_line, errors, signals, storage
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import settings_of
-from electra_tf.text.flags import text_settings
+from electra_tf.text.tokenization import text_settings_from_flags
 
 flags.DEFINE_string("vocab_file", "", "Vocabulary file of data_prep.build_vocab or of a model.")
 flags.DEFINE_string("output_dir", "", "Directory for shards, vocab.txt and manifest.json.")
@@ -46,7 +46,7 @@ def _build(values: flags.FlagValues) -> None:
             raise errors.UserError(f"--{name} is missing; see --help for an example.")
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    text = text_settings(values)
+    text = text_settings_from_flags(values)
     output_dir = storage.path(values.output_dir)
     packing = values.packing or BuildSettings.packing
     settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),

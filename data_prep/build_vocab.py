@@ -22,8 +22,7 @@ from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
 from electra_tf.platform.storage import Path
-from electra_tf.text.flags import asked_for
-from electra_tf.text.tokenization import NFC, TextSettings
+from electra_tf.text.tokenization import NFC, TextSettings, normalization_from_flags
 
 _FEWEST_LEARNED = 50
 """Least number of tokens to learn."""
@@ -60,7 +59,7 @@ def main() -> None:
     output = _free_output(values.output, values.overwrite)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    asked = asked_for(flags.FLAGS)
+    asked = normalization_from_flags(flags.FLAGS)
     normalization = asked or NFC
     source = shared_flags.source()
     runner = shared_flags.runner(output.with_name(f".beam-{output.name}"))

@@ -16,7 +16,7 @@ from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import Section, settings_of
 from electra_tf.platform.storage import Path
-from electra_tf.text.flags import AUTO
+from electra_tf.text.tokenization import AUTO
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -78,8 +78,9 @@ def warnings(result: Manifest) -> list[str]:
     """Returns warnings of skipped documents, unknown words and changed letters."""
     counts = result.counts
     strips = result.vocabulary.normalization.strip_accents
-    found = coverage.warnings(counts.tokenizer_words, counts.unknown_words, counts.characters,
-                              counts.changed_characters if strips else 0)
+    found = coverage.coverage_warnings(
+        counts.tokenizer_words, counts.unknown_words, counts.characters,
+        counts.changed_characters if strips else 0)
     if skipped := counts.skipped_documents:
         lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
                  *(f"  {errors.one_line(message)}" for message in result.skipped)]

@@ -103,7 +103,7 @@ def merge_counts(parts: Iterable[WordCounts], max_words: int = MAX_WORDS) -> Wor
 
 def choose_normalization(counts: WordCounts) -> tuple[Normalization, WordCounts, str]:
     """Returns a normalization, the counts under it, and the reason, from counts under `NFC`."""
-    chosen, reason = coverage.proposed(coverage.count_characters_of_words(counts))
+    chosen, reason = coverage.propose_normalization(coverage.count_characters_of_words(counts))
     if chosen == NFC:
         return chosen, counts, reason
     splitter = _splitter(chosen)

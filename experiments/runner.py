@@ -26,7 +26,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
 from electra_tf.modeling.flops import matmul_flops_per_token
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.pretraining import Given
+from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
@@ -117,7 +117,7 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     length, size = config.data.max_seq_length, config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
     objective = objective_class(config.objective.name)(
-        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+        config, ObjectiveContext(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     return config.training.train_batch_size * length * matmul_flops_per_token(
         objective.networks(), length, config.masking.max_predictions(length))
 

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.compiler.mlir.stablehlo import stablehlo
 
-from benchmarks.accelerator.lifted_step import Argument, Layout, LiftedStep
+from benchmarks.accelerator.lifted_step import LiftedStep, StepArgument, StepLayout
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
@@ -20,10 +20,9 @@ from electra_tf.data.example import Batch
 from electra_tf.modeling import fused, weight_table
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Objective
-from electra_tf.objectives.pretraining import Given, GivenGenerator
+from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 from electra_tf.platform.errors import UserError
-from electra_tf.training.assembly import build_model, build_state, build_step
-from electra_tf.training.step import TrainState
+from electra_tf.training.step import TrainState, build_model, build_state, build_step
 
 _MODULE = re.compile(r"(?m)^module @\S+(?: attributes (?P<attributes>\{.*\}))? \{$")
 _ALIAS = re.compile(r"parameter_number = (\d+) : i64\}, output_index = array<i64: (\d+)>")
@@ -58,23 +57,24 @@ def lift_without_records(config: PretrainingConfig) -> LiftedStep:
         "runtime.cpu_parts": 1, "runtime.xla": "off", "training.precision":
             Precision.BFLOAT16 if precision is Precision.AUTO else precision})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    objective = objective_class(config.objective.name)(config, _given(config))
+    objective = objective_class(config.objective.name)(config, _objective_context(config))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     return lift(config, objective, build_state(config, model, strategy), strategy)
 
 
-def _given(config: PretrainingConfig) -> Given:
+def _objective_context(config: PretrainingConfig) -> ObjectiveContext:
     size = config.model.vocab_size
     special = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
     if size <= max(special):
         raise UserError(f"model.vocab_size={size} is too small for a vocabulary.")
     encoder = config.model.generator
     shapes = weight_table.language_model(
-        "generator", encoder, weight_table.whole_encoder(encoder)).weights
-    generator = GivenGenerator(encoder, {path: np.zeros(shape, np.float32)
-                                         for path, shape in shapes.items()})
-    return Given(kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
-                 token_counts=lambda: np.ones(size, np.int64))
+        "generator", encoder, weight_table.full_encoder(encoder)).weights
+    generator = TrainedGenerator(encoder, {
+        path: np.zeros(shape, np.float32) for path, shape in shapes.items()})
+    return ObjectiveContext(
+        kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
+        token_counts=lambda: np.ones(size, np.int64))
 
 
 def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
@@ -89,7 +89,7 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
                   valid=tf.TensorSpec(shape, tf.bool, "valid"),
                   segment_ids=tf.TensorSpec(shape, tf.int32, "segment_ids"))
     step = build_step(config, objective, state, strategy, config.training.num_train_steps)
-    with fused.compiled_as_a_whole():
+    with fused.whole_program_compilation():
         function = tf.function(lambda *parts: strategy.run(step, args=(Batch(*parts),)),
                                jit_compile=True, autograph=False)
         concrete = function.get_concrete_function(*batch)
@@ -101,11 +101,11 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
     new_values = {int(parameter): int(result) for parameter, result in aliases}
     variable_of_handle = {id(variable.handle): variable for variable in state.variables}
     variables = [variable_of_handle[id(handle)] for handle in concrete.captured_inputs]
-    return LiftedStep(module=module, layout=Layout(
+    return LiftedStep(module=module, layout=StepLayout(
         sha256=hashlib.sha256(module).hexdigest(),
-        batch=tuple(Argument(name=part.name, shape=tuple(part.shape), dtype=part.dtype.name)
+        batch=tuple(StepArgument(name=part.name, shape=tuple(part.shape), dtype=part.dtype.name)
                     for part in batch),
-        state=tuple(Argument(name=variable.name.removesuffix(":0"), shape=tuple(variable.shape),
+        state=tuple(StepArgument(name=variable.name.removesuffix(":0"), shape=tuple(variable.shape),
                              dtype=variable.dtype.name, result=new_values.get(index))
                     for index, variable in enumerate(variables, start=len(batch))),
         results=tuple(f"{name}/{part}" for name in sorted(concrete.structured_outputs)

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from data_prep.cleaning import benchmarks, survey
+from data_prep.cleaning import line_rules, survey
 from data_prep.cleaning.benchmarks import BenchmarkTexts
-from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.documents import DOCUMENT_END, batches
 from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
-from electra_tf.platform import storage
 from electra_tf.platform.storage import Path
 
 FILES = ".cleaning-*"
@@ -31,9 +29,9 @@ class Cleaner:
     first document began in an earlier unit.
     """
 
-    def __init__(self, rules: LineRules, texts: BenchmarkTexts | None,
+    def __init__(self, settings: CleaningSettings, texts: BenchmarkTexts | None,
                  decision: Mapping[str, Sequence[int]] | None, continues: bool):
-        self._rules, self._texts, self._decision = rules, texts, decision
+        self._settings, self._texts, self._decision = settings, texts, decision
         self._documents: set[int] = set()
         self._lines: set[int] = set()
         self.tally: collections.Counter[str] = collections.Counter()
@@ -46,21 +44,29 @@ class Cleaner:
 
     def clean(self, lines: Iterable[str]) -> Iterator[str]:
         """Yields the lines of the unit that are kept, and every `DOCUMENT_END`."""
-        if self._decision is not None or not {*LINE_RULES}.isdisjoint(
-                self._rules.settings.filters()):
+        if self._decision is not None or not {*LINE_RULES}.isdisjoint(self._settings.filters()):
             lines = self._kept(lines)
-        return iter(lines) if self._texts is None else self._uncontaminated(lines)
+        if self._texts is None:
+            yield from lines
+            return
+        for batch in batches(lines, _BATCH_CHARACTERS):
+            contaminated = self._texts.contaminated(batch).tolist()
+            for line, is_contaminated in zip(batch, contaminated, strict=True):
+                if is_contaminated:
+                    self._drop("contaminated_lines", line)
+                else:
+                    yield line
 
     def _kept(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yields the lines that line rules and the survey keep."""
         document = number = 0
-        rules = self._rules
         for raw in lines:
             if raw == DOCUMENT_END:
                 document += 1
                 yield raw
                 continue
-            line = rules.normalized(raw)
-            reason = rules.reason(line)
+            line = line_rules.normalized(raw, self._settings)
+            reason = line_rules.reason_to_drop(line, self._settings)
             if document in self._documents:
                 self._drop("lines_of_dropped_documents", line)
             elif reason:
@@ -70,14 +76,6 @@ class Cleaner:
             else:
                 yield line
             number += 1
-
-    def _uncontaminated(self, lines: Iterable[str]) -> Iterator[str]:
-        for batch in batches(lines, _BATCH_CHARACTERS):
-            for line, found in zip(batch, self._texts.found_in(batch).tolist(), strict=True):
-                if found:
-                    self._drop("contaminated_lines", line)
-                else:
-                    yield line
 
     def _drop(self, reason: str, line: str) -> None:
         self.tally[reason] += 1
@@ -96,28 +94,20 @@ class CleaningPlan:
         """Returns the cleaner of a unit; `UserError` if the plan's files are damaged."""
         settings, directory = self.settings, self.directory
         return Cleaner(
-            LineRules(settings),
-            _texts(directory / _TEXTS) if settings.decontaminate else None,
+            settings, _texts(directory / _TEXTS) if settings.decontaminate else None,
             _decision(directory / _DECISIONS, unit.name) if settings.needs_survey else None,
             continues=not unit.parts[0].begins)
 
 
 @functools.lru_cache(maxsize=1)
 def _texts(path: Path) -> BenchmarkTexts:
-    with survey.opened_arrays(path) as found:
-        return BenchmarkTexts(tuple(found["lengths"].tolist()), found["ngrams"])
+    with survey.opened_arrays(path) as arrays:
+        return BenchmarkTexts(tuple(arrays["lengths"].tolist()), arrays["ngrams"])
 
 
 def _decision(path: Path, unit: str) -> dict[str, list[int]]:
-    with survey.opened_arrays(path) as found:
-        return {reason: found[f"{unit}/{reason}"].tolist() for reason in survey.REASONS}
-
-
-def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
-    """Returns the texts that --decontaminate names, or None; raises as `benchmarks.read` does."""
-    if not settings.decontaminate:
-        return None
-    return benchmarks.read(storage.path(settings.decontaminate), settings.decontaminate_words)
+    with survey.opened_arrays(path) as arrays:
+        return {reason: arrays[f"{unit}/{reason}"].tolist() for reason in survey.REASONS}
 
 
 def prepare(
@@ -137,12 +127,12 @@ def prepare(
     path = directory / _DECISIONS
     if settings.needs_survey and not path.exists():
         names: list[str] = []
-        documents = 0
-        work = functools.partial(_surveyed, settings, directory)
-        for name, found in runner.run(pieces, cut, work, tuple[str, int]):
+        total = 0
+        work = functools.partial(_save_survey, settings, directory)
+        for name, documents in runner.run(pieces, cut, work, tuple[str, int]):
             names.append(name)
-            documents += found
-            progress.update({"documents surveyed": documents})
+            total += documents
+            progress.update({"documents surveyed": total})
         # Results come in any order, and `decide` needs the text's order.
         names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
         surveys = [survey.UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
@@ -152,8 +142,8 @@ def prepare(
     return CleaningPlan(settings, directory)
 
 
-def _surveyed(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
+def _save_survey(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
     """Writes the survey of a unit to a file; returns the unit's name and number of documents."""
-    found = survey.survey_unit(settings, unit)
-    survey.save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(found))
-    return unit.name, len(found.in_language)
+    facts = survey.survey_unit(settings, unit)
+    survey.save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(facts))
+    return unit.name, len(facts.in_language)

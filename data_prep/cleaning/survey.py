@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.cleaning import languages, ngrams
-from data_prep.cleaning.line_rules import LineRules
-from data_prep.cleaning.settings import CleaningSettings
+from data_prep.cleaning import line_rules, ngrams
+from data_prep.cleaning.settings import LANGUAGE_CHARACTERS, CleaningSettings, language_identifier
 from data_prep.documents import DOCUMENT_END
 from data_prep.work_units import WorkUnit
 from electra_tf.platform import atomic_file
@@ -40,8 +39,8 @@ def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
     """Yields the arrays of a file, read on demand; `UserError` if it is damaged or incomplete."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            yield found
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            yield arrays
     except OSError as error:
         raise read_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile,
@@ -73,52 +72,54 @@ class UnitSurvey:
     @classmethod
     def load(cls, path: Path) -> "UnitSurvey":
         """Reads a file of the fields; `UserError` if it is damaged."""
-        with opened_arrays(path) as found:
+        with opened_arrays(path) as arrays:
             return cls(**{name: array if array.ndim else array.item()
-                          for name, array in found.items()})
+                          for name, array in arrays.items()})
 
 
 def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
     """Surveys a unit; the result takes 9 bytes per line. Raises `UserError` for a damaged text."""
-    rules = LineRules(settings)
     document_lines: list[int] = []
     hashed: list[bool] = []
     hashes: list[int] = []
     in_language: list[bool] = []
-    signatures: list[np.ndarray | None] = []
+    has_words: list[bool] = []
+    signatures: list[np.ndarray] = []
     for part in unit.parts:
-        lines = [rules.normalized(line) for line in dataclasses.replace(unit, parts=(part,)).lines()
+        lines = [line_rules.normalized(line, settings)
+                 for line in dataclasses.replace(unit, parts=(part,)).lines()
                  if line != DOCUMENT_END]
-        keep = [not rules.reason(line) for line in lines]
+        keep = [not line_rules.reason_to_drop(line, settings) for line in lines]
         kept = list(itertools.compress(lines, keep))
         if settings.drop_duplicate_lines:
-            least = settings.min_duplicate_characters
-            hashed += [one and len(line) >= least for one, line in zip(keep, lines, strict=True)]
-            hashes += [ngrams.text_hash(line) for line in kept if len(line) >= least]
+            min_characters = settings.min_duplicate_characters
+            hashed += [is_kept and len(line) >= min_characters
+                       for is_kept, line in zip(keep, lines, strict=True)]
+            hashes += [ngrams.text_hash(line) for line in kept if len(line) >= min_characters]
         if part.begins or not document_lines:
             document_lines.append(0)
         document_lines[-1] += len(lines)
         if part.begins:
             text = "\n".join(kept)
             in_language.append(not settings.languages or _is_in_language(text, settings))
-            wanted = settings.drop_near_duplicates and in_language[-1] and ngrams.words_of(text)
-            signatures.append(ngrams.signature(text, settings.near_duplicate_permutations)
-                              if wanted else None)
-    known = [one for one in signatures if one is not None]
+            has_words.append(settings.drop_near_duplicates and in_language[-1]
+                             and bool(ngrams.words_of(text)))
+            if has_words[-1]:
+                signatures.append(ngrams.signature(text, settings.near_duplicate_permutations))
     return UnitSurvey(
         name=unit.name, split=unit.split, continues=not unit.parts[0].begins,
         document_lines=np.array(document_lines, np.uint32), hashed=np.array(hashed, bool),
         hashes=np.array(hashes, np.uint64), in_language=np.array(in_language, bool),
-        has_words=np.array([one is not None for one in signatures], bool),
-        signatures=np.stack(known) if known else np.zeros(
-            (0, settings.near_duplicate_permutations), np.uint32))
+        has_words=np.array(has_words, bool), signatures=np.stack(signatures) if signatures else
+        np.zeros((0, settings.near_duplicate_permutations), np.uint32))
 
 
 def _is_in_language(text: str, settings: CleaningSettings) -> bool:
     """Returns True if a text's beginning is in a language of --languages, or too short."""
-    beginning = text[:languages.LONGEST_BEGINNING]
-    return (sum(map(str.isalpha, beginning)) < settings.min_language_characters or
-            languages.probability(beginning, settings.languages) >= settings.language_confidence)
+    beginning = text[:LANGUAGE_CHARACTERS]
+    return (sum(map(str.isalpha, beginning)) < settings.min_language_characters
+            or sum(probability for code, probability in language_identifier().rank(beginning)
+                   if code in settings.languages) >= settings.language_confidence)
 
 
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:
@@ -132,36 +133,31 @@ def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[st
     training text.
     """
     ordered = sorted(surveys, key=lambda survey: survey.split != "train")
-    foreign = list(_with_continuations(ordered, [~survey.in_language for survey in ordered]))
-    similar = list(_with_continuations(ordered, _near_duplicates(ordered, settings)))
-    dropped = [one | other for one, other in zip(foreign, similar, strict=True)]
-    lines = _duplicate_lines(ordered, dropped)
-    return {f"{survey.name}/{reason}": np.flatnonzero(marks).astype(np.uint32)
-            for survey, *found in zip(ordered, foreign, similar, lines, strict=True)
-            for reason, marks in zip(REASONS, found, strict=True)}
-
-
-def _near_duplicates(surveys: Sequence[UnitSurvey], settings: CleaningSettings
-                     ) -> Iterator[np.ndarray]:
-    """Yields bool [B] for each unit, True for documents that nearly equal an earlier one."""
-    found = ngrams.near_duplicates([survey.signatures for survey in surveys],
-                                   settings.near_duplicate_threshold)
+    similar = [np.zeros(len(survey.has_words), bool) for survey in ordered]
+    near_duplicates = ngrams.near_duplicates([survey.signatures for survey in ordered],
+                                             settings.near_duplicate_threshold)
     start = 0
-    for survey in surveys:
-        similar = np.zeros(len(survey.has_words), bool)
-        similar[survey.has_words] = found[start:start + len(survey.signatures)]
-        start += len(survey.signatures)
-        yield similar
+    for survey, marks in zip(ordered, similar, strict=True):
+        end = start + len(survey.signatures)
+        marks[survey.has_words] = near_duplicates[start:end]
+        start = end
+    foreign = list(_with_continuations(ordered, [~survey.in_language for survey in ordered]))
+    similar = list(_with_continuations(ordered, similar))
+    lines = _duplicate_lines(ordered, [a | b for a, b in zip(foreign, similar, strict=True)])
+    return {f"{survey.name}/{reason}": np.flatnonzero(marks).astype(np.uint32)
+            for survey, *unit_marks in zip(ordered, foreign, similar, lines, strict=True)
+            for reason, marks in zip(REASONS, unit_marks, strict=True)}
 
 
 def _with_continuations(surveys: Sequence[UnitSurvey], beginning: Iterable[np.ndarray]
                         ) -> Iterator[np.ndarray]:
     """Yields bool [D] from bool [B]: a continued document has the decision of its beginning."""
     last = False
-    for survey, found in zip(surveys, beginning, strict=True):
-        whole = np.concatenate([[last], found]).astype(bool) if survey.continues else found
-        yield whole
-        last = bool(whole[-1])
+    for survey, marks in zip(surveys, beginning, strict=True):
+        if survey.continues:
+            marks = np.concatenate([[last], marks]).astype(bool)
+        yield marks
+        last = bool(marks[-1])
 
 
 def _duplicate_lines(surveys: Sequence[UnitSurvey], dropped: Sequence[np.ndarray]
@@ -172,24 +168,17 @@ def _duplicate_lines(surveys: Sequence[UnitSurvey], dropped: Sequence[np.ndarray
     """
     kept = [np.repeat(~documents, survey.document_lines)[survey.hashed] if len(survey.hashed) else
             np.zeros(0, bool) for survey, documents in zip(surveys, dropped, strict=True)]
-    hashes = [survey.hashes[here] for survey, here in zip(surveys, kept, strict=True)]
-    for survey, here, repeated in zip(surveys, kept, _repeated(hashes), strict=True):
-        lines = np.zeros(len(survey.hashed), bool)
-        lines[np.flatnonzero(survey.hashed)[here]] = repeated
-        yield lines
-
-
-def _repeated(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yields bool [N] for each uint64 [N], True for hashes that occurred earlier."""
-    whole = np.sort(np.concatenate(hashes)) if len(hashes) else np.zeros(0, np.uint64)
-    repeated = np.unique(whole[1:][whole[1:] == whole[:-1]])
+    hashes = np.sort(np.concatenate([
+        np.zeros(0, np.uint64), *(survey.hashes[mask] for survey, mask in zip(
+            surveys, kept, strict=True))]))
+    repeated = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    del hashes
     seen = np.zeros(len(repeated), bool)
-    for here in hashes:
-        later = np.zeros(len(here), bool)
-        numbers, is_repeated = ngrams.positions(here, repeated)
-        places = np.flatnonzero(is_repeated)
-        values, first = np.unique(numbers[places], return_index=True)
-        later[places] = True
-        later[places[first[~seen[values]]]] = False
+    for survey, mask in zip(surveys, kept, strict=True):
+        numbers, is_repeated = ngrams.positions(survey.hashes[mask], repeated)
+        values, first = np.unique(numbers[is_repeated], return_index=True)
+        is_repeated[np.flatnonzero(is_repeated)[first[~seen[values]]]] = False
         seen[values] = True
-        yield later
+        lines = np.zeros(len(survey.hashed), bool)
+        lines[np.flatnonzero(survey.hashed)[mask]] = is_repeated
+        yield lines

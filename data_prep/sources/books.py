@@ -10,7 +10,7 @@ import statistics
 import typing
 from collections.abc import Iterator
 
-from data_prep.documents import LONGEST_PART, DocumentPart, decoded, key_of
+from data_prep.documents import MAX_PART_BYTES, DocumentPart, decoded, key_of
 from data_prep.sources import plain_text
 from data_prep.sources.files import FileSource, matching_files
 
@@ -66,7 +66,7 @@ def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 
 def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
-    """Yields a file in blocks of 1 to 3 times `LONGEST_PART`, cut after blank lines if possible.
+    """Yields a file in blocks of 1 to 3 times `MAX_PART_BYTES`, cut after blank lines if possible.
 
     A block ends at a line's end, so a mark of one line is whole. A small rest joins the last block.
     """
@@ -76,7 +76,7 @@ def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
     for line in plain_text.bounded_lines(file):
         gathered.append(line)
         size += len(line)
-        if size >= LONGEST_PART and (not line.strip() or size >= 2 * LONGEST_PART):
+        if size >= MAX_PART_BYTES and (not line.strip() or size >= 2 * MAX_PART_BYTES):
             yield from waiting
             waiting, gathered, size = [b"".join(gathered)], [], 0
     last = b"".join(waiting + gathered)

@@ -10,7 +10,7 @@ import re
 import typing
 from collections.abc import Iterator
 
-from data_prep.documents import LONGEST_PART, DocumentPart, key_of, parse_plain_text
+from data_prep.documents import MAX_PART_BYTES, DocumentPart, key_of, parse_plain_text
 from data_prep.sources.files import FileSource
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.file_kinds import require_text
@@ -70,7 +70,7 @@ def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     begins = True
     for line in itertools.chain(bounded_lines(file), (b"",)):
         blank = is_blank(line)
-        if gathered and (blank or size + len(line) > LONGEST_PART):
+        if gathered and (blank or size + len(line) > MAX_PART_BYTES):
             content = b"".join(gathered)
             key = key_of(content) if begins else key
             yield DocumentPart(content=content, key=key, begins=begins, ends=blank, path=path,
@@ -87,9 +87,9 @@ def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
 
     A part ends after a line, otherwise a word, otherwise a character.
     """
-    key, begin = key_of(content[:LONGEST_PART]), 0
+    key, begin = key_of(content[:MAX_PART_BYTES]), 0
     while begin < len(content) and (begin or content.strip()):
-        part = content[begin:begin + LONGEST_PART]
+        part = content[begin:begin + MAX_PART_BYTES]
         if begin + len(part) < len(content):
             part = part[:part.rfind(b"\n") + 1 or part.rfind(b" ") + 1 or _character_start(part)]
         yield DocumentPart(content=part, key=key, begins=not begin, path=path, offset=begin,
@@ -104,12 +104,12 @@ def is_blank(line: bytes) -> bool:
 
 
 def bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
-    """Yields lines with their ends; a line longer than `LONGEST_PART` in parts, cut at spaces."""
+    """Yields lines with their ends; a line longer than `MAX_PART_BYTES` in parts, cut at spaces."""
     rest = b""
-    while part := file.readline(LONGEST_PART - len(rest)):
+    while part := file.readline(MAX_PART_BYTES - len(rest)):
         part = rest + part
         rest = b""
-        if len(part) >= LONGEST_PART and not part.endswith(b"\n"):
+        if len(part) >= MAX_PART_BYTES and not part.endswith(b"\n"):
             cut = part.rfind(b" ") + 1 or _character_start(part)
             part, rest = part[:cut], part[cut:]
         yield part

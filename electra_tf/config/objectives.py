@@ -220,9 +220,9 @@ OBJECTIVES: dict[str, Entry] = {
     for module, settings in (
         ("electra", ElectraConfig()), ("language_models", MlmConfig()),
         ("electra", Electra15Config()), ("adversarial", AdversarialConfig()),
-        ("given_generator", FrozenGeneratorConfig()), ("given_generator", TwoStageConfig()),
+        ("frozen_generator", FrozenGeneratorConfig()), ("frozen_generator", TwoStageConfig()),
         ("electric", ElectricConfig()), ("language_models", ReplaceMlmConfig()),
-        ("language_models", AllTokensMlmConfig()), ("given_generator", FixedGeneratorConfig()))}
+        ("language_models", AllTokensMlmConfig()), ("frozen_generator", FixedGeneratorConfig()))}
 """The objectives by name."""
 
 

@@ -21,7 +21,7 @@ from electra_tf.text.tokenization import Tokenization
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
-LONGEST_SEQUENCE = 1 << 16
+MAX_SEQUENCE_LENGTH = 1 << 16
 """Most tokens of an example; a position fits into 16 bits."""
 _LARGEST_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""
@@ -107,7 +107,7 @@ class Manifest:
     __pydantic_config__ = strict_json.STRICT
 
     format_version: Literal[1]
-    max_seq_length: Annotated[int, Interval(ge=3, le=LONGEST_SEQUENCE)]
+    max_seq_length: Annotated[int, Interval(ge=3, le=MAX_SEQUENCE_LENGTH)]
     """L, most tokens of an example."""
     packing: Literal["full", "reference"]
     token_bytes: int

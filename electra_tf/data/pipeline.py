@@ -15,8 +15,6 @@ from electra_tf.data.records import (
     ID_DTYPES,
     Records,
     ShuffleBuffer,
-    checked_ids,
-    misfit,
     part_of,
     shuffle_buffers,
 )
@@ -26,8 +24,6 @@ _SHARDS_READ_TOGETHER = 4
 """Shards of a buffer that are read at once; an object store gives one reader about 50 MB/s."""
 _MOST_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
-_LOOKED_AT = 16
-"""Shards whose first example is checked, which takes a few milliseconds each."""
 _BUFFER_BYTES = 1 << 20
 """Bytes of one read, which is a request to an object store."""
 
@@ -101,28 +97,6 @@ def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
         .batch(1024)
         .map(lambda examples: parse_examples(examples, records, pad_id))
     )
-
-
-def check_first_examples(records: Records) -> None:
-    """Checks the first example of some shards against the manifest, or raises `UserError`."""
-    most = records.max_seq_length
-    shards = [shard for split in records.shards.values() for shard in split]
-    for shard in shards[::max(1, len(shards) // _LOOKED_AT)]:
-        path = records.data_dir / shard.name
-        try:
-            content = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()), None)
-            if content is None:
-                if shard.examples:
-                    raise misfit(path, f"it has 0 examples instead of {shard.examples:,}")
-                continue
-            ids, _ = checked_ids(content, records)
-        except ValueError as error:
-            raise misfit(path, f"record 0: {error}") from error
-        except tf.errors.DataLossError as error:
-            raise misfit(path, "its first record is cut off or changed") from error
-        if records.packing == "full" and shard.examples > 1 and len(ids) < most:
-            raise misfit(path, f"record 0: ids has {len(ids)} tokens; max_seq_length is {most} and "
-                         "packing is full")
 
 
 def _own_share(batch: tf.Tensor | Batch, batch_size: int,

@@ -161,13 +161,13 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
 
     Raises `ValueError` for other bytes than those of `serialize_example`.
     """
-    found = _BEFORE_IDS.match(serialized)
-    if found:
-        boundary = sum((byte & 127) << 7 * place for place, byte in enumerate(found["boundary"]))
-        size = len(serialized) - found.end()
-        if serialized[:found.end()] == _before_ids(boundary, size) and size % token_bytes == 0:
+    match = _BEFORE_IDS.match(serialized)
+    if match:
+        boundary = sum((byte & 127) << 7 * index for index, byte in enumerate(match["boundary"]))
+        size = len(serialized) - match.end()
+        if match[0] == _before_ids(boundary, size) and size % token_bytes == 0:
             _check_boundary(boundary, size // token_bytes)
-            return np.frombuffer(serialized, ID_DTYPES[token_bytes], offset=found.end()), boundary
+            return np.frombuffer(serialized, ID_DTYPES[token_bytes], offset=match.end()), boundary
     raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
 
 
@@ -208,8 +208,8 @@ def _field(number: int, content: bytes, following: int = 0) -> bytes:
 
 def _number(value: int) -> bytes:
     """Returns a number in bytes of 7 bits, the lowest first; all but the last have the top bit."""
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*encoded, value])

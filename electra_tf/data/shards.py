@@ -1,15 +1,21 @@
-"""TFRecord shards that are complete or do not exist."""
+"""Writes TFRecord shards that are complete or do not exist, and reads them with every check."""
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+import numpy as np
 import tensorflow as tf
 
-from electra_tf.data.records import Shard
+from electra_tf.data.records import SPLITS, Records, Shard, checked_ids, misfit
 from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path, file_sha256
+
+TOKENS_TOGETHER = 1 << 18
+"""Positions of the examples that are read together: some megabytes."""
+_CHECKED_SHARDS = 16
+"""Shards whose first example is checked, which takes a few milliseconds each."""
 
 
 def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -> Shard:
@@ -35,3 +41,68 @@ def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -
         size, digest = temporary.stat().st_size, file_sha256(temporary)
     return Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
                  sha256=digest)
+
+
+def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
+                        stop: int | None = None) -> Iterator[np.ndarray]:
+    """Yields serialized examples [start, stop) of a shard in order, object [B] of bytes.
+
+    A batch has at most `TOKENS_TOGETHER` positions. Raises `UserError` that names the shard, and
+    the record if one contradicts the manifest.
+    """
+    path, number = records.data_dir / shard.name, start
+    stop = shard.examples if stop is None else stop
+    try:
+        _check_sizes(path, stop)
+        for batch in tf.data.TFRecordDataset(str(path)).skip(start).take(stop - start).batch(
+                max(1, TOKENS_TOGETHER // records.max_seq_length)).as_numpy_iterator():
+            for content in batch:
+                checked_ids(content, records)
+                number += 1
+            yield batch
+    except OSError as error:
+        raise misfit(path, f"it can't be read ({error.strerror})") from error
+    except tf.errors.DataLossError as error:
+        raise misfit(path, "a record is cut off or changed "
+                     f"(record {number:,} or a later one)") from error
+    except tf.errors.OpError as error:
+        raise misfit(path, f"it can't be read ({one_line(error.message, 200)})") from error
+    except ValueError as error:
+        raise misfit(path, f"record {number:,}: {error}") from error
+    if number < stop:
+        raise misfit(path, f"it has {number:,} examples instead of {shard.examples:,}")
+
+
+def require_readable(records: Records) -> None:
+    """Reads all shards; raises `UserError` that names the first record that can't be used."""
+    for shard in (shard for split in SPLITS for shard in records.shards[split]):
+        for _ in serialized_examples(records, shard):
+            pass
+
+
+def check_first_examples(records: Records) -> None:
+    """Checks the first example of some shards against the manifest, or raises `UserError`."""
+    shards = [shard for split in SPLITS for shard in records.shards[split] if shard.examples]
+    for shard in shards[::max(1, len(shards) // _CHECKED_SHARDS)]:
+        first = next(serialized_examples(records, shard, stop=1))[0]
+        ids, _ = checked_ids(first, records)
+        if records.packing == "full" and 1 < shard.examples and len(ids) < records.max_seq_length:
+            raise misfit(records.data_dir / shard.name, f"record 0: ids has {len(ids)} tokens; "
+                         f"max_seq_length is {records.max_seq_length} and packing is full")
+
+
+def _check_sizes(path: Path, count: int) -> None:
+    """Raises `UserError` if one of the first records is longer than the rest of the file.
+
+    TensorFlow allocates the size that a record claims, and ends the process without the memory.
+    """
+    size, position = path.stat().st_size, 0
+    with path.open("rb") as file:
+        for number in range(count):
+            header = file.read(8)  # The content's size; a checksum follows each, of 4 bytes.
+            if len(header) < 8:
+                return
+            position += 16 + int.from_bytes(header, "little")
+            if position > size:
+                raise misfit(path, f"a record is cut off or changed (record {number:,})")
+            file.seek(position)

@@ -21,7 +21,7 @@ from electra_tf.platform.setting_flags import set_default
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
-from electra_tf.text.flags import text_settings
+from electra_tf.text.tokenization import text_settings_from_flags
 
 SCRATCH_RUN = "from_scratch"
 """Directory of the run that `--scratch_baseline` adds."""
@@ -33,7 +33,7 @@ def train() -> None:
     names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
     initial = _pretrained(changes)
     model, text = (initial.model, initial.text) if initial else (
-        pretraining_config(values.model_size or "small").model, text_settings(values))
+        pretraining_config(values.model_size or "small").model, text_settings_from_flags(values))
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.

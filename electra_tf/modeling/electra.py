@@ -7,7 +7,7 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.encoder import Embeddings, Encoder, own_encoder
+from electra_tf.modeling.encoder import Embeddings, Encoder, create_encoder
 from electra_tf.modeling.fused import affine
 from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
 from electra_tf.modeling.randomness import Randomness
@@ -130,7 +130,7 @@ class ElectraModel(Networks):
 
 def both_encoders(config: ModelConfig, build: Build) -> tuple[Encoder, Encoder]:
     """Creates the discriminator's encoder and the generator's, tied as the configuration says."""
-    encoder = own_encoder(config.discriminator, build)
+    encoder = create_encoder(config.discriminator, build)
     if config.tying is Tying.EVERYTHING:
         return encoder, encoder
     embeddings = generator_embeddings(config, build, encoder)

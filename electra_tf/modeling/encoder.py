@@ -267,6 +267,6 @@ def _split_heads(joint, bias, parts, num_heads, length):
     return tf.transpose(heads, [2, 0, 3, 1, 4])
 
 
-def own_encoder(config: EncoderConfig, build: Build, path: str = ENCODER) -> Encoder:
+def create_encoder(config: EncoderConfig, build: Build, path: str = ENCODER) -> Encoder:
     """Creates an encoder with embeddings of its own; by default the one that is fine-tuned."""
     return Encoder(path, config, build, Embeddings(f"{path}/embeddings", config, build))

@@ -47,7 +47,7 @@ def _switched_on(mode: contextvars.ContextVar) -> Iterator[None]:
 
 inference_mode = functools.partial(_switched_on, _INFERENCE)
 """A context that traces plain ops without gradients, for unknown sizes and runtimes without XLA."""
-compiled_as_a_whole = functools.partial(_switched_on, _WHOLE)
+whole_program_compilation = functools.partial(_switched_on, _WHOLE)
 """A context that traces a step for another machine's compiler, without variants for this CPU."""
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.modeling.encoder import own_encoder
+from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.fused import dimensions, dropout, gelu
 from electra_tf.modeling.layers import Build, Dense, GeluDense
 from electra_tf.modeling.randomness import Randomness, dropout_keys
@@ -28,7 +28,7 @@ class TaskNetwork(tf_keras.Model):
         """Creates the encoder; the other arguments are those of `Build`."""
         super().__init__(name="task_model", dtype=policy)
         build = Build(seed=seed, policy=policy, recompute=recompute)
-        self.encoder = own_encoder(config.discriminator, build)
+        self.encoder = create_encoder(config.discriminator, build)
         self.head = head
 
 

@@ -123,7 +123,7 @@ def binary_head(path: str, config: EncoderConfig) -> Shapes:
             **dense(f"{path}/dense_1", config.hidden_size, 1)}
 
 
-def whole_encoder(config: EncoderConfig, path: str = ENCODER) -> Shapes:
+def full_encoder(config: EncoderConfig, path: str = ENCODER) -> Shapes:
     """Returns an encoder with embeddings of its own; by default the one that is fine-tuned."""
     return embeddings(f"{path}/embeddings", config) | encoder(path, config)
 
@@ -142,7 +142,7 @@ def generator_embeddings(model: ModelConfig) -> Shapes:
 def discriminator(config: EncoderConfig) -> Network:
     """Returns the network that detects replaced tokens."""
     return Network(
-        name="discriminator", encoder=config, body=whole_encoder(config), heads=(Head(
+        name="discriminator", encoder=config, body=full_encoder(config), heads=(Head(
             weights=binary_head("discriminator_predictions", config), scores_vocabulary=False),))
 
 

@@ -34,8 +34,8 @@ from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
     Arrays,
-    Given,
     MaskedBatch,
+    ObjectiveContext,
     filled_in,
     score_predictions,
 )
@@ -56,9 +56,9 @@ class AdversarialObjective(ElectraObjective):
 
     networks_class = AdversarialModel
 
-    def __init__(self, config: Any, given: Given):
+    def __init__(self, config: Any, context: ObjectiveContext):
         """Refuses settings that sample from another distribution than the generator's."""
-        super().__init__(config, given)
+        super().__init__(config, context)
         if config.sampling != SamplingConfig():
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "

@@ -31,7 +31,7 @@ from electra_tf.modeling.electra import (
     Networks,
     generator_embeddings,
 )
-from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, own_encoder
+from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_at, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
@@ -57,7 +57,7 @@ class ElectricModel(Networks):
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
                             "needs three: take all_embeddings.")
-        encoder = own_encoder(config.discriminator, build)
+        encoder = create_encoder(config.discriminator, build)
         embeddings = generator_embeddings(config, build, encoder)
         self.discriminator = Discriminator(encoder, build)
         self.generator = TwoTowerGenerator(config.generator, embeddings, build)
@@ -184,7 +184,7 @@ class ElectricObjective(ElectraObjective):
 
     def _predicted(self, batch: Batch) -> tf.Tensor:
         """Marks the tokens that the generator's loss averages over, bool [B, L]."""
-        return maskable(batch.ids, batch.valid, self.given.kinds.special)
+        return maskable(batch.ids, batch.valid, self.context.kinds.special)
 
 
 def _two_towers(model: ModelConfig) -> Network:

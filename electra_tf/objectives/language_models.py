@@ -20,7 +20,7 @@ from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import Corrupted, corrupt
 from electra_tf.modeling.electra import Generator, Networks, ReplacedTokenHead, both_encoders
-from electra_tf.modeling.encoder import own_encoder
+from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_at
 from electra_tf.modeling.randomness import Randomness
@@ -45,7 +45,7 @@ class MaskedLanguageModel(Networks):
     """BERT's masked language model: a full-size encoder and a head that predicts tokens."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
-        self.generator = Generator(own_encoder(config.discriminator, build), build)
+        self.generator = Generator(create_encoder(config.discriminator, build), build)
 
 
 class MlmObjective(PretrainingObjective):
@@ -76,7 +76,7 @@ class MlmObjective(PretrainingObjective):
     def networks(self) -> Sequence[Network]:
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
-        return (weight_table.language_model("encoder", config, weight_table.whole_encoder(config)),)
+        return (weight_table.language_model("encoder", config, weight_table.full_encoder(config)),)
 
 
 class RestoringModel(Networks):
@@ -151,7 +151,7 @@ class ReplaceMlmObjective(PretrainingObjective):
         """Returns the encoder that is fine-tuned, and the generator."""
         config = self.config.model.discriminator
         restorer = weight_table.language_model(
-            "encoder", config, weight_table.whole_encoder(config),
+            "encoder", config, weight_table.full_encoder(config),
             head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
         return restorer, weight_table.generator(self.config.model)
 

@@ -36,7 +36,7 @@ class Written(NamedTuple):
     """float [M, L], probability that a token is replaced; None if no network detects it."""
 
 
-class GivenGenerator(NamedTuple):
+class TrainedGenerator(NamedTuple):
     """A generator that another run trained."""
 
     encoder: EncoderConfig
@@ -45,13 +45,13 @@ class GivenGenerator(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Given:
+class ObjectiveContext:
     """The facts that an objective reads besides its settings and batches."""
 
     kinds: TokenKinds
     token_counts: Callable[[], np.ndarray]
     """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
-    generator: GivenGenerator | None = None
+    generator: TrainedGenerator | None = None
     """The generator that the objective's settings name."""
 
 
@@ -68,8 +68,8 @@ class PretrainingObjective(Objective):
     """An `Objective` of pre-training, with the scores, samples and networks that runs report.
 
     A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
-    which has its settings and the names of its measures. `modeling.encoder.own_encoder` creates the
-    encoder for fine-tuning, whose weights are named "electra/...".
+    which has its settings and the names of its measures. `modeling.encoder.create_encoder` creates
+    the encoder for fine-tuning, whose weights are named "electra/...".
     """
 
     networks_class: ClassVar[type[tf_keras.Model]]
@@ -80,9 +80,9 @@ class PretrainingObjective(Objective):
     generator_objective: ClassVar[str] = ""
     """Name of the objective of an earlier stage that trains the generator; "" without one."""
 
-    def __init__(self, config: Any, given: Given):
+    def __init__(self, config: Any, context: ObjectiveContext):
         """Takes sections model, masking, sampling and objective of `PretrainingConfig`."""
-        self.config, self.given = config, given
+        self.config, self.context = config, context
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
@@ -93,7 +93,7 @@ class PretrainingObjective(Objective):
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch, and counts what each loss averages over."""
         inputs = MaskedBatch(batch, *mask_tokens(
-            batch.ids, batch.valid, self.config.masking, self.given.kinds, randomness))
+            batch.ids, batch.valid, self.config.masking, self.context.kinds, randomness))
         return inputs, self.weights(inputs)
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:

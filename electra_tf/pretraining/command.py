@@ -64,12 +64,12 @@ def main() -> None:
                      shape=None if values.model_size else shape)
 
     # Imported after the settings are checked.
-    from electra_tf.pretraining import results, setup, training_run
+    from electra_tf.pretraining import loop, results, setup
 
     if values.mode == "train":
         for run in setup.stages(config, data_dir, model_dir, vocab_file, initial,
                                 restart=values.restart):
-            training_run.train(run)
+            loop.train(run)
         results.show_ending(run, data_dir)
         return
     given = list(changes) + (["model"] if values.model_size else [])

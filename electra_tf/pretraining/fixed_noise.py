@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data import reader
+from electra_tf.data import shards
 from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import first_examples
 from electra_tf.data.records import Records
@@ -34,7 +34,7 @@ def token_counts(records: Records, special: SpecialTokens) -> np.ndarray:
 def _token_pairs(records: Records, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
     """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
     before, tokens = [], []
-    with failures.explained(lambda: reader.require_whole(records)):
+    with failures.explained(lambda: shards.require_readable(records)):
         for ids, valid, _ in first_examples(
                 records, COUNTED_EXAMPLES, special.pad).as_numpy_iterator():
             counted = np.asarray(maskable(ids, valid, special))[:, 1:]

@@ -14,14 +14,17 @@ from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data import manifest, reader
+from electra_tf.data import manifest, shards
 from electra_tf.data.manifest import Manifest
-from electra_tf.data.pipeline import check_first_examples
 from electra_tf.data.records import Records
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.pretraining import Given, GivenGenerator, PretrainingObjective
+from electra_tf.objectives.pretraining import (
+    ObjectiveContext,
+    PretrainingObjective,
+    TrainedGenerator,
+)
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -30,7 +33,7 @@ from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import devices, failures
-from electra_tf.training.assembly import build_model
+from electra_tf.training.step import build_model
 
 _POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
@@ -81,7 +84,7 @@ class Run:
 
     def require_records(self) -> None:
         """Reads all records; raises `UserError` that names the first one that can't be used."""
-        reader.require_whole(self.records)
+        shards.require_readable(self.records)
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -149,7 +152,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
     strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
-    check_first_examples(records)
+    shards.check_first_examples(records)
     config = override(config, {
         "model.vocab_size": text.vocabulary.size,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
@@ -163,9 +166,9 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             raise UserError(
                 f"{networks.source} has another vocabulary than the records in {records}; build "
                 f"them again with --vocab_file={networks.text.vocabulary.source}.")
-        generator = GivenGenerator(*networks.extract("generator"))
+        generator = TrainedGenerator(*networks.extract("generator"))
     kinds = token_kinds(text.vocabulary)
-    objective = objective_class(config.objective.name)(config, Given(
+    objective = objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=kinds, generator=generator,
         token_counts=functools.partial(token_counts, records, kinds.special)))
     failures.require_memory(

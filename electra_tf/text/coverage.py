@@ -2,7 +2,7 @@
 
 BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn): Hangul
 syllables become single letters, Indic and Thai vowel signs are lost, umlauts become other letters.
-`proposed` decides by the share of these letters. Scripts are Unicode's (UAX 24).
+`propose_normalization` decides by the share of these letters. Scripts are Unicode's (UAX 24).
 """
 
 import collections
@@ -48,7 +48,7 @@ def count_changed(texts: Iterable[str]) -> int:
     return _count(count_characters(changing), _changes)
 
 
-def warnings(words: int, unknown: int, characters: int = 0, changed: int = 0) -> list[str]:
+def coverage_warnings(words: int, unknown: int, characters: int = 0, changed: int = 0) -> list[str]:
     """Returns warnings of many unknown words, and of many characters that normalization changes."""
     lines = []
     if unknown > _MOST_UNKNOWN * words:
@@ -81,12 +81,12 @@ def count_characters_of_words(counts: Mapping[bytes, int]) -> collections.Counte
     return count_characters("".join(words), weights)
 
 
-def proposed(characters: Mapping[str, int]) -> tuple[Normalization, str]:
+def propose_normalization(characters: Mapping[str, int]) -> tuple[Normalization, str]:
     """Returns the normalization that suits a text with these frequencies, and the reason.
 
-    >>> proposed(count_characters("The café says: " + "come in " * 40))[0] == UNCASED
+    >>> propose_normalization(count_characters("The café says: " + "come in " * 40))[0] == UNCASED
     True
-    >>> proposed(count_characters("Schöne Grüße"))[0] == NFC
+    >>> propose_normalization(count_characters("Schöne Grüße"))[0] == NFC
     True
     """
     share = _count(characters, _changes) / max(1, _count(characters, _is_letter))
@@ -113,13 +113,13 @@ def _changes(character: str) -> bool:
     return character != "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
 
 
-def scripts_of(texts: Sequence[str]) -> list[str]:
+def word_scripts(texts: Sequence[str]) -> list[str]:
     """Returns the script of each word or piece, which is that of its first letter.
 
     Digits that a single script uses count as letters. Words without letters are "digits" or
     "signs"; scripts that are rare today are "other scripts".
 
-    >>> scripts_of(["##ing", "3rd", "1,5", "—", "дом", "漢字"])
+    >>> word_scripts(["##ing", "3rd", "1,5", "—", "дом", "漢字"])
     ['Latin', 'Latin', 'digits', 'signs', 'Cyrillic', 'Han']
     """
     import tensorflow as tf  # It takes seconds, which most of this module doesn't need.
@@ -156,5 +156,5 @@ class UnknownScripts:
         before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
         number = before[unknown] - before[np.concatenate([[0], ends])[rows]]
         places = words.row_splits.numpy()[np.searchsorted(affected, rows)] + number
-        self.counts.update(scripts_of([
+        self.counts.update(word_scripts([
             word.decode() for word in words.flat_values.numpy()[places]]))

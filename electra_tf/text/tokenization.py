@@ -9,8 +9,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.platform import atomic_file, strict_json
-from electra_tf.platform.errors import UserError
+from absl import flags
+
+from electra_tf.platform import atomic_file, storage, strict_json
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
@@ -88,6 +90,8 @@ NEEDED_FACTS = ("lower_case", "strip_accents")
 """Names of the fields that every file has."""
 UNCASED = Normalization()
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)
+AUTO = "auto"
+"""Value of --normalization that takes the vocabulary's."""
 MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False),
          "lower_case": Normalization(strip_accents=False), "nfc": NFC}
 
@@ -169,3 +173,17 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
                         f"{known.sha256[:12]}...) than {vocab_file} ({vocabulary.size}, "
                         f"{vocabulary.sha256[:12]}...); {fix}")
     return known.normalization
+
+
+def text_settings_from_flags(values: flags.FlagValues) -> TextSettings:
+    """Reads the files of --vocab_file and --normalization; raises as `TextSettings.load`."""
+    return TextSettings.load(storage.path(values.vocab_file), normalization_from_flags(values))
+
+
+def normalization_from_flags(values: flags.FlagValues) -> Normalization | None:
+    """Returns the normalization of --normalization, None for auto, or raises `UserError`."""
+    mode = values.normalization
+    if mode not in (AUTO, *MODES):
+        raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "
+                        f"Received: {shown(mode)}")
+    return MODES.get(mode)

@@ -43,7 +43,7 @@ FINAL_SIGMA = r"(?<=\p{L})Σ(?!\p{L})"
 """Capital sigma that lower-casing makes a final one, for libraries that have no such rule."""
 
 
-class Words(NamedTuple):
+class TokenizedWords(NamedTuple):
     """W words of N texts, with words that normalization empties."""
 
     texts: tf.RaggedTensor  # string [N, (words)], as written, but U+0001 for U+0000.
@@ -182,7 +182,7 @@ class Tokenizer(tf.Module):
             normalized, self._max_characters,
             lambda _: tf.constant("a" * (4 * self._max_characters + 1)))
 
-    def tokenize_words(self, texts: tf.Tensor) -> Words:
+    def tokenize_words(self, texts: tf.Tensor) -> TokenizedWords:
         """Returns words and their pieces; a punctuation mark or Chinese character is a word.
 
         Words are lower-cased one by one: a capital sigma before punctuation always becomes a final
@@ -190,7 +190,7 @@ class Tokenizer(tf.Module):
         bytes after invalid ones are dropped.
         """
         words, starts, ends = self._split(texts)
-        return Words(words, starts, ends, self.tokenize(words.flat_values))
+        return TokenizedWords(words, starts, ends, self.tokenize(words.flat_values))
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> Pieces:
         """Returns the pieces of `tokenize_words`, each with its characters in the given text.
@@ -238,7 +238,7 @@ class Tokenizer(tf.Module):
                       offsets(ends, last, unit_ends, "left"))
 
     def _split(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Returns words, and their first bytes and ends; see `Words`."""
+        """Returns words, and their first bytes and ends; see `TokenizedWords`."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         # The split ends at a NUL; any other control character is dropped as it would be.
         texts = tf.strings.regex_replace(texts, r"\x00", "\x01")

@@ -25,10 +25,10 @@ class Words(NamedTuple):
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
     """Returns the words of texts, string [B], split at spaces only, as in files of tags."""
-    return given(encoder, tf.strings.split(column))
+    return tokenize(encoder, tf.strings.split(column))
 
 
-def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
+def tokenize(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
     """Returns words, string [B, (words)], as they are; one that becomes empty is an [UNK]."""
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
@@ -51,7 +51,7 @@ def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
     return Words(written, first_values(tf.gather(words.pieces, kept), limits), lengths)
 
 
-def in_rows(encoder: RowEncoder, words: Words) -> WordRows:
+def pack_in_rows(encoder: RowEncoder, words: Words) -> WordRows:
     """Returns rows of as many words as fit; the rows of a text do not depend on other texts."""
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
     first_words = row_starts(

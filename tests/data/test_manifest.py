@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from electra_tf.data import manifest, pipeline, reader, shards
+from electra_tf.data import manifest, pipeline, shards
 from electra_tf.data.manifest import Counts
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import Vocabulary
@@ -130,23 +130,23 @@ def written(tmp_path, lengths, *, claimed, packing="full", size=40):
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = written(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
-        pipeline.check_first_examples(records)
+        shards.check_first_examples(records)
 
 
 def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
     records = written(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
-    pipeline.check_first_examples(records)
+    shards.check_first_examples(records)
     with pytest.raises(UserError, match="record 1: ids has 1., which isn.t among the 12 of"):
-        with failures.explained(lambda: reader.require_whole(records)):
+        with failures.explained(lambda: shards.require_readable(records)):
             list(pipeline.first_examples(records, 2, 0))
 
 
 def test_the_only_short_example_of_a_shard_passes_and_a_file_without_examples_is_refused(tmp_path):
-    pipeline.check_first_examples(written(tmp_path, [16], claimed=32))
+    shards.check_first_examples(written(tmp_path, [16], claimed=32))
     shutil.rmtree(tmp_path / "records")
     records = written(tmp_path, [16, 16], claimed=16)
     for content, words in ((b"", "has 0 examples instead of 2"),
                            (b"no record at all, whatever it is called", "record is cut off")):
         (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
         with pytest.raises(UserError, match=words):
-            pipeline.check_first_examples(records)
+            shards.check_first_examples(records)

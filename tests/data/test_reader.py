@@ -6,19 +6,19 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from electra_tf.data import reader
+from electra_tf.data import shards
 from electra_tf.data.manifest import load_records
 from electra_tf.platform.errors import UserError
 from tests.support import tiny_records
 
 
 def test_examples_of_a_shard_come_in_their_order(records, monkeypatch):
-    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
+    monkeypatch.setattr(shards, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     made = load_records(records)
     shard = made.shards["train"][0]
     expected = list(tf.data.TFRecordDataset(str(records / shard.name)).as_numpy_iterator())
     for start, stop in ((0, None), (3, 18), (20, 21)):
-        batches = list(reader.serialized_examples(made, shard, start=start, stop=stop))
+        batches = list(shards.serialized_examples(made, shard, start=start, stop=stop))
         assert max(map(len, batches)) <= 7
         assert list(itertools.chain(*batches)) == expected[start:stop]
 
@@ -40,4 +40,4 @@ def test_a_damaged_shard_is_named(records, tmp_path, change, words):
     for shard in copy.glob("train-*"):
         shard.write_bytes(change(shard.read_bytes()))
     with pytest.raises(UserError, match=rf"train-0000\d.tfrecord isn't what.*{words}"):
-        reader.require_whole(load_records(copy))
+        shards.require_readable(load_records(copy))

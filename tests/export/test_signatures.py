@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.export.servable import Detector, TextEncoder
-from electra_tf.modeling import chunks
+from electra_tf.modeling import inference
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.kinds import questions
@@ -164,7 +164,7 @@ def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     calls = (lambda: detector.answer(texts), lambda: example(Kind.TAGGING).served().answer(texts),
              lambda: reader.answer(tf.constant(["Who?"] * 3), texts))
     whole = [call() for call in calls]
-    monkeypatch.setattr(chunks, "TOKENS", 40)
+    monkeypatch.setattr(inference, "_CHUNK_TOKENS", 40)
     monkeypatch.setattr(questions, "SERVED_CHUNK", 1)
     for call, expected in zip(calls, whole, strict=True):
         for name, values in call().items():

@@ -14,7 +14,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import checkpoint_of_results, read_identity
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data import manifest, pipeline
+from electra_tf.data import manifest, shards
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from electra_tf.tasks.task import Kind, TaskSpec
@@ -65,7 +65,7 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
     def read():
         found = manifest.load(directory)
         manifest.verify_shards(directory, found)
-        pipeline.check_first_examples(found.records(directory))
+        shards.check_first_examples(found.records(directory))
         return found
 
     found, said = changed(data, "manifest.json", directory / "manifest.json", tree, read)

@@ -12,7 +12,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import MaskedLanguageModelHead, ReplacedTokenHead
-from electra_tf.modeling.encoder import EncoderLayer, own_encoder
+from electra_tf.modeling.encoder import EncoderLayer, create_encoder
 from electra_tf.modeling.layers import Build, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
@@ -72,8 +72,8 @@ LAYERS = {
         inputs=(HIDDEN, BIAS), weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),),
         hidden=True),
     "Encoder": Case(
-        build=lambda seed, policy: own_encoder(CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(IDS, SEGMENTS, VALID), weights=weight_table.whole_encoder(CONFIG),
+        build=lambda seed, policy: create_encoder(CONFIG, Build(seed=seed, policy=policy)),
+        inputs=(IDS, SEGMENTS, VALID), weights=weight_table.full_encoder(CONFIG),
         outputs=((B, L, H),), hidden=True),
     "MaskedLanguageModelHead": Case(
         build=lambda seed, policy: MaskedLanguageModelHead(

@@ -5,7 +5,7 @@ import dataclasses
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import flops
 from electra_tf.modeling.flops import PEAKS, peak_flops
-from electra_tf.modeling.weight_table import discriminator, language_model, whole_encoder
+from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
 
 
 def shape(hidden, layers, embedding=0, vocabulary=30522, **sizes):
@@ -17,7 +17,7 @@ def shape(hidden, layers, embedding=0, vocabulary=30522, **sizes):
 
 
 def model(encoder, fraction=None):
-    return language_model("model", encoder, whole_encoder(encoder), fraction=fraction)
+    return language_model("model", encoder, full_encoder(encoder), fraction=fraction)
 
 
 TINY = shape(4, 1, 2, vocabulary=10, num_heads=2, intermediate_size=8)

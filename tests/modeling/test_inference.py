@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.encoder import own_encoder
+from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from tests.support import named_arrays
@@ -19,7 +19,7 @@ LENGTHS = [7, 1, 20, 3]
 
 @pytest.fixture(scope="module")
 def encoder():
-    encoder = own_encoder(CONFIG, Build(seed=1))
+    encoder = create_encoder(CONFIG, Build(seed=1))
     draw = np.random.default_rng(2)
     for variable in encoder.variables:  # Biases and norms too: what is zero hides mistakes.
         variable.assign_add(draw.normal(0.0, 0.1, variable.shape))
@@ -42,7 +42,7 @@ def test_vectors_are_the_trained_encoders(encoder, batch, tensor_parallel):
 
 
 def test_the_weights_of_another_encoder_are_taken(encoder, batch):
-    answers = InferenceEncoder(own_encoder(CONFIG, Build(seed=5)), tf.float32, 2)
+    answers = InferenceEncoder(create_encoder(CONFIG, Build(seed=5)), tf.float32, 2)
     answers.assign(encoder)
     np.testing.assert_allclose(answers.first(*batch), encoder(*batch)[:, 0], atol=1e-5)
 
@@ -69,7 +69,7 @@ def test_one_graph_takes_any_batch_and_length(encoder, batch):
 
 def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
     exact = encoder(*batch)[:, 0].numpy()
-    mixed = own_encoder(CONFIG, Build(seed=1, policy="mixed_bfloat16"))
+    mixed = create_encoder(CONFIG, Build(seed=1, policy="mixed_bfloat16"))
     named_arrays.assign(mixed.variables, named_arrays.of(encoder.variables))
 
     def error(vectors):

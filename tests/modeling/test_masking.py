@@ -13,9 +13,9 @@ from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
 from tests.modeling.test_randomness import place
-from tests.support import golden_files, tiny_given
+from tests.support import golden_files, tiny_context
 
-KINDS = tiny_given.of(vocab_size=600, continues=range(300, 600)).kinds
+KINDS = tiny_context.of(vocab_size=600, continues=range(300, 600)).kinds
 SPECIAL = KINDS.special
 LEGACY = MaskingConfig(position_draw="with_replacement")
 

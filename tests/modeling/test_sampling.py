@@ -11,7 +11,7 @@ from electra_tf.modeling.corruption import cross_entropy, distribution, sample
 from electra_tf.modeling.masking import Predictions
 from electra_tf.objectives.electra import ElectraObjective
 from tests.modeling.test_randomness import place
-from tests.support import golden_files, tiny_given
+from tests.support import golden_files, tiny_context
 
 
 def logits(rows=7, entries=256, scale=3.0):
@@ -109,7 +109,7 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
 
     def drawn(**sampling) -> np.ndarray:
         config = PretrainingConfig(sampling=SamplingConfig(**sampling))
-        objective = ElectraObjective(config, tiny_given.of(vocab_size=256))
+        objective = ElectraObjective(config, tiny_context.of(vocab_size=256))
         return objective.sample(distribution(x), slots, PLACE).numpy()
 
     assert (drawn() == 5).all()

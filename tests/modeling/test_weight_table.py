@@ -11,8 +11,8 @@ from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.pretraining import GivenGenerator
-from tests.support import named_arrays, tiny_given, tiny_run
+from electra_tf.objectives.pretraining import TrainedGenerator
+from tests.support import named_arrays, tiny_context, tiny_run
 
 
 def built(model):
@@ -24,12 +24,12 @@ def built(model):
 def test_an_objectives_networks_have_the_weights_of_its_model(name):
     model = tiny_run.config(model__vocab_size=40).model
     config = PretrainingConfig(model=model, objective=OBJECTIVES[name].settings)
-    given = tiny_given.of(vocab_size=40)
+    context = tiny_context.of(vocab_size=40)
     if name in ("frozen_generator", "two_stage"):
-        given = dataclasses.replace(given, generator=GivenGenerator(*Pretrained(
+        context = dataclasses.replace(context, generator=TrainedGenerator(*Pretrained(
             source="seeded", model=model, text=None, weights=named_arrays.of(
                 ElectraModel(model, seed=1).variables)).extract("generator")))
-    objective = objective_class(config.objective.name)(config, given)
+    objective = objective_class(config.objective.name)(config, context)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")
     table = {path: shape for one in networks for path, shape in one.weights.items()}
@@ -78,4 +78,4 @@ def test_kernels_are_drawn_as_the_reference_draws_them():
     ("small", 13_483_008)])  # By hand: (30,522 + 514 + 2) 128 + 129 256 + 12 x 789,760.
 def test_an_encoder_has_what_published_ones_have(size, published):
     encoder = SIZES[size].model.discriminator
-    assert weight_table.size(weight_table.whole_encoder(encoder)) == published
+    assert weight_table.size(weight_table.full_encoder(encoder)) == published

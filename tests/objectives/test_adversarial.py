@@ -10,12 +10,12 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.adversarial import AdversarialModel, AdversarialObjective, policy_losses
 from electra_tf.platform.errors import UserError
 from tests.support import golden_files
-from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 
 def objective(**changes) -> AdversarialObjective:
     return AdversarialObjective(override(PretrainingConfig(), {
-        "objective.name": "adversarial"} | changes), GIVEN)
+        "objective.name": "adversarial"} | changes), CONTEXT)
 
 
 def test_the_losses_of_one_sample_by_hand():

@@ -10,12 +10,12 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.electra import Electra15Objective, ElectraObjective, detection_scores
 from tests.support import golden_files
-from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 
 def objective() -> Electra15Objective:
     return Electra15Objective(
-        override(PretrainingConfig(), {"objective.name": "electra_15"}), GIVEN)
+        override(PretrainingConfig(), {"objective.name": "electra_15"}), CONTEXT)
 
 
 def selected() -> np.ndarray:
@@ -45,7 +45,7 @@ def test_the_loss_averages_over_the_selected_tokens():
     inputs, _ = masked_batch()
     own, weights = objective().prepare(inputs.original, RANDOMNESS)
     assert float(weights["discriminator_loss"]) == float(weights["generator_loss"])
-    _, all_weights = ElectraObjective(PretrainingConfig(), GIVEN).prepare(
+    _, all_weights = ElectraObjective(PretrainingConfig(), CONTEXT).prepare(
         inputs.original, RANDOMNESS)
     assert float(all_weights["discriminator_loss"]) == inputs.original.valid.numpy().sum()
 

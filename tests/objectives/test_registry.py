@@ -4,7 +4,7 @@ from electra_tf.config.objectives import OBJECTIVES, measures, objective_class, 
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
-from tests.support.golden_batch import GIVEN
+from tests.support.golden_batch import CONTEXT
 
 
 def config(name):
@@ -13,7 +13,7 @@ def config(name):
 
 def test_a_registered_name_gives_its_objective_whose_losses_are_drawn():
     for name, entry in OBJECTIVES.items():
-        objective = objective_class(name)(config(name), GIVEN)
+        objective = objective_class(name)(config(name), CONTEXT)
         assert type(objective) is objective_class(name)
         assert type(objective.config.objective) is type(entry.settings)
         assert entry.settings.name == name
@@ -22,10 +22,10 @@ def test_a_registered_name_gives_its_objective_whose_losses_are_drawn():
 
 
 def test_the_losses_weights_are_the_papers_unless_configured():
-    assert objective_class("electra")(PretrainingConfig(), GIVEN).coefficients == {
+    assert objective_class("electra")(PretrainingConfig(), CONTEXT).coefficients == {
         "generator_loss": 1.0, "discriminator_loss": 50.0}
     changed = override(PretrainingConfig(), {"objective.discriminator_loss_weight": 10})
-    assert objective_class("electra")(changed, GIVEN).coefficients["discriminator_loss"] == 10.0
+    assert objective_class("electra")(changed, CONTEXT).coefficients["discriminator_loss"] == 10.0
 
 
 def test_another_objectives_setting_is_refused_by_name():

@@ -12,13 +12,13 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.objectives.language_models import copy_loss
 from tests.support import golden_files, named_arrays
-from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 
 def built(name):
     """The objective, and its network with the reference's weights of BERT as the restorer."""
     objective = objective_class(name)(
-        override(PretrainingConfig(), {"objective.name": name}), GIVEN)
+        override(PretrainingConfig(), {"objective.name": name}), CONTEXT)
     model = objective.networks_class(golden_files.model_config("mlm"), seed=0)
     named_arrays.assign(model.restorer.variables, {
         name.replace("generator_predictions", "restorer_predictions"): value

@@ -8,7 +8,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.electric import ElectricModel, ElectricObjective
 from tests.support import golden_files
-from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 GOLDEN = golden_files.load("electric_outputs")
 MASK = golden_files.load("inputs")["input_mask"] > 0
@@ -27,7 +27,7 @@ def model():
 
 def compute(model):
     inputs, sampled = masked_batch()
-    made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), GIVEN)
+    made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), CONTEXT)
     noise = made.noise(model, inputs.original, RANDOMNESS, training=False)
     outcome = made.discriminate_noise(
         model, inputs, noise.softmax, sampled, RANDOMNESS, training=False)

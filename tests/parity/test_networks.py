@@ -12,7 +12,7 @@ from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.language_models import MaskedLanguageModel, MlmObjective
 from electra_tf.objectives.pretraining import run_generator
 from tests.support import golden_files
-from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
 
@@ -31,10 +31,10 @@ def compute_losses(variant: str, model):
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
-            override(PretrainingConfig(), {"objective.name": "mlm"}), GIVEN)
+            override(PretrainingConfig(), {"objective.name": "mlm"}), CONTEXT)
         outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
-        objective = ElectraObjective(PretrainingConfig(), GIVEN)
+        objective = ElectraObjective(PretrainingConfig(), CONTEXT)
         generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
         outcome = objective.discriminate(model, inputs, sampled, RANDOMNESS, training=False)
         outcome.loss_sums["generator_loss"] = tf.reduce_sum(generated.losses)

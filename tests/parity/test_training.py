@@ -12,7 +12,7 @@ from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, TrainState, TrainStep
 from tests.parity.test_networks import build
 from tests.support import golden_files, named_arrays
-from tests.support.golden_batch import GIVEN, masked_batch
+from tests.support.golden_batch import CONTEXT, masked_batch
 
 # Learning rate 5e-4, 10 steps, 2 of warm-up; total loss before each step and after the last.
 LOSSES = [65.39875030517578, 65.39875030517578, 25.793888092041016, 25.912702560424805,
@@ -44,7 +44,7 @@ def official_step() -> TrainStep:
     model = build("electra")
     state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                        LossScale(enabled=False))
-    return TrainStep(config=config, objective=GoldenObjective(config, GIVEN), state=state,
+    return TrainStep(config=config, objective=GoldenObjective(config, CONTEXT), state=state,
                      compile_with_xla=False, schedule=Schedule.of(config.optimizer, 10))
 
 

@@ -6,9 +6,9 @@ from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.pretraining import MaskedBatch
-from tests.support import golden_files, tiny_given
+from tests.support import golden_files, tiny_context
 
-GIVEN = tiny_given.of(vocab_size=500)
+CONTEXT = tiny_context.of(vocab_size=500)
 RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
                         first_example=tf.constant(0, tf.int64))
 

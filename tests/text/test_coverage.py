@@ -26,8 +26,8 @@ def test_words_are_counted_not_pieces():
 
 def test_a_warning_names_the_share_and_the_fix():
     for unknown, words in ((5, 100), (0, 0), (0, 10)):
-        assert coverage.warnings(words, unknown, words, unknown) == []
-    unknown, changed = coverage.warnings(100, 6, 10, 6)
+        assert coverage.coverage_warnings(words, unknown, words, unknown) == []
+    unknown, changed = coverage.coverage_warnings(100, 6, 10, 6)
     assert unknown.startswith("6.0% of the words became [UNK]")
     assert "60% of the characters change" in changed
 
@@ -42,12 +42,12 @@ ENGLISH = ("“It isn’t easy,” said Zoë of the café – a naïve reader’
     ("Über den Dächern", NFC), ("Cafe\u0301 cre\u0300me", NFC), ("Съешь ещё этих", NFC),
     ("หมู่บ้าน", NFC), ("がんばって", NFC), ("한국어", NFC), ("नमस्ते", NFC), ("أهلا وسهلا", NFC)])
 def test_what_would_change_decides(text, normalization):
-    assert coverage.proposed(coverage.count_characters(text))[0] == normalization
+    assert coverage.propose_normalization(coverage.count_characters(text))[0] == normalization
 
 
 def test_characters_of_words_count_as_often_as_the_words():
-    assert coverage.proposed({"a": 99, "é": 1})[0] == UNCASED
-    assert coverage.proposed({"a": 98, "é": 1})[0] == NFC
+    assert coverage.propose_normalization({"a": 99, "é": 1})[0] == UNCASED
+    assert coverage.propose_normalization({"a": 98, "é": 1})[0] == NFC
     counts = {"한국 a".encode(): 3, b"ab": 2}
     assert coverage.count_characters_of_words(counts) == collections.Counter(
         {"한": 3, "국": 3, " ": 3, "a": 5, "b": 2})
@@ -66,7 +66,7 @@ def test_nasty_lines_one_by_one_and_together(normalization):
     pieces = tokenizer.tokenize(tf.constant(words))
     unknown = [word for word, row in zip(words, pieces.to_list(), strict=True)
                if row == [LETTERS.unk_id]]
-    expected = coverage.scripts_of(unknown)
+    expected = coverage.word_scripts(unknown)
     assert len(set(expected)) > 5
     rows, counter = tokenizer.tokenize(tf.constant(lines)), coverage.UnknownScripts(text)
     counter.add(lines, rows.flat_values.numpy(), rows.row_splits.numpy()[1:])
@@ -81,5 +81,5 @@ def test_the_script_of_a_word_is_that_of_its_first_letter():
         "ไทย": "Thai", "ᏣᎳᎩ": "Cherokee", "ꯃꯤꯇꯩ": "other scripts", "1,5": "digits", "٣": "Arabic",
         "７": "digits", "##7": "digits", "—": "signs", "😀": "signs", "##": "signs",
         "\u0301": "signs", "": "signs"}
-    assert dict(zip(expected, coverage.scripts_of(list(expected)), strict=True)) == expected
-    assert coverage.scripts_of([]) == []
+    assert dict(zip(expected, coverage.word_scripts(list(expected)), strict=True)) == expected
+    assert coverage.word_scripts([]) == []

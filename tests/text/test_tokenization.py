@@ -7,8 +7,15 @@ from absl import flags
 
 from electra_tf.platform.errors import UserError
 from electra_tf.text import tokenization
-from electra_tf.text.flags import AUTO, asked_for
-from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings, Tokenization
+from electra_tf.text.tokenization import (
+    AUTO,
+    NFC,
+    UNCASED,
+    Normalization,
+    TextSettings,
+    Tokenization,
+    normalization_from_flags,
+)
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, "한글", "##은")), normalization=NFC)
@@ -72,5 +79,5 @@ def test_files_of_earlier_versions_are_what_they_were():
     (AUTO, None), ("nfc", NFC), ("bert_uncased", UNCASED), ("bert_cased", Normalization.of(False)),
     ("lower_case", Normalization(strip_accents=False))])
 def test_the_flag_names_a_normalization(mode, expected):
-    assert asked_for(given(mode)) == expected
+    assert normalization_from_flags(given(mode)) == expected
     assert expected is None or str(expected) == mode

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.words import in_rows, split_as_tokenized, split_at_spaces
+from electra_tf.text.words import pack_in_rows, split_as_tokenized, split_at_spaces
 from tests.support.few_words import TEXT, VOCABULARY
 
 TEXTS = RowEncoder(TEXT, 8)
@@ -49,7 +49,7 @@ def by_hand(sentences, pieces_of):
 
 @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
 def rows_in_graph(sentences):
-    return in_rows(TEXTS, split_at_spaces(TEXTS, sentences))
+    return pack_in_rows(TEXTS, split_at_spaces(TEXTS, sentences))
 
 
 @pytest.mark.parametrize("batch", [1, 7, 300])
@@ -74,7 +74,7 @@ def test_long_sentences_have_the_rows_that_they_have_alone(batch):
 def test_no_words_make_no_rows(texts):
     for split in (split_at_spaces, split_as_tokenized):
         words = split(TEXTS, tf.constant(texts, tf.string))
-        rows = in_rows(TEXTS, words)
+        rows = pack_in_rows(TEXTS, words)
         assert words.texts.nrows() == len(texts)
         assert rows.tokens.ids.shape[0] == 0
         assert rows.first_piece.shape == (0, 2)

@@ -63,7 +63,7 @@ def remarks(survey: Survey) -> list[str]:
     manifest = survey.records.manifest
     counts = manifest.counts
     train, held_out = map(manifest.examples, ("train", "eval"))
-    lines = coverage.warnings(counts.tokenizer_words, counts.unknown_words)
+    lines = coverage.coverage_warnings(counts.tokenizer_words, counts.unknown_words)
     if not train:
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not held_out:
@@ -150,7 +150,7 @@ def _words(survey: Survey) -> TextTable:
     vocabulary, counts = survey.records.vocabulary, survey.records.manifest.counts
     frequencies = survey.pieces.copy()
     frequencies[[vocabulary.ids[token] for token in SPECIAL_TOKENS]] = 0
-    names, script = np.unique(coverage.scripts_of(vocabulary.tokens), return_inverse=True)
+    names, script = np.unique(coverage.word_scripts(vocabulary.tokens), return_inverse=True)
     pieces = np.bincount(script, frequencies, len(names))
     words = np.bincount(script, np.where(vocabulary.continues, 0, frequencies), len(names))
     unknown = counts.unknown_by_script or {NOT_RECORDED: counts.unknown_words}

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import MaskingConfig
-from electra_tf.data import manifest, pipeline, reader
+from electra_tf.data import manifest, pipeline, shards
 from electra_tf.data.example import Batch
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS, Shard
@@ -32,7 +32,7 @@ class RecordsDirectory:
     def read(self, shard: Shard, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yields examples [start, stop) of a shard in order; `UserError` for a damaged shard."""
         records = self.manifest.records(self.data_dir)
-        for serialized in reader.serialized_examples(records, shard, start=start, stop=stop):
+        for serialized in shards.serialized_examples(records, shard, start=start, stop=stop):
             parsed = pipeline.parse_examples(serialized, records, self.vocabulary.pad_id)
             yield Batch(*(part.numpy() for part in parsed))
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling import chunks
+from electra_tf.modeling import inference
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskNetwork, answer_positions
@@ -155,7 +155,7 @@ class QuestionAnswering(base.TaskKind):
         numbers = tf.range(tf.size(contexts))
         tokens, found_windows, pieces, _ = read_windows(
             network.texts, asked, contexts, numbers, config)
-        beams = chunks.in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
+        beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
                                  tf.constant(SERVED_CHUNK), _BEAM_SPECS)
         found = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,

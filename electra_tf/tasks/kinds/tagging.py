@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling import chunks
+from electra_tf.modeling import inference
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
@@ -109,14 +109,14 @@ class Tagging(base.TaskKind):
 
         Targets are "first_piece", the position of every word, and "tag", 0 if unknown, int32 both.
         """
-        in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
+        in_rows = tf.function(functools.partial(words.pack_in_rows, encoder), autograph=False,
                               reduce_retracing=True)
         index = {tag: number for number, tag in enumerate(spec.labels)}
         rows: list[Row] = []
         sizes = [np.zeros(0, np.int32)]
         for begin in range(0, len(examples), CHUNK):
             part = examples[begin:begin + CHUNK]
-            split = words.given(encoder, tf.RaggedTensor.from_row_lengths(
+            split = words.tokenize(encoder, tf.RaggedTensor.from_row_lengths(
                 tf.constant([word for one in part for word in one.words], tf.string),
                 [len(one.words) for one in part]))
             sizes.append(split.lengths.numpy() + 2)  # [CLS] and [SEP].
@@ -161,10 +161,10 @@ class Tagging(base.TaskKind):
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
         split = words.split_at_spaces(network.texts, *columns)
-        rows = words.in_rows(network.texts, split)
-        every = chunks.in_chunks(
+        rows = words.pack_in_rows(network.texts, split)
+        every = inference.map_in_chunks(
             lambda *part: self.served_scores(network, Tokens(*part))["probabilities"],
-            rows.tokens, chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
+            rows.tokens, inference.rows_per_chunk(tf.shape(rows.tokens.ids)[1]),
             tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
         shares = tf.gather_nd(every, rows.first_piece)
         tags = tf.gather(tf.constant(network.spec.labels), tf.argmax(shares, axis=-1))

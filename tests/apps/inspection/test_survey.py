@@ -10,7 +10,7 @@ import tensorflow as tf
 from electra_tf.apps.inspection import report
 from electra_tf.apps.inspection.survey import masked_examples, open_records, take_survey
 from electra_tf.config.model import MaskingConfig
-from electra_tf.data import manifest, reader
+from electra_tf.data import manifest, shards
 from electra_tf.data.records import stored_ids
 from electra_tf.data.shards import write_shard
 from electra_tf.platform import storage
@@ -25,7 +25,7 @@ def mask(survey, count=20, seed=1, draws=3, **masking):
 
 
 def test_lengths_and_pieces_of_all_examples_are_counted(data_dir, monkeypatch):
-    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
+    monkeypatch.setattr(shards, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     survey = take_survey(open_records(data_dir))
     for split, counts in survey.splits.items():
         examples = [stored_ids(serialized, 2)[0]
@@ -44,10 +44,10 @@ def test_copies_and_leaks_are_counted(data_dir):
     words = np.arange(5, 40)
     texts = {"train": [words[:9], words[:8], words[1:9], words[:9], words[:9], words[1:10]],
              "eval": [words[1:9], words[2:9], words[:9]]}
-    shards = [write_shard(data_dir / f"{split}.tfrecord", split, [
+    written = [write_shard(data_dir / f"{split}.tfrecord", split, [
         (serialize_example([2, *ids, 3], len(ids) + 2, 2), len(ids) + 2) for ids in texts[split]])
         for split in texts]
-    tiny_records.manifest_of(shards).save(data_dir)
+    tiny_records.manifest_of(written).save(data_dir)
     survey = take_survey(open_records(data_dir))
     assert (survey.copies, survey.leaked) == (2, 2)
 

@@ -13,15 +13,15 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained, infer_generator
-from electra_tf.objectives import given_generator
-from electra_tf.objectives.given_generator import replacement_logits
-from electra_tf.objectives.pretraining import GivenGenerator
+from electra_tf.objectives import frozen_generator
+from electra_tf.objectives.frozen_generator import replacement_logits
+from electra_tf.objectives.pretraining import TrainedGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import setup, training_run
+from electra_tf.pretraining import loop, setup
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
-from tests.support.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}
@@ -29,13 +29,13 @@ SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
 
 def test_uniform_replacements_are_the_references():
     """Its logits are zeros, special tokens included; blocks are filled with what is impossible."""
-    logits = replacement_logits("uniform", GIVEN)
+    logits = replacement_logits("uniform", CONTEXT)
     np.testing.assert_array_equal(logits[:500], np.zeros(500))
     assert logits.shape == (512,) and (logits[500:] < -1e8).all()
 
 
 def test_unigram_replacements_are_as_likely_as_frequent():
-    logits = replacement_logits("unigram", GIVEN).astype(np.float64)
+    logits = replacement_logits("unigram", CONTEXT).astype(np.float64)
     np.testing.assert_allclose(np.exp(logits[:500]), np.arange(500) / (499 * 500 / 2), rtol=1e-5)
     assert logits[0] < -1e8 and (logits[500:] < -1e8).all()
 
@@ -45,8 +45,8 @@ def test_unigram_replacements_are_as_likely_as_frequent():
 def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements, mean):
     config = override(PretrainingConfig(), {
         "objective.name": "fixed_generator", "objective.replacements": replacements})
-    objective = given_generator.FixedGeneratorObjective(config, GIVEN)
-    model = given_generator.DiscriminatorModel(golden_files.model_config("electra"), seed=0)
+    objective = frozen_generator.FixedGeneratorObjective(config, CONTEXT)
+    model = frozen_generator.DiscriminatorModel(golden_files.model_config("electra"), seed=0)
     ids = tf.fill([64, 60], 7)
     batch = Batch(ids, ids > 0, tf.zeros_like(ids))
     inputs, weights = objective.prepare(batch, RANDOMNESS)
@@ -75,11 +75,11 @@ def run_with(records, generator, **changes):
 def frozen(variant, weights):
     """Returns the generator of a run of these weights, as another run takes it."""
     config = golden_files.model_config(variant)
-    taken = GivenGenerator(*Pretrained(
+    taken = TrainedGenerator(*Pretrained(
         source="runs/one", text=None, weights=weights,
         model=infer_generator(config, weights, "runs/one")).extract("generator"))
-    model = given_generator.FrozenGeneratorModel(config, taken.encoder, seed=1)
-    given_generator.assign_generator(model.generator, taken)
+    model = frozen_generator.FrozenGeneratorModel(config, taken.encoder, seed=1)
+    frozen_generator.assign_generator(model.generator, taken)
     return model.generator
 
 
@@ -130,7 +130,7 @@ def test_a_run_without_a_generator_is_refused():
 def train(records, model_dir):
     config = tiny_run.config(objective__name="two_stage", training__num_train_steps=6, **SHORT)
     for run in setup.stages(config, storage.path(records), storage.path(model_dir)):
-        training_run.train(run)
+        loop.train(run)
 
 
 @pytest.mark.slow

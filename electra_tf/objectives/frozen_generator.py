@@ -29,7 +29,7 @@ from electra_tf.modeling.electra import (
     Generator,
     Networks,
 )
-from electra_tf.modeling.encoder import own_encoder
+from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
@@ -37,9 +37,9 @@ from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
     Arrays,
-    Given,
-    GivenGenerator,
     MaskedBatch,
+    ObjectiveContext,
+    TrainedGenerator,
     filled_in,
     run_generator,
 )
@@ -53,7 +53,7 @@ class DiscriminatorModel(Networks):
     """A discriminator alone, for replacements that no network of the model draws."""
 
     def _create(self, config: ModelConfig, build: Build) -> None:
-        self.discriminator = Discriminator(own_encoder(config.discriminator, build), build)
+        self.discriminator = Discriminator(create_encoder(config.discriminator, build), build)
 
 
 class FrozenGeneratorModel(DiscriminatorModel):
@@ -64,7 +64,7 @@ class FrozenGeneratorModel(DiscriminatorModel):
         """Creates every weight; `generator` is its encoder's shape, the rest as for `Networks`."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
         build = Build(seed=seed, policy=policy)
-        self.generator = Generator(own_encoder(generator, build, FROZEN), build, FROZEN)
+        self.generator = Generator(create_encoder(generator, build, FROZEN), build, FROZEN)
         self.generator.trainable = False
 
 
@@ -82,10 +82,10 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
 
     networks_class = DiscriminatorModel
 
-    def __init__(self, config: Any, given: Given):
+    def __init__(self, config: Any, context: ObjectiveContext):
         """Reads the training records if replacements are drawn by frequency."""
-        super().__init__(config, given)
-        self._logits = replacement_logits(config.objective.replacements, given)
+        super().__init__(config, context)
+        self._logits = replacement_logits(config.objective.replacements, context)
 
     def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -114,12 +114,12 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
         """Creates the discriminator, and the generator with its weights; `UserError` without it."""
-        if self.given.generator is None:
+        if self.context.generator is None:
             raise UserError(f"objective.name={self.config.objective.name} has no generator yet: "
                             "train one first, and give its weights.")
-        model = FrozenGeneratorModel(config, self.given.generator.encoder, seed=seed,
+        model = FrozenGeneratorModel(config, self.context.generator.encoder, seed=seed,
                                      policy=policy, recompute=recompute)
-        assign_generator(model.generator, self.given.generator)
+        assign_generator(model.generator, self.context.generator)
         return model
 
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
@@ -139,14 +139,14 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
 
     def networks(self) -> Sequence[Network]:
         """Returns the discriminator and the generator, which only runs forward."""
-        if self.given.generator is None:
+        if self.context.generator is None:
             return ()
-        return self.networks_with(self.given.generator.encoder)
+        return self.networks_with(self.context.generator.encoder)
 
     def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
-        """Returns the discriminator and a frozen generator of the given shape."""
+        """Returns the discriminator and a frozen generator of a shape."""
         frozen = weight_table.language_model(
-            "frozen generator", generator, weight_table.whole_encoder(generator, FROZEN),
+            "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
             head=f"{FROZEN}_predictions")
         return (weight_table.discriminator(self.config.model.discriminator),
                 dataclasses.replace(frozen, trained=False))
@@ -159,37 +159,37 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     def networks(self) -> Sequence[Network]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
-        if self.given.generator is not None:
+        if self.context.generator is not None:
             return super().networks()
         encoder = self.config.model.discriminator
         first = weight_table.language_model(
-            "generator", encoder, weight_table.whole_encoder(encoder))
+            "generator", encoder, weight_table.full_encoder(encoder))
         part = self.config.objective.generator_part
         return (*(dataclasses.replace(network, share=1.0 - part)
                   for network in self.networks_with(encoder)),
                 dataclasses.replace(first, share=part))
 
 
-def replacement_logits(replacements: str, given: Given) -> np.ndarray:
+def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarray:
     """Returns the logits of every replacement, float32 [V'], for "uniform" or "unigram".
 
     V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
     special token.
     """
-    size = given.kinds.size
+    size = context.kinds.size
     if replacements == "uniform":
         logits = np.zeros(size, np.float32)
     else:
-        counts = given.token_counts()
+        counts = context.token_counts()
         with np.errstate(divide="ignore"):
             logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
     return np.pad(logits.astype(np.float32), [0, -size % BLOCK],
                   constant_values=IMPOSSIBLE_LOGIT)
 
 
-def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) -> None:
+def assign_generator(generator: tf_keras.layers.Layer, trained: TrainedGenerator) -> None:
     """Sets all weights of a frozen generator from another run's."""
     values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
-              for name, value in given.weights.items()}
+              for name, value in trained.weights.items()}
     for variable in generator.variables:
         variable.assign(values[variable.name.split(":")[0]])
