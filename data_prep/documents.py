@@ -14,12 +14,12 @@ from electra_tf.platform.errors import UserError
 
 DOCUMENT_END = ""
 """The line that follows each document among lines of text."""
-LONGEST_PART = 1 << 20
-"""Largest part of a document in bytes."""
+MAX_PART_BYTES = 1 << 20
+"""Size of a part of a long document."""
 NO_KEY = 2**64 - 1
 """The `DocumentPart.key` of unreadable stretches, which are not held out."""
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-MOST_LISTED = 20
+MAX_MESSAGES = 20
 """Number of skipped documents whose messages are kept; further ones are only counted."""
 
 
@@ -28,9 +28,9 @@ class DocumentPart:
     """A document, or consecutive bytes of a longer one."""
 
     content: bytes
-    """The whole document, or a part of at most about `LONGEST_PART` if its format has parts."""
+    """The whole document, or a part of at most about `MAX_PART_BYTES` if its format has parts."""
     key: int
-    """Hash of the document's first part, in [0, 2^64), independent of its place."""
+    """Hash of the document's first part, in [0, 2^64), independent of its position."""
     begins: bool = True
     ends: bool = True
     """True for the first and for the last part of a document."""
@@ -96,26 +96,17 @@ class ReadingNotes:
     skipped: int = 0
     """Damaged documents, or damaged parts of a document in parts, that were skipped."""
     messages: list[str] = dataclasses.field(default_factory=list)
-    """Errors of the first `MOST_LISTED`."""
+    """Errors of the first `MAX_MESSAGES`."""
     documents: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> its documents."""
     text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> bytes of its text, UTF-8, without line ends."""
 
-    def counted(self, part: DocumentPart, lines: Iterable[str]) -> Iterator[str]:
-        """Yields the lines of a part, and counts their bytes for its source."""
-        source, size = str(part.source), 0
-        for line in lines:
-            size += len(line) if line.isascii() else len(line.encode())
-            yield line
-        self.documents[source] = self.documents.get(source, 0) + part.begins
-        self.text_bytes[source] = self.text_bytes.get(source, 0) + size
-
     def __add__(self, other: "ReadingNotes") -> "ReadingNotes":
         return ReadingNotes(
-            self.skipped + other.skipped, [*self.messages, *other.messages][:MOST_LISTED],
-            *(dict(collections.Counter(one) + collections.Counter(another)) for one, another in (
-                (self.documents, other.documents), (self.text_bytes, other.text_bytes))))
+            self.skipped + other.skipped, [*self.messages, *other.messages][:MAX_MESSAGES],
+            dict(collections.Counter(self.documents) + collections.Counter(other.documents)),
+            dict(collections.Counter(self.text_bytes) + collections.Counter(other.text_bytes)))
 
 
 def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
@@ -127,16 +118,20 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
     notes = ReadingNotes() if notes is None else notes
     skips = isinstance(parse, SkippingParser)
     for part in parts:
+        source, size = str(part.source), 0
         try:
             if part.damage:
                 raise UserError(part.damage)
-            lines = list(parse.parse(part)) if skips else parse(part)
-            yield from notes.counted(part, lines)
+            for line in list(parse.parse(part)) if skips else parse(part):
+                size += len(line) if line.isascii() else len(line.encode())
+                yield line
+            notes.documents[source] = notes.documents.get(source, 0) + part.begins
+            notes.text_bytes[source] = notes.text_bytes.get(source, 0) + size
         except UserError as error:
             if not skips:
                 raise
             notes.skipped += 1
-            notes.messages = [*notes.messages, str(error)][:MOST_LISTED]
+            notes.messages = [*notes.messages, str(error)][:MAX_MESSAGES]
         if part.ends:
             yield DOCUMENT_END
 

@@ -2,7 +2,6 @@
 
 import collections
 import concurrent.futures
-import contextlib
 import dataclasses
 import itertools
 import multiprocessing
@@ -30,16 +29,8 @@ class LocalRunner:
         """Yields results in order; at most `num_workers` + 2 items exist at a time."""
         items = itertools.chain.from_iterable(map(cut, pieces))
         if self.num_workers == 1:
-            return map(work, items)
-        return self._spread(work, items)
-
-    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
-               count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
-        """Yields the counts of all items, in order."""
-        return self.run(pieces, cut, count, collections.Counter)
-
-    def _spread(self, function: Callable[[Item], Result], items: Iterable[Item]
-                ) -> Iterator[Result]:
+            yield from map(work, items)
+            return
         pool = concurrent.futures.ProcessPoolExecutor(
             self.num_workers, mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker)
@@ -47,8 +38,12 @@ class LocalRunner:
         multiprocessing.resource_tracker.ensure_running()  # Its start unblocks signals.
         try:
             for item in items:
-                with _signals_blocked():
-                    pending.append(pool.submit(function, item))
+                # The parent handles SIGTERM and Ctrl-C, not workers that start in `submit`.
+                signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+                try:
+                    pending.append(pool.submit(work, item))
+                finally:
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
                 if len(pending) > self.num_workers:
                     yield pending.popleft().result()
             while pending:
@@ -62,6 +57,11 @@ class LocalRunner:
                             "the same command again with a smaller --num_workers.") from error
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+               count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
+        """Yields the counts of all items, in order."""
+        return self.run(pieces, cut, count, collections.Counter)
 
 
 def quiet_tensorflow() -> None:
@@ -79,16 +79,6 @@ def quiet_worker() -> None:
     quiet_tensorflow()
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
-
-
-@contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Blocks SIGTERM and Ctrl-C in workers that start here, because the parent handles them."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
 
 
 def _start_worker() -> None:

@@ -4,7 +4,7 @@ A packing takes lines with `add` and returns the examples that are complete; `fi
 rest. Every token goes into exactly one example, in the order of the text.
 
 Python code runs once per example, not per token: segments are slices of one array, and
-`bytes.find` searches marks, one byte per token, for the places to cut.
+`bytes.find` searches marks, one byte per token, for the positions to cut.
 """
 
 import bisect
@@ -86,14 +86,14 @@ class FullPacking:
 
     def add(self, lines: TokenizedLines) -> list[Example]:
         """Takes the next lines of the text; returns the examples that are complete."""
-        parted = np.unique(lines.ends[lines.ends_document])
-        if parted.size and not parted[0] and not self._within_document():
-            parted = parted[1:]
+        document_ends = np.unique(lines.ends[lines.ends_document])
+        if document_ends.size and not document_ends[0] and not self._within_document():
+            document_ends = document_ends[1:]
         ends = lines.ends[np.diff(lines.ends, prepend=0) > 0]  # Lines without tokens have no end.
         self._line_ends = np.append(
-            self._line_ends, self._stream.size + ends + np.searchsorted(parted, ends))
+            self._line_ends, self._stream.size + ends + np.searchsorted(document_ends, ends))
         self._stream = np.append(self._stream, np.insert(
-            lines.ids.astype(self._stream.dtype), parted, self._layout.sep_id))
+            lines.ids.astype(self._stream.dtype), document_ends, self._layout.sep_id))
         return self._examples(self._layout.max_seq_length - 1)
 
     def finish(self) -> list[Example]:
@@ -105,14 +105,20 @@ class FullPacking:
     def _within_document(self) -> bool:
         return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
-    def _examples(self, at_least: int) -> list[Example]:
-        """Cuts examples while `at_least` tokens are left; L - 1 include a following [SEP]."""
+    def _examples(self, min_tokens: int) -> list[Example]:
+        """Cuts examples while `min_tokens` remain; L - 1 include a following [SEP]."""
+        separators = self._stream == self._layout.sep_id
+        within_document = ~separators
+        within_document[1:] &= ~separators[:-1]
+        ends_line = np.zeros(self._stream.size + 1, bool)
+        ends_line[self._line_ends] = True
+        marks = _Marks(separators.tobytes(), (ends_line[:-1] & within_document).tobytes(),
+                       (~self._layout.continues[self._stream] & within_document).tobytes())
         examples = []
-        tokens, marks = memoryview(self._stream), self._marks()
-        start = 0
-        while len(tokens) - start >= at_least:
+        tokens, start = memoryview(self._stream), 0
+        while len(tokens) - start >= min_tokens:
             start += marks.separators[start]
-            if len(tokens) - start < at_least:
+            if len(tokens) - start < min_tokens:
                 break
             first, second = self._segments(start, len(tokens), marks)
             examples.append(self._layout.example(tokens[first], tokens[second]))
@@ -121,17 +127,8 @@ class FullPacking:
         self._line_ends = self._line_ends[self._line_ends > start] - start
         return examples
 
-    def _marks(self) -> "_Marks":
-        separators = self._stream == self._layout.sep_id
-        free = ~separators
-        free[1:] &= ~separators[:-1]
-        ends_line = np.zeros(self._stream.size + 1, bool)
-        ends_line[self._line_ends] = True
-        return _Marks(separators.tobytes(), (ends_line[:-1] & free).tobytes(),
-                      (~self._layout.continues[self._stream] & free).tobytes())
-
     def _segments(self, start: int, limit: int, marks: "_Marks") -> tuple[slice, slice]:
-        """Returns the places of the two segments of the example that begins at `start`."""
+        """Returns the two segments of the example that begins at `start`."""
         layout = self._layout
         end = min(limit, start + layout.max_seq_length - 2)
         single = self._generator.random() < layout.single_segment_rate or end - start < 2
@@ -142,23 +139,17 @@ class FullPacking:
             if at >= 0:
                 return slice(start, at), slice(at + 1, end)
         end = min(end, start + layout.max_seq_length - 3)
-        at = self._boundary(start, end, marks)
-        return slice(start, at), slice(at, end)
-
-    def _boundary(self, start: int, end: int, marks: "_Marks") -> int:
-        """Returns the place of a new [SEP] by rules 2 and 3."""
         middle, quarter = start + (end - start) // 2, (end - start) // 4
-        for places, low, high in (
-                (marks.line_ends, max(start + 1, middle - quarter), min(end, middle + quarter + 1)),
-                (marks.word_starts, start + 1, end)):
-            at = _nearest(places, low, middle, high)
-            if at >= 0:
-                return at
-        return middle
+        at = _nearest(marks.line_ends, max(start + 1, middle - quarter), middle,
+                      min(end, middle + quarter + 1))
+        if at < 0:
+            at = _nearest(marks.word_starts, start + 1, middle, end)
+        at = middle if at < 0 else at
+        return slice(start, at), slice(at, end)
 
 
 class _Marks(typing.NamedTuple):
-    """Places in a stream: one byte per token, 1 or 0."""
+    """Positions in a stream: one byte per token, 1 or 0."""
 
     separators: bytes
     """[SEP] between documents."""
@@ -226,7 +217,14 @@ class ReferencePacking:
             self._take(start + self._target - 2)
             middle = self._at
         else:
-            self._take_first_segment()
+            goal = start + max(1, (self._target - 3) // 2)
+            self._at = self._end_within_line(goal)
+            while self._at < min(goal, self._known):
+                end = self._line_end()
+                if end >= goal and (end > start + self._target - 4
+                                    or self._generator.random() >= 0.5):
+                    break
+                self._at = end
             middle = self._at
             self._take(start + self._target - 3)
         self._target = self._layout.max_seq_length
@@ -234,30 +232,19 @@ class ReferencePacking:
             self._target = self._generator.randint(SHORTEST_SEQUENCE, self._target)
         return self._layout.example(self._tokens[start:middle], self._tokens[middle:self._at])
 
-    def _take_first_segment(self) -> None:
-        start = self._at
-        aim = start + max(1, (self._target - 3) // 2)
-        most = start + self._target - 4
-        self._at = self._end_within_line(aim)
-        while self._at < min(aim, self._known):
-            end = self._line_end()
-            if end >= aim and (end > most or self._generator.random() >= 0.5):
-                break
-            self._at = end
-
     def _take(self, limit: int) -> None:
         """Moves to `limit`, or to the last start of a line or a word before it."""
         start = self._at
-        whole_lines = bisect.bisect_right(self._line_ends, min(limit, self._known))
-        if whole_lines:
-            self._at = max(start, self._line_ends[whole_lines - 1])
+        full_lines = bisect.bisect_right(self._line_ends, min(limit, self._known))
+        if full_lines:
+            self._at = max(start, self._line_ends[full_lines - 1])
         if self._at < min(limit, self._known):
             cut = self._end_within_line(limit)
             if self._at == start or self._word_starts[cut]:
                 self._at = cut
 
     def _end_within_line(self, limit: int) -> int:
-        """Returns the end of the current line, or the place to split it if it ends past `limit`."""
+        """Returns the end of the current line, or where to split it if it ends past `limit`."""
         end = self._line_end()
         if end <= limit:
             return end

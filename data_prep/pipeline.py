@@ -1,7 +1,6 @@
 """Turns text into a shard: lines -> ids -> packed examples -> records."""
 
 import collections
-import dataclasses
 import functools
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +10,7 @@ import tensorflow as tf
 
 from data_prep.cleaning.plan import CleaningPlan
 from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
-from data_prep.packing import PACKINGS, Example, Layout, TokenizedLines
+from data_prep.packing import PACKINGS, Layout, TokenizedLines
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.data import manifest, records, shards
@@ -34,72 +33,58 @@ def build_shard(
     Returns the shard's entry for the manifest, its counts, and notes of skipped documents. Raises
     `UserError` for a damaged text or a damaged file of the cleaning.
     """
-    token_bytes = manifest.token_bytes_for(text.vocabulary.size)
-    pipeline = Pipeline(text, settings, unit.name)
-    cleaner = cleaning.cleaner(unit)
+    vocabulary = text.vocabulary
+    token_bytes = manifest.token_bytes_for(vocabulary.size)
+    layout = Layout(
+        max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id,
+        continues=vocabulary.continues, dtype=records.ID_DTYPES[token_bytes],
+        single_segment_rate=settings.single_segment_rate,
+        short_example_rate=settings.short_example_rate)
+    packing = PACKINGS[settings.packing](layout, random.Random(f"{settings.seed}/{unit.name}"))
+    tally: collections.Counter[str] = collections.Counter()
     notes = ReadingNotes()
-    serialized = ((records.serialize_example(*item, token_bytes), len(item.ids) // token_bytes)
-                  for item in pipeline.examples(cleaner.clean(unit.lines(notes))))
-    shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
-    counts = dataclasses.replace(pipeline.counts, documents=unit.documents,
-                                 skipped_documents=notes.skipped, **cleaner.tally)
+    unknown_scripts = UnknownScripts(text)
+
+    def serialized() -> Iterator[tuple[bytes, int]]:
+        """Yields records and their numbers of tokens."""
+        lines = cleaning.clean(unit, tally, notes)
+        for tokenized in _tokenized(lines, text, tally, unknown_scripts):
+            examples = packing.finish() if tokenized is None else packing.add(tokenized)
+            ids = np.frombuffer(b"".join(example.ids for example in examples), layout.dtype)
+            special = int(np.count_nonzero((ids == layout.cls_id) | (ids == layout.sep_id)))
+            tally.update(
+                content_tokens=ids.size - special, special_tokens=special, examples=len(examples),
+                padding_positions=len(examples) * layout.max_seq_length - ids.size,
+                single_segment_examples=sum(
+                    example.first_segment_length * token_bytes == len(example.ids)
+                    for example in examples))
+            for example in examples:
+                yield (records.serialize_example(*example, token_bytes),
+                       len(example.ids) // token_bytes)
+
+    shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized())
+    counts = manifest.Counts(
+        **tally, documents=unit.documents, skipped_documents=notes.skipped,
+        unknown_by_script=dict(unknown_scripts.counts))
     return shard, counts, notes
 
 
-class Pipeline:
-    """The pipeline from a unit's text to examples; settings.seed and `name` seed the draws."""
-
-    def __init__(self, text: TextSettings, settings: BuildSettings, name: str):
-        self._vocabulary = vocabulary = text.vocabulary
-        self._tokenize = _tokenize_function(text)
-        self._unknown_scripts = UnknownScripts(text)
-        self._layout = Layout(
-            max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
-            sep_id=vocabulary.sep_id, continues=vocabulary.continues,
-            dtype=records.ID_DTYPES[manifest.token_bytes_for(vocabulary.size)],
-            single_segment_rate=settings.single_segment_rate,
-            short_example_rate=settings.short_example_rate)
-        self._packing = PACKINGS[settings.packing](
-            self._layout, random.Random(f"{settings.seed}/{name}"))
-        self._tally: collections.Counter[str] = collections.Counter()
-
-    @property
-    def counts(self) -> manifest.Counts:
-        """Returns the counts of the examples yielded so far, without documents."""
-        return manifest.Counts(
-            **self._tally, unknown_by_script=dict(self._unknown_scripts.counts))
-
-    def examples(self, lines: Iterable[str]) -> Iterator[Example]:
-        """Yields the examples of lines in order; `DOCUMENT_END` separates documents."""
-        for batch in batches(lines, BATCH_CHARACTERS):
-            ids, splits = self._tokenize(tf.constant(batch))
-            tokenized = TokenizedLines(ids.numpy(), splits.numpy()[1:],
-                                       np.array([line == DOCUMENT_END for line in batch]))
-            self._count_text(batch, tokenized.ids)
-            self._unknown_scripts.add(batch, tokenized.ids, tokenized.ends)
-            yield from self._counted(self._packing.add(tokenized))
-        yield from self._counted(self._packing.finish())
-
-    def _count_text(self, batch: list[str], ids: np.ndarray) -> None:
-        words, unknown = coverage.count_words(ids, self._vocabulary)
-        self._tally.update(
+def _tokenized(lines: Iterable[str], text: TextSettings, tally: collections.Counter[str],
+               unknown_scripts: UnknownScripts) -> Iterator[TokenizedLines | None]:
+    """Yields batches of tokenized lines, and None after the last; counts what they contain."""
+    tokenize = _tokenize_function(text)
+    for batch in batches(lines, BATCH_CHARACTERS):
+        ids, splits = (tensor.numpy() for tensor in tokenize(tf.constant(batch)))
+        words, unknown = coverage.count_words(ids, text.vocabulary)
+        tally.update(
             lines=len(batch) - batch.count(DOCUMENT_END),
             words=sum(len(line.split()) for line in batch),
             text_bytes=sum(len(line.encode()) for line in batch), characters=sum(map(len, batch)),
             changed_characters=coverage.count_changed(batch), text_tokens=ids.size,
             tokenizer_words=words, unknown_words=unknown)
-
-    def _counted(self, examples: list[Example]) -> list[Example]:
-        layout = self._layout
-        ids = np.frombuffer(b"".join(item.ids for item in examples), layout.dtype)
-        special = int(np.count_nonzero((ids == layout.cls_id) | (ids == layout.sep_id)))
-        self._tally.update(
-            content_tokens=ids.size - special, special_tokens=special, examples=len(examples),
-            padding_positions=len(examples) * layout.max_seq_length - ids.size,
-            single_segment_examples=sum(
-                item.first_segment_length * layout.dtype.itemsize == len(item.ids)
-                for item in examples))
-        return examples
+        unknown_scripts.add(batch, ids, splits[1:])
+        yield TokenizedLines(ids, splits[1:], np.array([line == DOCUMENT_END for line in batch]))
+    yield None
 
 
 @functools.lru_cache(maxsize=2)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from data_prep import work_units
-from data_prep.cleaning import plan
+from data_prep.cleaning import benchmarks, plan
 from data_prep.documents import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.sources.source import ConcatenatedSource, Source
 from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
-from electra_tf.platform import atomic_file, errors, strict_json
+from electra_tf.platform import atomic_file, errors, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
@@ -23,7 +23,7 @@ from electra_tf.text.tokenization import TextSettings
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"
 _RECEIPTS = ".finished-*.json"
-_MOST_BYTES = MIB
+_MAX_BYTES = MIB
 """Limit for reading a receipt or the state; each has about 1 KB."""
 
 Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
@@ -41,7 +41,10 @@ def build_records(
     `UserError` for an unreadable or empty text, and for a directory that cannot be written, is in
     use or holds another build.
     """
-    texts = plan.benchmark_texts(settings.cleaning)
+    texts = None
+    if settings.cleaning.decontaminate:
+        texts = benchmarks.read(storage.path(settings.cleaning.decontaminate),
+                                settings.cleaning.decontaminate_words)
     atomic_file.make_directory(output_dir)
     with atomic_file.lock_directory(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
@@ -58,7 +61,7 @@ def build_records(
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
             CorpusPiece.units, unit_bytes=settings.shard_text_bytes,
-            held_out=work_units.held_out_of(source.documents(), settings.held_out_fraction))
+            held_out=work_units.held_out_keys(source.documents(), settings.held_out_fraction))
         try:
             cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
                                     Progress(source, pieces))
@@ -175,12 +178,13 @@ class RecordDirectory:
                             "run of this one.")
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
-            known = strict_json.read(path, _Receipt, max_bytes=_MOST_BYTES,
-                                     fix="remove it, and its shard is built again.")
-            outcome = known.shard, known.counts, known.notes
+            receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
+                                       fix="remove it, and its shard is built again.")
+            outcome = receipt.shard, receipt.counts, receipt.notes
             with contextlib.suppress(FileNotFoundError):
-                if known.key == _receipt_key(unit, identity, outcome) and (
-                        manifest.file_sha256(self.path / known.shard.name) == known.shard.sha256):
+                if receipt.key == _receipt_key(unit, identity, outcome) and (
+                        manifest.file_sha256(self.path / receipt.shard.name)
+                        == receipt.shard.sha256):
                     return outcome
         outcome = build(unit)
         receipt = _Receipt(_receipt_key(unit, identity, outcome), *outcome)
@@ -198,7 +202,7 @@ class RecordDirectory:
         if not path.exists():
             return None
         return strict_json.read(
-            path, dict[str, str | int | float | bool], max_bytes=_MOST_BYTES,
+            path, dict[str, str | int | float | bool], max_bytes=_MAX_BYTES,
             fix="use --overwrite to build from the start.")
 
     def _refuse_other(self, existing: Identity, identity: Identity) -> None:

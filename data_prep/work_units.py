@@ -20,24 +20,10 @@ Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
 WordCounts = collections.Counter[bytes]
 """Word (UTF-8) -> its count."""
-_INTERVAL = 10.0
+NO_KEYS = range(0)
+"""The keys of held-out documents where none is held out."""
+_PROGRESS_SECONDS = 10.0
 """Least number of seconds between lines of progress."""
-
-
-@dataclasses.dataclass(frozen=True)
-class HeldOut:
-    """A rule that holds out documents by their keys, hashes in [0, 2^64)."""
-
-    below: int = 0
-    """Smaller keys are held out."""
-    only: int | None = None
-    """The only key held out, in a corpus too small for a fraction."""
-
-    def __contains__(self, key: int) -> bool:
-        return key < self.below if self.only is None else key == self.only
-
-
-NO_DOCUMENT = HeldOut()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,7 +48,7 @@ class WorkUnit:
 
     @property
     def documents(self) -> int:
-        """Returns the number of documents that begin here."""
+        """Returns the number of documents that begin in this unit."""
         return sum(part.begins for part in self.parts)
 
     def lines(self, notes: ReadingNotes | None = None) -> Iterator[str]:
@@ -86,7 +72,7 @@ class CorpusPiece:
         """Returns the piece as its only item."""
         return (self,)
 
-    def units(self, unit_bytes: int, held_out: HeldOut = NO_DOCUMENT) -> Iterator[WorkUnit]:
+    def units(self, unit_bytes: int, held_out: range = NO_KEYS) -> Iterator[WorkUnit]:
         """Yields the piece's documents in units of work; see `work_units`."""
         return work_units(self.source.documents(), self.source.parse, unit_bytes, held_out,
                           self.number)
@@ -94,18 +80,10 @@ class CorpusPiece:
 
 def pieces_of(source: Source) -> tuple[CorpusPiece, ...]:
     """Returns the pieces of a corpus, numbered if there are several."""
-    sources = source.pieces()
-    if len(sources) == 1:
-        return (CorpusPiece(sources[0]),)
-    return tuple(CorpusPiece(one, number) for number, one in enumerate(sources))
-
-
-def corpus_sha256(pieces: Sequence[CorpusPiece], runner: "Runner") -> str:
-    """Returns the digest of one piece, or of all digests in order; `UserError` if unreadable."""
-    digests = dict(runner.run(pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))
+    pieces = source.pieces()
     if len(pieces) == 1:
-        return digests[0]
-    return hashlib.sha256("".join(digests[i] for i in range(len(pieces))).encode()).hexdigest()
+        return (CorpusPiece(pieces[0]),)
+    return tuple(CorpusPiece(piece, number) for number, piece in enumerate(pieces))
 
 
 class Runner(typing.Protocol):
@@ -128,6 +106,14 @@ class Runner(typing.Protocol):
         """Yields counts whose sum is the sum of `count(item)` over all items."""
 
 
+def corpus_sha256(pieces: Sequence[CorpusPiece], runner: Runner) -> str:
+    """Returns the digest of one piece, or of all digests in order; `UserError` if unreadable."""
+    digests = sorted(runner.run(pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))
+    if len(digests) == 1:
+        return digests[0][1]
+    return hashlib.sha256("".join(digest for _, digest in digests).encode()).hexdigest()
+
+
 class Progress:
     """A reporter of the pieces that this process reads, with a line on stderr every 10 seconds."""
 
@@ -139,67 +125,68 @@ class Progress:
         """Prints a line if one is due: the fraction of the input read, and amounts by name."""
         now = time.monotonic()
         position = sum(piece.source.position() for piece in self._pieces)
-        if now - self._last < _INTERVAL or not position:
+        if now - self._last < _PROGRESS_SECONDS or not position:
             return
         self._last = now
         seconds = now - self._start
-        left = seconds * (self._size - position) / position
-        made = ", ".join(f"{number:,} {name} ({number / seconds:,.0f}/s)"
-                         for name, number in amounts.items())
-        print(f"{100 * position / self._size:3.0f} % read, {made}, about {left:.0f} s left",
+        remaining = seconds * (self._size - position) / position
+        rates = ", ".join(f"{number:,} {name} ({number / seconds:,.0f}/s)"
+                          for name, number in amounts.items())
+        print(f"{100 * position / self._size:3.0f} % read, {rates}, about {remaining:.0f} s left",
               file=sys.stderr, flush=True)
 
 
 def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, unit_bytes: int,
-               held_out: HeldOut, piece: int | None = None) -> Iterator[WorkUnit]:
-    """Groups parts of documents into units of at most `unit_bytes`; a longer part is one unit."""
-    waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
-    sizes: collections.Counter[str] = collections.Counter()
-    made: collections.Counter[str] = collections.Counter()
+               held_out: range, piece: int | None = None) -> Iterator[WorkUnit]:
+    """Groups parts of documents into units of at most `unit_bytes`; a longer part is one unit.
 
-    def unit(split: str) -> WorkUnit:
-        finished = WorkUnit(split=split, piece=piece, index=made[split], parse=parse,
-                            parts=tuple(waiting[split]))
-        made[split] += 1
-        waiting[split], sizes[split] = [], 0
-        return finished
+    Documents with a key in `held_out` are in units of the split "eval".
+    """
+    gathered: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
+    sizes: collections.Counter[str] = collections.Counter()
+    units: collections.Counter[str] = collections.Counter()
+
+    def finish_unit(split: str) -> WorkUnit:
+        unit = WorkUnit(split=split, piece=piece, index=units[split], parse=parse,
+                        parts=tuple(gathered[split]))
+        units[split] += 1
+        gathered[split], sizes[split] = [], 0
+        return unit
 
     for part in parts:
         split = "eval" if part.key in held_out else "train"
-        if waiting[split] and sizes[split] + len(part.content) > unit_bytes:
-            yield unit(split)
-        waiting[split].append(part)
+        if gathered[split] and sizes[split] + len(part.content) > unit_bytes:
+            yield finish_unit(split)
+        gathered[split].append(part)
         sizes[split] += len(part.content)
-    yield from [unit(split) for split in waiting if waiting[split]]
+    yield from [finish_unit(split) for split in gathered if gathered[split]]
 
 
-def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
-    """Returns the rule that holds out a fraction, in [0, 0.5], of the documents.
+def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:
+    """Returns the keys, hashes in [0, 2^64), of a fraction in [0, 0.5] of the documents.
 
     It reads more than 1 / (2 * fraction) documents, until one is held out and one is not. If the
-    documents end before, the rule holds out the one of median length, or none if all are equal.
+    documents end before, the range is the key of the one of median length; it is empty if all are
+    equal.
     """
     if not fraction:
-        return NO_DOCUMENT
-    rule = HeldOut(below=round(fraction * 2**64))
+        return NO_KEYS
+    keys = range(round(fraction * 2**64))
     documents: list[tuple[int, int]] = []
     sides: set[bool] = set()
-
-    def are_enough() -> bool:
-        return len(documents) > 0.5 / fraction and len(sides) == 2
-
     for part in parts:
         if part.damage:
             continue
         if part.begins:
-            if are_enough():
-                break
+            if len(documents) > 0.5 / fraction and len(sides) == 2:
+                return keys
             documents.append((0, part.key))
         length, key = documents[-1]
         documents[-1] = length + len(part.content), key
-        sides.add(key in rule)
-    if are_enough():
-        return rule
+        sides.add(key in keys)
+    if len(documents) > 0.5 / fraction and len(sides) == 2:
+        return keys
     if len({key for _, key in documents}) < 2:
-        return NO_DOCUMENT
-    return HeldOut(only=statistics.median_low(documents)[1])
+        return NO_KEYS
+    key = statistics.median_low(documents)[1]
+    return range(key, key + 1)

@@ -18,16 +18,16 @@ from absl import flags
 
 from benchmarks.accelerator import lifted_step
 from benchmarks.harness import command
-from benchmarks.harness.turns import Role, System
+from benchmarks.harness.turns import System, system
 from benchmarks.pretraining import cases, report
-from benchmarks.pretraining.workload import Setting, Workload
+from benchmarks.pretraining.workload import StepOptions, Workload
 from electra_tf.platform.errors import UserError
 
 WARM_UP = (1, 10)
 """Steps before every turn: a GPU's clocks rise, and CUDA graphs are recorded."""
 
 
-def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
+def systems_on(device: str, steps_dir: pathlib.Path) -> list[System]:
     """Returns all systems on "cpu" or "cuda", for the steps in a directory of `export`."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     variables = {"CUDA_VISIBLE_DEVICES": "-1" if device == "cpu" else visible,
@@ -35,35 +35,34 @@ def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
                  # Share of the GPU's memory (default 0.75); PyTorch may take all of it.
                  "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92"}
 
-    def system(name: str, title: str, module: str, role: Role, compiler: str, **more) -> System:
-        setting = Setting(precision="bfloat16", compiler=compiler, device=device)
-        return System(name=name, title=title, module=f"benchmarks.{module}", role=role,
-                      settings={"setting": dataclasses.asdict(setting), **more},
-                      variables=variables, in_peers_environment=role is not Role.OURS)
+    def in_bfloat16(name: str, module: str, compiler: str, **settings: str) -> System:
+        options = StepOptions(precision="bfloat16", compiler=compiler, device=device)
+        return system(name, module, variables=variables, options=dataclasses.asdict(options),
+                      **settings)
 
     return [
-        system("ours", "electra_tf", "accelerator.ours", Role.OURS, "on",
-               steps_dir=str(steps_dir.absolute())),
-        system("matmuls", "matmuls", "pretraining.matmuls", Role.LIMIT, "off", library="PyTorch"),
-        *(system(f"hf-{name}", "Hugging Face", "pretraining.hugging_face", Role.BASELINE, compiler)
-          for name, compiler in (("eager", "off"), ("compiled", "on"), ("graphs", "graphs")))]
+        in_bfloat16("ours", "accelerator.ours", "on", steps_dir=str(steps_dir.absolute())),
+        in_bfloat16("matmuls", "pretraining.matmuls", "off", library="PyTorch"),
+        in_bfloat16("hf-eager", "pretraining.hugging_face", "off"),
+        in_bfloat16("hf-compiled", "pretraining.hugging_face", "on"),
+        in_bfloat16("hf-graphs", "pretraining.hugging_face", "graphs")]
 
 
-def workloads_of(steps_dir: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
-    """Returns the cases asked for, or all with steps in a directory, the smallest first.
+def workloads_of(steps_dir: pathlib.Path, names: Sequence[str]) -> list[Workload]:
+    """Returns these cases, or without names all with steps in a directory, the smallest first.
 
     Raises:
         UserError: the directory has no step, or not that of a case.
     """
-    names = sorted(path.stem for path in steps_dir.glob(f"*{lifted_step.SUFFIX}"))
-    unknown = [name for name in wanted if name not in names]
-    if unknown or not names:
+    exported = sorted(path.stem for path in steps_dir.glob(f"*{lifted_step.SUFFIX}"))
+    unknown = [name for name in names if name not in exported]
+    if unknown or not exported:
         raise UserError(f"--steps={steps_dir} has no step of {', '.join(unknown) or 'any case'}; "
-                        f"it has: {', '.join(names) or 'none'}. Where TensorFlow is, write some by "
-                        f"`python -m benchmarks.accelerator.export --output_dir={steps_dir}`.")
-    if wanted:
-        return [cases.workload_of(name) for name in wanted]
-    return sorted(map(cases.workload_of, names), key=lambda work: (
+                        f"it has: {', '.join(exported) or 'none'}. Where TensorFlow is, write some "
+                        f"by `python -m benchmarks.accelerator.export --output_dir={steps_dir}`.")
+    if names:
+        return [cases.workload_of(name) for name in names]
+    return sorted(map(cases.workload_of, exported), key=lambda work: (
         work.tokens * report.flops_per_token(work)["matmuls"]))
 
 
@@ -73,9 +72,9 @@ def main() -> None:
     directory = pathlib.Path(values.steps)
     workloads = workloads_of(directory, values.cases)
     results = report.measure(
-        command.Bench(systems_of(values.device, directory)), workloads, alone=True,
+        command.Bench(systems_on(values.device, directory)), workloads, alone=True,
         steps=values.steps_per_turn, rounds=values.rounds, warm_up=WARM_UP)
-    if not any(one.values("steps") for result in results for one in result.measured):
+    if not any(system.values("steps") for result in results for system in result.measured):
         raise UserError("no system could be measured; the reasons are above.")
 
 
@@ -85,5 +84,5 @@ if __name__ == "__main__":
     flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
                       "cuda: the first GPU of CUDA_VISIBLE_DEVICES. cpu: tests the command.")
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
-    command.define_flags(systems_of("cuda", pathlib.Path()), rounds=3, peers_python="")
-    command.run(main, __doc__, ["steps", "cases", "device", "steps_per_turn"])
+    command.run(main, __doc__, ["steps", "cases", "device", "steps_per_turn"],
+                systems_on("cuda", pathlib.Path()), rounds=3, peers_python="")

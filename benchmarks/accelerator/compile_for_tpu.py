@@ -34,7 +34,7 @@ def main() -> None:
     has_tpu = os.path.exists("/dev/accel0") or os.path.exists("/dev/vfio")
     os.environ.update((_QUIET if has_tpu else _QUIET | _WITHOUT_TPU) | os.environ)
     try:
-        from benchmarks.accelerator.jax_step import compile_step
+        from benchmarks.accelerator.ours import compile_step
     except ModuleNotFoundError as error:
         raise UserError(f"there is no {error.name} here; run this command with the Python of "
                         "`make compile-env`.") from error
@@ -50,7 +50,15 @@ def main() -> None:
     for name, cores in cores_of.items():
         start = time.monotonic()
         try:
-            needs = _needs(compile_step(step, cores))
+            compiled = compile_step(step, cores)
+            memory, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
+            state, temporary = memory.argument_size_in_bytes, memory.temp_size_in_bytes
+            total = (state + memory.output_size_in_bytes - memory.alias_size_in_bytes + temporary
+                     + memory.generated_code_size_in_bytes)
+            # FLOPs include at most two rounds of accumulation.
+            needs = (f"{total / 1e6:,.1f} MB of HBM, state and batch {state / 1e6:,.1f}, "
+                     f"activations and gradients {temporary / 1e6:,.1f}; "
+                     f"{cost.get('flops', 0) / 1e9:,.1f} GFLOPs")
         except (ValueError, RuntimeError, NotImplementedError) as error:
             needs, failed = one_line(str(error), 400), True
         print(f"{name}, {len(cores)} cores, after {time.monotonic() - start:.0f} s: {needs}",
@@ -74,16 +82,6 @@ def _cores(topology: str) -> list[Any]:
         reason = str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0]
         raise UserError(f"--topology: there is no {shown(topology)}; take for example {EXAMPLES} "
                         f"(libtpu: {one_line(reason, 200)})") from error
-
-
-def _needs(compiled: Any) -> str:
-    """Returns MB and GFLOPs of one core; FLOPs include at most two rounds of accumulation."""
-    memory, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
-    state, temporary = memory.argument_size_in_bytes, memory.temp_size_in_bytes
-    total = (state + memory.output_size_in_bytes - memory.alias_size_in_bytes + temporary
-             + memory.generated_code_size_in_bytes)
-    return (f"{total / 1e6:,.1f} MB of HBM, state and batch {state / 1e6:,.1f}, activations and "
-            f"gradients {temporary / 1e6:,.1f}; {cost.get('flops', 0) / 1e9:,.1f} GFLOPs")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from absl import flags
 
 from benchmarks.accelerator import lifted_step
 from benchmarks.pretraining import cases
-from benchmarks.pretraining.workload import Setting
+from benchmarks.pretraining.workload import StepOptions
 from electra_tf.config import overrides
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
@@ -35,7 +35,7 @@ def main() -> None:
     directory, suffix = pathlib.Path(flags.FLAGS.output_dir), "-changed" if changes else ""
     configs = {
         directory / f"{name}{suffix}{lifted_step.SUFFIX}":
-            override(cases.case_of(name).config(Setting(precision="bfloat16")), changes)
+            override(cases.case_of(name).config(StepOptions(precision="bfloat16")), changes)
         for name in flags.FLAGS.cases}
     with concurrent.futures.ProcessPoolExecutor(
             1, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as process:

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.compiler.mlir.stablehlo import stablehlo
 
-from benchmarks.accelerator.lifted_step import Argument, Layout, LiftedStep
+from benchmarks.accelerator.lifted_step import LiftedStep, StepArgument, StepLayout
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
@@ -22,7 +22,7 @@ from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 from electra_tf.platform.errors import UserError
-from electra_tf.training.assembly import build_model, build_state, build_step
+from electra_tf.training.devices import build_model, build_state, build_step
 from electra_tf.training.step import TrainState
 
 _MODULE = re.compile(r"(?m)^module @\S+(?: attributes (?P<attributes>\{.*\}))? \{$")
@@ -102,11 +102,11 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
     new_values = {int(parameter): int(result) for parameter, result in aliases}
     variable_of_handle = {id(variable.handle): variable for variable in state.variables}
     variables = [variable_of_handle[id(handle)] for handle in concrete.captured_inputs]
-    return LiftedStep(module=module, layout=Layout(
+    return LiftedStep(module=module, layout=StepLayout(
         sha256=hashlib.sha256(module).hexdigest(),
-        batch=tuple(Argument(name=part.name, shape=tuple(part.shape), dtype=part.dtype.name)
+        batch=tuple(StepArgument(name=part.name, shape=tuple(part.shape), dtype=part.dtype.name)
                     for part in batch),
-        state=tuple(Argument(name=variable.name.removesuffix(":0"), shape=tuple(variable.shape),
+        state=tuple(StepArgument(name=variable.name.removesuffix(":0"), shape=tuple(variable.shape),
                              dtype=variable.dtype.name, result=new_values.get(index))
                     for index, variable in enumerate(variables, start=len(batch))),
         results=tuple(f"{name}/{part}" for name in sorted(concrete.structured_outputs)

@@ -18,7 +18,7 @@ _FIX = "export the step again with `python -m benchmarks.accelerator.export`."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Argument:
+class StepArgument:
     """A tensor that is an argument of the step."""
 
     __pydantic_config__ = strict_json.STRICT
@@ -32,7 +32,7 @@ class Argument:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Layout:
+class StepLayout:
     """The description of a step as a pure function: (batch, state) -> (results, new state).
 
     Its arguments are `batch`, then `state`. Its first results are `results`, scalars; `state` names
@@ -44,9 +44,9 @@ class Layout:
     format_version: Literal[2] = 2
     sha256: str
     """Hash of the StableHLO, hexadecimal."""
-    batch: tuple[Argument, ...]
+    batch: tuple[StepArgument, ...]
     """Tensors [B, L]; B is the global batch."""
-    state: tuple[Argument, ...]
+    state: tuple[StepArgument, ...]
     """Weights, optimizer slots, the number of steps."""
     results: tuple[str, ...]
     """"loss/sum", "loss/weight" and so on: sums and weights of means, float32 []."""
@@ -58,7 +58,7 @@ class LiftedStep:
 
     module: bytes
     """StableHLO's portable form."""
-    layout: Layout
+    layout: StepLayout
 
 
 def write(step: LiftedStep, path: pathlib.Path) -> None:
@@ -66,13 +66,13 @@ def write(step: LiftedStep, path: pathlib.Path) -> None:
     atomic_file.make_directory(path.parent)
     atomic_file.write_atomically(path, step.module)
     atomic_file.write_atomically(
-        path.with_suffix(".json"), strict_json.dumps(step.layout, Layout) + b"\n")
+        path.with_suffix(".json"), strict_json.dumps(step.layout, StepLayout) + b"\n")
 
 
 def read(path: pathlib.Path) -> LiftedStep:
     """Reads what `write` wrote; `UserError` for a damaged file or files of two steps."""
     layout_path = path.with_suffix(".json")
-    layout = strict_json.read(layout_path, Layout, max_bytes=_MAX_BYTES, fix=_FIX, absent=(
+    layout = strict_json.read(layout_path, StepLayout, max_bytes=_MAX_BYTES, fix=_FIX, absent=(
         f"{layout_path} does not exist: a step is two files, {path.name} and {layout_path.name}; "
         f"{_FIX}"))
     module = path.read_bytes()
@@ -81,7 +81,7 @@ def read(path: pathlib.Path) -> LiftedStep:
     return LiftedStep(module=module, layout=layout)
 
 
-def initial_state(layout: Layout) -> dict[str, np.ndarray]:
+def initial_state(layout: StepLayout) -> dict[str, np.ndarray]:
     """Returns name -> initial value of a layout's state; speed does not depend on the values.
 
     Kernels and tables are drawn from normal(0, 0.02), as BERT's; layer norms' gamma and the scale

@@ -13,22 +13,15 @@ from collections.abc import Sequence
 from absl import flags
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import Case, Measurement, Role, System
+from benchmarks.harness.turns import BenchmarkCase, Measurement, Role, system
 from data_prep.sources.registry import open_source
 
-
-def _system(name: str, title: str, module: str, **settings: str) -> System:
-    return System(name=name, title=title, module=f"benchmarks.data_prep.{module}",
-                  settings=settings, role=Role.OURS if module == "ours" else Role.BASELINE,
-                  in_peers_environment=module == "hugging_face",
-                  variables={"TOKENIZERS_PARALLELISM": "false"})
-
-
 SYSTEMS = (
-    _system("full", "electra_tf", "ours", packing="full"),
-    _system("reference", "electra_tf", "ours", packing="reference"),
-    _system("hf-tokenizers", "Hugging Face", "hugging_face"),
-    _system("model-garden", "Model Garden", "model_garden"),
+    system("full", "data_prep.ours", packing="full"),
+    system("reference", "data_prep.ours", packing="reference"),
+    system("hf-tokenizers", "data_prep.hugging_face",
+           variables={"TOKENIZERS_PARALLELISM": "false"}),
+    system("model-garden", "data_prep.model_garden"),
 )
 
 
@@ -40,7 +33,7 @@ def main() -> None:
         text = pathlib.Path(scratch) / "text.txt"
         write_beginning(values.input, int(values.megabytes * 1e6), text)
         turn = {"text": str(text)}
-        measured = bench.measure(Case(
+        measured = bench.measure(BenchmarkCase(
             name="text", turns={"text": turn}, warm_up=[turn], rounds=values.rounds, fields={
                 "vocab_file": str(pathlib.Path(values.vocab_file).absolute()),
                 "max_seq_length": values.max_seq_length}), threads=1)
@@ -52,17 +45,17 @@ def main() -> None:
 def table(measured: Sequence[Measurement], text_bytes: int) -> list[str]:
     """Returns the results as Markdown."""
     # Only ours counts the text's tokens and writes records.
-    tokens = next((count / 1e6 for one in measured if one.system.role is Role.OURS
-                   for count in one.values("text", "text_tokens")), None)
-    written = [tables.median([reply["bytes"] / 1e6 for reply in one.turns.get("text", ())
-                              if "bytes" in reply]) for one in measured]
-    return tables.table([one.label for one in measured], [
-        *tables.compared(measured, "MB/s", lambda one: [
-            text_bytes / 1e6 / seconds for seconds in one.values("text")], ".2f"),
-        ["million tokens/s", *(tables.ratio(tokens, tables.median(one.values("text")))
-                               for one in measured)],
+    tokens = next((count / 1e6 for result in measured if result.system.role is Role.OURS
+                   for count in result.values("text", "text_tokens")), None)
+    written = [tables.median([reply["bytes"] / 1e6 for reply in result.turns.get("text", ())
+                              if "bytes" in reply]) for result in measured]
+    return tables.table(measured, [
+        *tables.compared(measured, "MB/s", lambda result: [
+            text_bytes / 1e6 / seconds for seconds in result.values("text")], ".2f"),
+        ["million tokens/s", *(tables.ratio(tokens, tables.median(result.values("text")))
+                               for result in measured)],
         ["bytes per token", *(tables.ratio(size, tokens) for size in written)],
-        ["peak GB", *(f"{one.peak_bytes / 1e9:.2f}" for one in measured)]])
+        ["peak GB", *(f"{result.peak_bytes / 1e9:.2f}" for result in measured)]])
 
 
 def write_beginning(pattern: str, size: int, path: pathlib.Path) -> None:
@@ -80,5 +73,5 @@ if __name__ == "__main__":
     flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
     flags.DEFINE_float("megabytes", 4, "MB of text of a turn, from --input.", lower_bound=0.01)
     flags.DEFINE_integer("max_seq_length", 128, "Tokens of an example.", lower_bound=5)
-    command.define_flags(SYSTEMS, rounds=5)
-    command.run(main, __doc__, ["input", "vocab_file", "megabytes", "max_seq_length"])
+    command.run(main, __doc__, ["input", "vocab_file", "megabytes", "max_seq_length"], SYSTEMS,
+                rounds=5)

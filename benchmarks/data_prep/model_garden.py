@@ -19,17 +19,17 @@ def prepare(vocab_file: str, max_seq_length: int) -> Ready:
     from official.nlp.tools import tokenization
 
     tokenizer = tokenization.FullTokenizer(vocab_file=vocab_file, do_lower_case=True)
-    most_masked = round(0.15 * max_seq_length) + 1
+    max_masked = round(0.15 * max_seq_length) + 1
 
     def turn(text: str) -> dict[str, int]:
         instances = builder.create_training_instances(
             [text], tokenizer, builder.get_processor_text_fn(False, True), max_seq_length,
             dupe_factor=1, short_seq_prob=0.1, masked_lm_prob=0.15,
-            max_predictions_per_seq=most_masked, rng=random.Random(1))
+            max_predictions_per_seq=max_masked, rng=random.Random(1))
         with tempfile.TemporaryDirectory() as scratch:
             records = pathlib.Path(scratch) / "records"
             builder.write_instance_to_example_files(
-                instances, tokenizer, max_seq_length, most_masked, [str(records)],
+                instances, tokenizer, max_seq_length, max_masked, [str(records)],
                 gzip_compress=False, use_v2_feature_names=True)
             return {"bytes": records.stat().st_size}
 

@@ -11,8 +11,8 @@ import transformers
 from transformers import ElectraForSequenceClassification
 
 from benchmarks.harness.worker import Ready, serve
-from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.hugging_face import config_of, training_of
+from benchmarks.pretraining.workload import PAD_ID, StepOptions, workload_from
 
 _LEARNING_RATE = 3e-4
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -22,33 +22,33 @@ Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
             precision: str) -> Ready:
     """Returns turns of training and inference with a new model."""
-    work = plain.workload_from(workload)
+    work = workload_from(workload)
     torch.set_num_threads(work.threads)
     torch.manual_seed(1)
     numbers = np.random.default_rng(1)
     model = ElectraForSequenceClassification(config_of(work, work.discriminator))
-    _, update = training_of(model, _LEARNING_RATE, plain.Setting(precision=precision))
+    _, update = training_of(model, _LEARNING_RATE, StepOptions(precision=precision))
     lengths = np.array([len(row) for row in ids])
-    parts = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
+    batch_indices = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
 
     def batches(order: Iterable[int]) -> Iterator[Batch]:
-        for chosen in map(parts.__getitem__, order):
-            padded = np.full([len(chosen), max(lengths[chosen])], plain.PAD_ID)
-            for line, index in zip(padded, chosen, strict=True):
-                line[:lengths[index]] = ids[index]
+        for indices in map(batch_indices.__getitem__, order):
+            padded = np.full([len(indices), max(lengths[indices])], PAD_ID)
+            for row, index in zip(padded, indices, strict=True):
+                row[:lengths[index]] = ids[index]
             tokens = torch.from_numpy(padded)
-            yield tokens, tokens != plain.PAD_ID, torch.tensor([labels[index] for index in chosen])
+            yield tokens, tokens != PAD_ID, torch.tensor([labels[index] for index in indices])
 
     def train() -> None:
         model.train()
-        for tokens, valid, classes in batches(numbers.permutation(len(parts))):
+        for tokens, valid, classes in batches(numbers.permutation(len(batch_indices))):
             update(lambda: model(tokens, attention_mask=valid, labels=classes).loss)  # noqa: B023
 
     def infer() -> None:
         model.eval()
         with torch.inference_mode(), torch.autocast(
                 "cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            for tokens, valid, _ in batches(range(len(parts))):
+            for tokens, valid, _ in batches(range(len(batch_indices))):
                 model(tokens, attention_mask=valid).logits.float().numpy()
 
     return Ready(

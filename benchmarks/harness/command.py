@@ -12,17 +12,20 @@ from typing import Any
 from absl import flags
 
 from benchmarks.harness import tables
-from benchmarks.harness.turns import Case, Measurement, System, Turns
+from benchmarks.harness.turns import BenchmarkCase, Measurement, System, Turns
 from benchmarks.harness.worker import Worker
 from electra_tf.platform import atomic_file, command_line
-from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import CPU_INFO, entries, usable_cores
 
 
-def define_flags(systems: Sequence[System], *, rounds: int | None = None, timeout: float = 1200,
-                 peers_python: str = ".venv-peers/bin/python") -> None:
-    """Defines the shared flags with a comparison's defaults; `rounds` None: no --rounds."""
+def run(main: Callable[[], None], summary: str, own_flags: Sequence[str],
+        systems: Sequence[System], *, rounds: int | None = None, timeout: float = 1200,
+        peers_python: str = ".venv-peers/bin/python") -> None:
+    """Defines the shared flags with a comparison's defaults, and runs it.
+
+    `own_flags` are the names of its other flags; `rounds` None: no --rounds.
+    """
     names = ", ".join(system.name for system in systems if not system.always)
     flags.DEFINE_list(
         "systems", [], f"Systems, or prefixes of their names: {names}. Default: all.")
@@ -33,16 +36,13 @@ def define_flags(systems: Sequence[System], *, rounds: int | None = None, timeou
     flags.DEFINE_string("output_dir", "benchmarks/results", "Directory for the results.")
     flags.DEFINE_string("peers_python", peers_python, "Python of the environment with PyTorch"
                         f"{'' if peers_python else '. Default: this one'}.")
+    shared = ["systems", *(["rounds"] if rounds is not None else []), "timeout", "peers_python",
+              "output_dir"]
+    command_line.run(main, summary=summary,
+                     groups={"What is measured": own_flags, "How": shared})
 
 
-def run(main: Callable[[], None], summary: str, what: Sequence[str]) -> None:
-    """Parses flags and runs a comparison; `what` names the flags besides the shared ones."""
-    shared = ("systems", "rounds", "timeout", "peers_python", "output_dir")
-    command_line.run(main, summary=summary, groups={
-        "What is measured": what, "How": [name for name in shared if name in flags.FLAGS]})
-
-
-def chosen(systems: Sequence[System], prefixes: Sequence[str]) -> list[System]:
+def choose(systems: Sequence[System], prefixes: Sequence[str]) -> list[System]:
     """Returns the systems whose names begin with one of `prefixes`; all if there are none.
 
     Raises:
@@ -67,42 +67,43 @@ class Bench:
             UserError: an unknown system, or a given --peers_python that doesn't exist.
         """
         values = flags.FLAGS
-        self.systems = chosen(systems, values.systems)
-        self._python = pathlib.Path(values.peers_python or sys.executable)
-        if not self._python.exists() and any(one.in_peers_environment for one in self.systems):
-            missing = f"there is no {self._python}; `make peers` builds it."
+        self.systems = choose(systems, values.systems)
+        self._peers_python = pathlib.Path(values.peers_python or sys.executable)
+        in_this_environment = [
+            system for system in self.systems if not system.in_peers_environment]
+        if not self._peers_python.exists() and len(in_this_environment) < len(self.systems):
+            problem = f"there is no {self._peers_python}; `make peers` builds it."
             if values["peers_python"].present:
-                raise UserError(f"--peers_python: {missing}")
-            print(f"Systems in PyTorch are left out: {missing}")
-            self.systems = [one for one in self.systems if not one.in_peers_environment]
+                raise UserError(f"--peers_python: {problem}")
+            print(f"Systems in PyTorch are left out: {problem}")
+            self.systems = in_this_environment
         self._output = pathlib.Path(values.output_dir)
         atomic_file.make_directory(self._output)
         self._load = os.getloadavg()[0]
 
-    def measure(self, case: Case, *, alone: bool = False, threads: int = 0) -> list[Measurement]:
-        """Measures all systems in one case.
+    def measure(self, case: BenchmarkCase, *, alone: bool = False,
+                threads: int = 0) -> list[Measurement]:
+        """Measures all systems in one case, each on `threads` CPU cores (0: all).
 
-        Args:
-            case: the workload.
-            alone: True if every turn is a new process that runs alone.
-            threads: number of CPU cores of a process; 0 for all.
+        With `alone`, every turn is a new process that runs alone.
         """
-        with tempfile.TemporaryDirectory() as caches:
-            protocol = Turns(case=case, launch=lambda system: self._start(
-                system, pathlib.Path(caches), str(threads or usable_cores())))
-            return (protocol.measure_alone if alone else protocol.measure)(self.systems)
+        cores = str(threads or usable_cores())
+        with tempfile.TemporaryDirectory() as caches:  # They are empty at a system's first start.
 
-    def _start(self, system: System, caches: pathlib.Path, threads: str) -> Worker:
-        """Starts a system's process; its compilers' caches are empty at the first start."""
-        python = self._python if system.in_peers_environment else pathlib.Path(sys.executable)
-        cache = str(caches / system.name)
-        variables = os.environ | {
-            "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
-            "OMP_NUM_THREADS": threads, "TF_NUM_INTEROP_THREADS": threads,
-            "TF_NUM_INTRAOP_THREADS": threads, "TORCHINDUCTOR_CACHE_DIR": cache,
-            "JAX_COMPILATION_CACHE_DIR": cache, **system.variables}
-        return Worker([str(python.absolute()), "-m", system.module],
-                      environment=variables, timeout=flags.FLAGS.timeout)
+            def launch(system: System) -> Worker:
+                python = self._peers_python if system.in_peers_environment else sys.executable
+                cache = f"{caches}/{system.name}"
+                return Worker(
+                    [str(pathlib.Path(python).absolute()), "-m", system.module],
+                    timeout=flags.FLAGS.timeout, environment=os.environ | {
+                        "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1",
+                        "TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": cores,
+                        "TF_NUM_INTEROP_THREADS": cores, "TF_NUM_INTRAOP_THREADS": cores,
+                        "TORCHINDUCTOR_CACHE_DIR": cache, "JAX_COMPILATION_CACHE_DIR": cache,
+                        **system.variables})
+
+            turns = Turns(case=case, launch=launch)
+            return (turns.measure_alone if alone else turns.measure)(self.systems)
 
     def save(self, name: str, title: str, measured: Sequence[Measurement], body: Sequence[str],
              content: Mapping[str, Any]) -> pathlib.Path:
@@ -119,8 +120,8 @@ class Bench:
                           *tables.failures(measured), ""])
         print(f"\n{page}")
         atomic_file.write_atomically(self._output / f"{name}.md", page.encode())
-        write_json(self._output / f"{name}.json", {
+        atomic_file.write_json(self._output / f"{name}.json", {
             "machine": machine, **content,
-            "systems": [dataclasses.asdict(one) for one in measured]})
+            "systems": [dataclasses.asdict(result) for result in measured]})
         print(f"wrote {self._output}/{name}.md, {name}.json", flush=True)
         return self._output / name

@@ -11,14 +11,20 @@ Numbers = Callable[[Measurement], Sequence[float]]
 
 def compared(measured: Sequence[Measurement], heading: str, numbers: Numbers, form: str = ",.0f", *,
              less_is_better: bool = False) -> list[list[str]]:
-    """Returns two columns: a number, and its ratio to the fastest baseline; above 1 is faster."""
+    """Returns two columns: a number's median and range over the rounds, and its ratio.
+
+    The ratio is to the fastest baseline; above 1 is faster. Cells without numbers are "-".
+    """
+    values = [numbers(result) for result in measured]
+    medians = [median(rounds) for rounds in values]
     best = (min if less_is_better else max)(
-        (median(numbers(one)) for one in measured
-         if one.system.role is Role.BASELINE and numbers(one)), default=None)
-    medians = [median(numbers(one)) for one in measured]
-    return [[heading, *(ranged(numbers(one), form) for one in measured)],
+        (middle for result, middle in zip(measured, medians, strict=True)
+         if result.system.role is Role.BASELINE and middle is not None), default=None)
+    return [[heading, *(
+                f"{median(rounds):{form}} ({min(rounds):{form}} to {max(rounds):{form}})"
+                if rounds else "-" for rounds in values)],
             ["x fastest baseline", *(ratio(best, middle) if less_is_better else ratio(middle, best)
-                                 for middle in medians)]]
+                                     for middle in medians)]]
 
 
 def median(values: Sequence[float]) -> float | None:
@@ -26,26 +32,17 @@ def median(values: Sequence[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def ranged(values: Sequence[float], form: str = ",.0f") -> str:
-    """Returns a cell with the median and the range over the rounds; "-" without values."""
-    if not values:
-        return "-"
-    return f"{median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
-
-
 def ratio(value: float | None, divisor: float | None, form: str = ".2f") -> str:
     """Returns a cell with a quotient; "-" where either number is missing."""
     return "-" if value is None or divisor is None else format(value / divisor, form)
 
 
-def table(names: Sequence[str], columns: Iterable[Sequence[str]]) -> list[str]:
-    """Returns Markdown that is aligned for the terminal, numbers to the right.
+def table(measured: Sequence[Measurement], columns: Iterable[Sequence[str]]) -> list[str]:
+    """Returns Markdown that is aligned for the terminal, with a row for each system.
 
-    Args:
-        names: the systems, one a row.
-        columns: a heading and a cell for each system.
+    A column is a heading and a cell for each system; it is aligned to the right.
     """
-    cells = [["system", *names], *columns]
+    cells = [["system", *(result.label for result in measured)], *columns]
     widths = [max(map(len, column)) for column in cells]
     rows = ["| " + " | ".join(
         cell.rjust(width) if index else cell.ljust(width)
@@ -58,10 +55,11 @@ def table(names: Sequence[str], columns: Iterable[Sequence[str]]) -> list[str]:
 
 def versions_line(measured: Iterable[Measurement]) -> str:
     """Returns the versions of all libraries in one line."""
-    found = {library: version for one in measured for library, version in one.versions.items()}
-    return ", ".join(f"{library} {version}" for library, version in found.items())
+    versions = {library: version for result in measured
+                for library, version in result.versions.items()}
+    return ", ".join(f"{library} {version}" for library, version in versions.items())
 
 
 def failures(measured: Iterable[Measurement]) -> list[str]:
     """Returns a line for every system that failed, with the reason."""
-    return [f"- {one.label} failed: {one.failure}" for one in measured if one.failure]
+    return [f"- {result.label} failed: {result.failure}" for result in measured if result.failure]

@@ -44,6 +44,23 @@ class System:
     """True for a system that `--systems` cannot leave out."""
 
 
+_LIBRARIES = {"ours": ("electra_tf", Role.OURS), "matmuls": ("matmuls", Role.LIMIT),
+              "hugging_face": ("Hugging Face", Role.BASELINE),
+              "model_garden": ("Model Garden", Role.BASELINE)}
+"""Last part of a worker's module -> default title and role of its systems."""
+
+
+def system(name: str, module: str, *, title: str = "", always: bool = False,
+           variables: Mapping[str, str] | None = None, **settings: Any) -> System:
+    """Returns the system of a worker's module below `benchmarks`; PyTorch's run with the peers."""
+    library = module.rpartition(".")[2]
+    default_title, role = _LIBRARIES[library]
+    return System(
+        name=name, title=title or default_title, module=f"benchmarks.{module}", role=role,
+        settings=settings, variables=variables or {}, always=always,
+        in_peers_environment=library == "hugging_face" or settings.get("library") == "PyTorch")
+
+
 @dataclasses.dataclass(kw_only=True)
 class Measurement:
     """The replies of one system in one case; they grow with every turn."""
@@ -73,7 +90,7 @@ class Measurement:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Case:
+class BenchmarkCase:
     """A workload that all systems compute, and its number of repetitions."""
 
     name: str
@@ -89,15 +106,15 @@ class Case:
 
 def has_room(largest_bytes: int) -> bool:
     """Returns True if a process 1.5 times as large as the largest so far fits into memory."""
-    left = machine.entries(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
-    return left is None or int(left.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
+    available = machine.entries(machine.MEMORY_INFO).get("MemAvailable")  # "16270528 kB"
+    return available is None or int(available.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Turns:
     """The measurement of one case."""
 
-    case: Case
+    case: BenchmarkCase
     launch: Callable[[System], Worker]
     has_room: Callable[[int], bool] = has_room
 
@@ -112,19 +129,20 @@ class Turns:
         group: list[tuple[Measurement, Worker]] = []
         with contextlib.ExitStack() as processes:
             while waiting:
-                started = len(results)
-                while waiting and (len(results) == started or self.has_room(
-                        max(one.peak_bytes for one in results))):
-                    group.append(self._start(waiting.pop(0)))
-                    results.append(group[-1][0])
+                earlier = len(results)
+                while waiting and (len(results) == earlier or self.has_room(
+                        max(result.peak_bytes for result in results))):
+                    system = waiting.pop(0)
+                    results.append(Measurement(system=system, label=system.title))
+                    group.append((results[-1], self._start(results[-1])))
                     processes.callback(group[-1][1].close)
                 for number in range(self.case.rounds):
                     for turn in self.case.turns:
-                        for one, worker in rotated(group, number):
-                            self._turn(one, worker, turn)
-                    self._say(f"round {number + 1} of {self.case.rounds}")
-                for one, worker in group:
-                    if one.system.role is Role.BASELINE:
+                        for result, worker in rotated(group, number):
+                            self._take_turn(result, worker, turn)
+                    self._log(f"round {number + 1} of {self.case.rounds}")
+                for result, worker in group:
+                    if result.system.role is Role.BASELINE:
                         worker.close()
                 group = [pair for pair in group if pair[0].system.role is not Role.BASELINE]
         return results
@@ -133,41 +151,39 @@ class Turns:
         """Measures every turn in a new process that runs alone on the machine."""
         results = [Measurement(system=system, label=system.title) for system in systems]
         for number in range(self.case.rounds):
-            for one in rotated(results, number):
-                if not one.failure:
-                    with contextlib.closing(self._start(one.system, one)[1]) as worker:
+            for result in rotated(results, number):
+                if not result.failure:
+                    with contextlib.closing(self._start(result)) as worker:
                         for turn in self.case.turns:
-                            self._turn(one, worker, turn)
-            self._say(f"round {number + 1} of {self.case.rounds}")
+                            self._take_turn(result, worker, turn)
+            self._log(f"round {number + 1} of {self.case.rounds}")
         return results
 
-    def _start(self, system: System,
-               one: Measurement | None = None) -> tuple[Measurement, Worker]:
-        """Starts and warms up a system; a later process adds to its system's measurement."""
-        one = one or Measurement(system=system, label=system.title)
-        begun, worker = time.perf_counter(), self.launch(system)
-        with self._failing(one, worker):
-            hello = worker.ask({**self.case.fields, **system.settings})
-            one.label = f"{system.title} {hello['label']}".strip()
-            one.versions, one.accelerator = hello["versions"], hello["accelerator"]
+    def _start(self, result: Measurement) -> Worker:
+        """Starts and warms up a process of a measurement's system."""
+        begin, worker = time.perf_counter(), self.launch(result.system)
+        with self._recorded_failure(result, worker):
+            hello = worker.ask({**self.case.fields, **result.system.settings})
+            result.label = f"{result.system.title} {hello['label']}".strip()
+            result.versions, result.accelerator = hello["versions"], hello["accelerator"]
             for request in self.case.warm_up:
-                one.warm_up.append(worker.ask(request))
-                if one.start_seconds is None:  # Compilers' caches shorten later starts.
-                    one.start_seconds = time.perf_counter() - begun
-                    self._say(f"{one.label}: started after {one.start_seconds:.0f} s")
-        return one, worker
+                result.warm_up.append(worker.ask(request))
+                if result.start_seconds is None:  # Compilers' caches shorten later starts.
+                    result.start_seconds = time.perf_counter() - begin
+                    self._log(f"{result.label}: started after {result.start_seconds:.0f} s")
+        return worker
 
-    def _turn(self, one: Measurement, worker: Worker, turn: str) -> None:
-        if one.failure:
+    def _take_turn(self, result: Measurement, worker: Worker, turn: str) -> None:
+        if result.failure:
             return
-        with self._failing(one, worker):
+        with self._recorded_failure(result, worker):
             reply = worker.ask(self.case.turns[turn])
             if not math.isfinite(reply.get("loss") or 0.0):
                 raise WorkerFailed(f"the loss is {reply['loss']}")
-            one.turns.setdefault(turn, []).append(reply)
+            result.turns.setdefault(turn, []).append(reply)
 
     @contextlib.contextmanager
-    def _failing(self, one: Measurement, worker: Worker) -> Iterator[None]:
+    def _recorded_failure(self, result: Measurement, worker: Worker) -> Iterator[None]:
         """Records the reason of a worker's failure; ends the worker, also at an interruption."""
         try:
             yield
@@ -176,14 +192,14 @@ class Turns:
             raise
         except WorkerFailed as error:
             worker.close()
-            one.failure = str(error)
-            self._say(f"{one.label}: {one.failure}")
+            result.failure = str(error)
+            self._log(f"{result.label}: {result.failure}")
 
-    def _say(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         print(f"{self.case.name}: {line}", file=sys.stderr, flush=True)
 
 
-def rotated(items: Sequence, by: int) -> list:
-    """Returns the items from the `by`-th on, then those before it."""
-    start = by % len(items) if items else 0
+def rotated(items: Sequence, count: int) -> list:
+    """Returns the items from number `count` on, then those before it."""
+    start = count % len(items) if items else 0
     return [*items[start:], *items[:start]]

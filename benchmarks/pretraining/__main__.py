@@ -12,22 +12,15 @@ import dataclasses
 from absl import flags
 
 from benchmarks.harness import command
-from benchmarks.harness.turns import Role, System
+from benchmarks.harness.turns import System, system
 from benchmarks.pretraining import cases, report
-from benchmarks.pretraining.workload import Setting
-
-_GROUPS = {"ours": (Role.OURS, "electra_tf"), "hf": (Role.BASELINE, "Hugging Face"),
-           "mg": (Role.BASELINE, "Model Garden"), "matmuls": (Role.LIMIT, "matmuls")}
+from benchmarks.pretraining.workload import StepOptions
 
 
 def _system(name: str, module: str, precision: str, compiler: str = "off",
-            **more: str) -> System:
-    role, title = _GROUPS[name.partition("-")[0]]
-    setting = dataclasses.asdict(Setting(precision=precision, compiler=compiler))
-    return System(
-        name=name, title=title, role=role, module=f"benchmarks.pretraining.{module}",
-        settings={"setting": setting, **more}, always=role is Role.LIMIT,
-        in_peers_environment=module == "hugging_face" or more.get("library") == "PyTorch")
+            **settings: str) -> System:
+    return system(name, f"pretraining.{module}", always=module == "matmuls", options=(
+        dataclasses.asdict(StepOptions(precision=precision, compiler=compiler))), **settings)
 
 
 SYSTEMS = (
@@ -56,5 +49,4 @@ if __name__ == "__main__":
     flags.DEFINE_list("cases", list(cases.DEFAULT_CASES),
                       f"Cases: {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
     flags.DEFINE_integer("steps", 1, "Training steps per turn.", lower_bound=1)
-    command.define_flags(SYSTEMS, rounds=7)
-    command.run(main, __doc__, ["cases", "steps"])
+    command.run(main, __doc__, ["cases", "steps"], SYSTEMS, rounds=7)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.harness.worker import Ready
-from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
+from benchmarks.pretraining import workload
+from benchmarks.pretraining.workload import EncoderSizes, Step, StepOptions, Workload
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,39 +28,39 @@ class Matmul:
         return max(n for n in range(1, 5) if self.count % n == 0)
 
 
-def step_matmuls(workload: Workload) -> list[Matmul]:
+def step_matmuls(work: Workload) -> list[Matmul]:
     """Returns the matrix multiplications of both encoders and both heads."""
-    tokens, hidden = workload.tokens, workload.discriminator.hidden_size
-    masked, generator = workload.batch * workload.predictions, workload.generator
+    tokens, hidden = work.tokens, work.discriminator.hidden_size
+    masked, generator = work.batch * work.predictions, work.generator
     embedding = generator.embedding_size
     return [
-        *_of_encoder(workload.discriminator, tokens),
+        *_of_encoder(work.discriminator, tokens),
         Matmul(rows=tokens, inputs=hidden, outputs=hidden),
         Matmul(rows=tokens, inputs=hidden, outputs=1),
         *_of_encoder(generator, tokens),
         Matmul(rows=masked, inputs=generator.hidden_size, outputs=embedding),
-        Matmul(rows=masked, inputs=embedding, outputs=workload.vocab_size)]
+        Matmul(rows=masked, inputs=embedding, outputs=work.vocab_size)]
 
 
-def _of_encoder(encoder: Encoder, rows: int) -> list[Matmul]:
+def _of_encoder(encoder: EncoderSizes, rows: int) -> list[Matmul]:
     hidden, inner, layers = encoder.hidden_size, encoder.intermediate_size, encoder.num_layers
-    found = [
+    matmuls = [
         # Query, key, value, attention output.
         Matmul(rows=rows, inputs=hidden, outputs=hidden, count=4 * layers),
         Matmul(rows=rows, inputs=hidden, outputs=inner, count=layers),
         Matmul(rows=rows, inputs=inner, outputs=hidden, count=layers)]
     if encoder.embedding_size != hidden:
-        found.append(Matmul(rows=rows, inputs=encoder.embedding_size, outputs=hidden))
-    return found
+        matmuls.append(Matmul(rows=rows, inputs=encoder.embedding_size, outputs=hidden))
+    return matmuls
 
 
-def step_flops(workload: Workload) -> int:
+def step_flops(work: Workload) -> int:
     """Returns the FLOPs of one step: x W forward, dy W^T and x^T dy backward, each 2 m k n."""
-    return sum(3 * 2 * one.rows * one.inputs * one.outputs * one.count
-               for one in step_matmuls(workload))
+    return sum(3 * 2 * matmul.rows * matmul.inputs * matmul.outputs * matmul.count
+               for matmul in step_matmuls(work))
 
 
-def step_of(workload: Workload, operand: Callable[[int, int, int], Any],
+def step_of(work: Workload, operand: Callable[[int, int, int], Any],
             three_forms: Callable[[Sequence, Sequence, Sequence], Callable[[], object]],
             wait: Callable[[], object] = lambda: None) -> Step:
     """Returns a step that runs every matrix multiplication `count` times.
@@ -68,11 +69,11 @@ def step_of(workload: Workload, operand: Callable[[int, int, int], Any],
     a function that multiplies them in all forms; `wait` returns when the device has finished.
     """
     calls = []
-    for one in step_matmuls(workload):
-        shapes = (one.rows, one.inputs), (one.inputs, one.outputs), (one.rows, one.outputs)
-        call = three_forms(*([operand(copy, *shape) for copy in range(one.copies)]
-                             for shape in shapes))
-        calls += [call] * (one.count // one.copies)
+    for matmul in step_matmuls(work):
+        rows, inputs, outputs = matmul.rows, matmul.inputs, matmul.outputs
+        call = three_forms(*([operand(copy, *shape) for copy in range(matmul.copies)]
+                             for shape in ((rows, inputs), (inputs, outputs), (rows, outputs))))
+        calls += [call] * (matmul.count // matmul.copies)
 
     def step() -> None:
         for call in calls:
@@ -82,17 +83,17 @@ def step_of(workload: Workload, operand: Callable[[int, int, int], Any],
     return step
 
 
-def prepare(workload: Workload, setting: Setting, library: str) -> Ready:
+def prepare(work: Workload, options: StepOptions, library: str) -> Ready:
     """Returns the matrix multiplications by a library, in the setting's number type."""
-    return {"TensorFlow": _tensorflow, "PyTorch": _pytorch}[library](workload, setting)
+    return {"TensorFlow": _tensorflow, "PyTorch": _pytorch}[library](work, options)
 
 
-def _tensorflow(workload: Workload, setting: Setting) -> Ready:
+def _tensorflow(work: Workload, options: StepOptions) -> Ready:
     import tensorflow as tf
 
     def operand(seed: int, rows: int, columns: int) -> tf.Tensor:
         return tf.cast(tf.random.stateless_normal([rows, columns], [seed, rows]),
-                       setting.precision)
+                       options.precision)
 
     def three_forms(*operands: list[tf.Tensor]) -> Callable[[], object]:
         # One graph has all copies; no two share operands, so none is computed only once.
@@ -107,18 +108,18 @@ def _tensorflow(workload: Workload, setting: Setting) -> Ready:
 
         return lambda: multiply(*operands)
 
-    return Ready(label=f"TensorFlow {setting.precision}", versions={"TensorFlow": tf.__version__},
-                 turn=steps_of(lambda: step_of(workload, operand, three_forms)))
+    return Ready(label=f"TensorFlow {options.precision}", versions={"TensorFlow": tf.__version__},
+                 turn=workload.steps_of(lambda: step_of(work, operand, three_forms)))
 
 
-def _pytorch(workload: Workload, setting: Setting) -> Ready:
+def _pytorch(work: Workload, options: StepOptions) -> Ready:
     import torch
 
-    torch.set_num_threads(workload.threads)
+    torch.set_num_threads(work.threads)
 
     def operand(_seed: int, rows: int, columns: int) -> torch.Tensor:
-        return torch.randn(rows, columns, dtype=getattr(torch, setting.precision),
-                           device=setting.device)
+        return torch.randn(rows, columns, dtype=getattr(torch, options.precision),
+                           device=options.device)
 
     def three_forms(*operands: list[torch.Tensor]) -> Callable[[], object]:
         # Results are allocated once, outside the measured calls.
@@ -132,10 +133,10 @@ def _pytorch(workload: Workload, setting: Setting) -> Ready:
 
         return call
 
-    wait = torch.cuda.synchronize if setting.device == "cuda" else lambda: None
-    return Ready(label=f"PyTorch {setting.precision}", versions={"PyTorch": torch.__version__},
-                 turn=steps_of(lambda: step_of(workload, operand, three_forms, wait)),
-                 **device_facts(setting.device))
+    wait = torch.cuda.synchronize if options.device == "cuda" else lambda: None
+    return Ready(label=f"PyTorch {options.precision}", versions={"PyTorch": torch.__version__},
+                 turn=workload.steps_of(lambda: step_of(work, operand, three_forms, wait)),
+                 **device_facts(options.device))
 
 
 def device_facts(device: str) -> dict[str, Any]:
@@ -149,4 +150,4 @@ def device_facts(device: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(prepare)
+    workload.serve(prepare)

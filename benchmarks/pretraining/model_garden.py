@@ -14,34 +14,47 @@ from official.nlp import optimization
 from official.nlp.modeling import models, networks
 
 from benchmarks.harness.worker import Ready
-from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
+from benchmarks.pretraining import workload
+from benchmarks.pretraining.workload import EncoderSizes, Step, StepOptions, Workload
 
 Inputs = dict[str, tf.Tensor]
 
 
-def prepare(workload: Workload, setting: Setting) -> Ready:
+def prepare(work: Workload, options: StepOptions) -> Ready:
     """Returns the step in float32, with or without XLA; mixed_bfloat16 fails in release 2.20."""
     return Ready(
-        label=f"float32, XLA {setting.compiler}",
+        label=f"float32, XLA {options.compiler}",
         versions={"TensorFlow": tf.__version__,
                   "Model Garden": metadata.version("tf-models-official")},
-        turn=steps_of(lambda: _build(workload, setting)))
+        turn=workload.steps_of(lambda: _build(work, options)))
 
 
-def _build(workload: Workload, setting: Setting) -> Step:
-    model = _model(workload)
+def _build(work: Workload, options: StepOptions) -> Step:
+    discriminator = _encoder(work, work.discriminator, None)
+    generator = _encoder(work, work.generator, discriminator.get_embedding_layer())
+    model = models.ElectraPretrainer(
+        generator_network=generator, discriminator_network=discriminator,
+        vocab_size=work.vocab_size, num_classes=2,
+        num_token_predictions=work.predictions, mlm_activation="gelu",
+        mlm_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02))
     optimizer = optimization.AdamWeightDecay(
-        learning_rate=plain.LEARNING_RATE, epsilon=plain.ADAM_EPSILON,
-        weight_decay_rate=plain.WEIGHT_DECAY, gradient_clip_norm=plain.CLIP_NORM,
+        learning_rate=workload.LEARNING_RATE, epsilon=workload.ADAM_EPSILON,
+        weight_decay_rate=workload.WEIGHT_DECAY, gradient_clip_norm=workload.CLIP_NORM,
         exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
-    batches = itertools.cycle(_batches(workload))
+    batches = itertools.cycle(_batches(work))
     model(next(batches))  # Creates the weights.
 
-    @tf.function(jit_compile=setting.compiler == "on")
+    @tf.function(jit_compile=options.compiler == "on")
     def train(inputs: Inputs) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            loss = _loss(model(inputs, training=True), inputs["masked_lm_ids"])
+            outputs = model(inputs, training=True)
+            # Every slot [B, N, V] and every position [B, L] counts.
+            generator_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                inputs["masked_lm_ids"], outputs["lm_outputs"])
+            discriminator_losses = tf.nn.sigmoid_cross_entropy_with_logits(
+                tf.cast(outputs["disc_label"], tf.float32), outputs["disc_logits"])
+            loss = (workload.GENERATOR_WEIGHT * tf.reduce_mean(generator_losses)
+                    + workload.DISCRIMINATOR_WEIGHT * tf.reduce_mean(discriminator_losses))
         # Its poolers and next-sentence head get no gradient.
         pairs = zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables,
                     strict=True)
@@ -51,57 +64,37 @@ def _build(workload: Workload, setting: Setting) -> Step:
     return lambda: float(train(next(batches)))
 
 
-def _loss(outputs: Inputs, masked_ids: tf.Tensor) -> tf.Tensor:
-    """Returns the joint loss [] of outputs [B, N, V] and [B, L]; every slot and position counts."""
-    generator = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        masked_ids, outputs["lm_outputs"])
-    discriminator = tf.nn.sigmoid_cross_entropy_with_logits(
-        tf.cast(outputs["disc_label"], tf.float32), outputs["disc_logits"])
-    return (plain.GENERATOR_WEIGHT * tf.reduce_mean(generator)
-            + plain.DISCRIMINATOR_WEIGHT * tf.reduce_mean(discriminator))
-
-
-def _model(workload: Workload) -> models.ElectraPretrainer:
-    discriminator = _encoder(workload, workload.discriminator, None)
-    generator = _encoder(workload, workload.generator, discriminator.get_embedding_layer())
-    return models.ElectraPretrainer(
-        generator_network=generator, discriminator_network=discriminator,
-        vocab_size=workload.vocab_size, num_classes=2,
-        num_token_predictions=workload.predictions, mlm_activation="gelu",
-        mlm_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02))
-
-
-def _encoder(workload: Workload, encoder: Encoder,
+def _encoder(work: Workload, encoder: EncoderSizes,
              words: tf_keras.layers.Layer | None) -> networks.BertEncoder:
     return networks.BertEncoder(
-        vocab_size=workload.vocab_size, hidden_size=encoder.hidden_size,
+        vocab_size=work.vocab_size, hidden_size=encoder.hidden_size,
         num_layers=encoder.num_layers, num_attention_heads=encoder.num_heads,
-        max_sequence_length=plain.MAX_POSITIONS, type_vocab_size=plain.SEGMENTS,
-        inner_dim=encoder.intermediate_size, output_dropout=plain.DROPOUT,
-        attention_dropout=plain.DROPOUT, embedding_width=encoder.embedding_size,
+        max_sequence_length=workload.MAX_POSITIONS, type_vocab_size=workload.SEGMENTS,
+        inner_dim=encoder.intermediate_size, output_dropout=workload.DROPOUT,
+        attention_dropout=workload.DROPOUT, embedding_width=encoder.embedding_size,
         embedding_layer=words, dict_outputs=True)
 
 
-def _batches(workload: Workload) -> list[Inputs]:
+def _batches(work: Workload) -> list[Inputs]:
     """Returns synthetic text: int32 [B, L] with [MASK], and the masked tokens, int32 [B, N]."""
     draws = np.random.default_rng(1)
-    shape = (workload.batch, workload.length)
+    shape = (work.batch, work.length)
 
     def batch() -> Inputs:
-        ids = draws.integers(plain.FIRST_WORD_ID, workload.vocab_size, shape)
+        ids = draws.integers(workload.FIRST_WORD_ID, work.vocab_size, shape)
         # Model Garden never replaces position 0.
-        order = draws.permuted(np.tile(np.arange(1, workload.length), (workload.batch, 1)), axis=1)
-        positions = np.sort(order[:, :workload.predictions], axis=1)
+        order = draws.permuted(np.tile(np.arange(1, work.length), (work.batch, 1)), axis=1)
+        positions = np.sort(order[:, :work.predictions], axis=1)
         original = np.take_along_axis(ids, positions, axis=1)
-        hidden = draws.random(positions.shape) < plain.MASK_TOKEN_FRACTION
-        np.put_along_axis(ids, positions, np.where(hidden, plain.MASK_ID, original), axis=1)
+        hidden = draws.random(positions.shape) < workload.MASK_TOKEN_FRACTION
+        np.put_along_axis(ids, positions, np.where(hidden, workload.MASK_ID, original), axis=1)
         arrays = {
             "input_word_ids": ids, "input_mask": np.ones(shape), "input_type_ids": np.zeros(shape),
             "masked_lm_positions": positions, "masked_lm_ids": original}
         return {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
 
-    return [batch() for _ in range(plain.BATCHES)]
+    return [batch() for _ in range(workload.BATCHES)]
 
 
 if __name__ == "__main__":
-    serve(prepare)
+    workload.serve(prepare)

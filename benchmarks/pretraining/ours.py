@@ -4,66 +4,51 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.harness.worker import Ready
-from benchmarks.pretraining import workload as plain
+from benchmarks.pretraining import workload
 from benchmarks.pretraining.cases import case_of
-from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
+from benchmarks.pretraining.workload import Step, StepOptions, Workload
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import ObjectiveContext
-from electra_tf.pretraining.trainer import Trainer
-from electra_tf.training import assembly
-from electra_tf.training.devices import prepare_cpu, use_xla
-from electra_tf.training.strategies import create_strategy
-
-_SPECIAL = SpecialTokens(
-    pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)
+from electra_tf.pretraining.steps import compile_steps
+from electra_tf.training.devices import build_model, build_state, build_step, use_xla
+from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 
-def prepare(workload: Workload, setting: Setting) -> Ready:
+def prepare(work: Workload, options: StepOptions) -> Ready:
     """Returns the step with the case's settings, "auto" resolved for this machine."""
-    config = case_of(workload.case).config(setting)
-    parts = prepare_cpu(config.runtime, workload.batch)
+    config = case_of(work.case).config(options)
+    parts = prepare_cpu(config.runtime, work.batch)
     config = override(config, {"runtime.cpu_parts": parts})
     strategy = create_strategy(config.runtime)
     xla = use_xla(config.runtime.xla, strategy)
     return Ready(
-        label=f"{setting.precision}, XLA {'on' if xla else 'off'}",
+        label=f"{options.precision}, XLA {'on' if xla else 'off'}",
         versions={"TensorFlow": tf.__version__},
-        turn=steps_of(lambda: _build(workload, config, strategy)))
+        turn=workload.steps_of(lambda: _build(work, config, strategy)))
 
 
-def _build(workload: Workload, config: PretrainingConfig,
-           strategy: tf.distribute.Strategy) -> Step:
-    """Builds model, state and loop of a pre-training run."""
-    size = config.model.vocab_size
-    kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
-    objective = objective_class(config.objective.name)(
-        config, ObjectiveContext(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
-    model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
-    state = assembly.build_state(config, model, strategy)
-    step = assembly.build_step(
-        config, objective, state, strategy, config.training.num_train_steps)
-    batches = strategy.experimental_distribute_dataset(_batches(workload))
-    trainer = Trainer(strategy, step, batches)
-
-    def one_step() -> float:
-        trainer.run()
-        return trainer.totals()["loss"][0]
-
-    return one_step
-
-
-def _batches(workload: Workload) -> tf.data.Dataset:
-    """Repeats synthetic text: `Batch` of [B, L] rows without padding, one segment."""
-    shape = [plain.BATCHES, workload.batch, workload.length]
+def _build(work: Workload, config: PretrainingConfig, strategy: tf.distribute.Strategy) -> Step:
+    """Builds model, state and loop of a pre-training run on synthetic text."""
+    special = SpecialTokens(pad=workload.PAD_ID, cls=workload.CLS_ID, sep=workload.SEP_ID,
+                            mask=workload.MASK_ID)
+    objective = objective_class(config.objective.name)(config, ObjectiveContext(
+        kinds=TokenKinds(special, work.vocab_size, np.zeros(work.vocab_size, bool)),
+        token_counts=lambda: np.ones(work.vocab_size, np.int64)))
+    model = build_model(objective, config, strategy, seed=config.training.seed)
+    state = build_state(config, model, strategy)
+    step = build_step(config, objective, state, strategy, config.training.num_train_steps)
+    shape = [workload.BATCHES, work.batch, work.length]
     ids = tf.random.stateless_uniform(
-        shape, [1, 2], plain.FIRST_WORD_ID, workload.vocab_size, tf.int32)
+        shape, [1, 2], workload.FIRST_WORD_ID, work.vocab_size, tf.int32)
     text = Batch(ids=ids, valid=tf.ones(shape, tf.bool), segment_ids=tf.zeros(shape, tf.int32))
-    return tf.data.Dataset.from_tensor_slices(text).repeat()
+    run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
+        tf.data.Dataset.from_tensor_slices(text).repeat()))
+    return lambda: float(run_steps(1)[0]["loss"].sum)
 
 
 if __name__ == "__main__":
-    serve(prepare)
+    workload.serve(prepare)

@@ -27,7 +27,7 @@ LEARNING_RATE, WEIGHT_DECAY, ADAM_EPSILON, CLIP_NORM = 1e-4, 0.01, 1e-6, 1.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Encoder:
+class EncoderSizes:
     """Sizes of one Transformer encoder."""
 
     embedding_size: int
@@ -49,8 +49,8 @@ class Workload:
     predictions: int
     """N, masked positions per example."""
     vocab_size: int
-    discriminator: Encoder
-    generator: Encoder
+    discriminator: EncoderSizes
+    generator: EncoderSizes
     threads: int
     """CPU cores to use."""
     mask_id: int = MASK_ID
@@ -64,7 +64,7 @@ class Workload:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Setting:
+class StepOptions:
     """Number type, compiler and device of a system."""
 
     precision: str
@@ -77,8 +77,8 @@ class Setting:
 
 def workload_from(fields: Mapping[str, Any]) -> Workload:
     """Rebuilds a workload from its `dataclasses.asdict`."""
-    networks = {name: Encoder(**fields[name]) for name in ("discriminator", "generator")}
-    return Workload(**{**fields, **networks})
+    return Workload(**{**fields, **{name: EncoderSizes(**fields[name])
+                                    for name in ("discriminator", "generator")}})
 
 
 Step = Callable[[], SupportsFloat | None]
@@ -90,19 +90,19 @@ On an accelerator the step may still run: `float` of its loss waits for it.
 
 def steps_of(build: Callable[[], Step]) -> Callable[[int], dict[str, float | None]]:
     """Returns a turn of several steps; the first one builds the model, traces and compiles."""
-    built: list[Step] = []
+    step: Step | None = None
 
     def turn(steps: int) -> dict[str, float | None]:
-        if not built:
-            built.append(build())
+        nonlocal step
+        step = step or build()
         for _ in range(steps):
-            loss = built[0]()
+            loss = step()
         return {"loss": None if loss is None else float(loss)}
 
     return turn
 
 
 def serve(prepare: Callable[..., worker.Ready]) -> None:
-    """Answers requests until stdin closes; `prepare` takes a workload, a setting and the rest."""
-    worker.serve(lambda workload, setting, **more: prepare(
-        workload_from(workload), Setting(**setting), **more))
+    """Answers requests until stdin closes; `prepare` takes a workload, options and the rest."""
+    worker.serve(lambda workload, options, **more: prepare(
+        workload_from(workload), StepOptions(**options), **more))

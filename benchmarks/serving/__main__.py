@@ -9,13 +9,13 @@ two cores; stop other programs first. benchmarks/README.md describes the measure
 
 import pathlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from absl import flags
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import Case, Measurement, Role, System
+from benchmarks.harness.turns import BenchmarkCase, Measurement, system
 from benchmarks.serving.answers import BATCHES, MAX_LENGTH
 from electra_tf.platform.errors import UserError
 
@@ -24,12 +24,10 @@ TOLERANCE = 1e-3
 """Largest difference of a probability in float32."""
 SYSTEMS = (
     # With frozen weights, oneDNN keeps packed copies; docs/how_to/serving.md recommends this.
-    *(System(name=f"ours-{precision}", title="electra_tf", module="benchmarks.serving.ours",
-             role=Role.OURS, settings={"precision": precision},
+    *(system(f"ours-{precision}", "serving.ours", precision=precision,
              variables={"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": "1"})
       for precision in ("bfloat16", "float32")),
-    *(System(name=f"hf-{precision}", title="Hugging Face", in_peers_environment=True,
-             module="benchmarks.serving.hugging_face", settings={"precision": precision})
+    *(system(f"hf-{precision}", "serving.hugging_face", precision=precision)
       for precision in ("bfloat16", "float32")),
 )
 
@@ -42,46 +40,41 @@ def main() -> None:
             raise UserError(f"--cases takes numbers of tokens from 3 to {MAX_LENGTH}, and "
                             f"{SENTENCES}. Received: {case!r}")
     bench = command.Bench(SYSTEMS)
-    with tempfile.TemporaryDirectory() as scratch:
-        asked = prepare(pathlib.Path(scratch))
-        requests = {f"{case}/{batch}": {"case": case, "batch": batch}
-                    for case in asked for batch in BATCHES}
-        checks = [{"case": case, "batch": 0} for case in asked]
-        measured = bench.measure(Case(
-            name="serving", turns=requests, warm_up=[*checks, *requests.values()],
-            rounds=values.rounds, fields={"directory": scratch, "texts": asked}))
-    require_agreement(measured)
-    bench.save(
-        "serving", f"ELECTRA-{values.model_size.title()}, two classes, strings in and answers out",
-        measured, page(measured, asked, values.texts), {})
-
-
-def prepare(directory: pathlib.Path) -> Mapping[str, list[str]]:
-    """Writes the models, and returns the texts of every case."""
     from benchmarks.serving import models  # TensorFlow takes seconds to import.
     from electra_tf.tasks import glue
     from electra_tf.text.vocabulary import Vocabulary
 
-    values = flags.FLAGS
-    # Whole sentences, unlike those for training.
-    examples = glue.read_split(glue.TASKS["sst2"], pathlib.Path(values.data_dir), "dev")
-    sentences = [example.texts[0].strip() for example in examples]
     vocabulary = Vocabulary.load(values.vocab_file)
-    models.write(directory, vocabulary, size=values.model_size)
-    return {case: models.texts(sentences, vocabulary, None if case == SENTENCES else int(case),
-                               values.texts) for case in values.cases}
+    # Sentences of dev are whole, unlike those for training.
+    sentences = [example.texts[0].strip() for example in glue.read_split(
+        glue.TASKS["sst2"], pathlib.Path(values.data_dir), "dev")]
+    texts = {case: models.texts_of_length(
+        sentences, vocabulary, None if case == SENTENCES else int(case), values.texts)
+        for case in values.cases}
+    with tempfile.TemporaryDirectory() as scratch:
+        models.write(pathlib.Path(scratch), vocabulary, size=values.model_size)
+        requests = {f"{case}/{batch}": {"case": case, "batch": batch}
+                    for case in texts for batch in BATCHES}
+        checks = [{"case": case, "batch": 0} for case in texts]
+        measured = bench.measure(BenchmarkCase(
+            name="serving", turns=requests, warm_up=[*checks, *requests.values()],
+            rounds=values.rounds, fields={"directory": scratch, "texts": texts}))
+    require_agreement(measured)
+    bench.save(
+        "serving", f"ELECTRA-{values.model_size.title()}, two classes, strings in and answers out",
+        measured, page(measured, values.cases, values.texts), {})
 
 
 def require_agreement(measured: Sequence[Measurement]) -> None:
     """Raises `UserError` if systems in float32 return different probabilities."""
-    exact = [one for one in measured
-             if one.system.settings["precision"] == "float32" and not one.failure]
-    answers = [np.array([reply["probabilities"] for reply in one.warm_up if "case" in reply])
-               for one in exact]
-    for one, found in zip(exact[1:], answers[1:], strict=True):
-        difference = np.abs(found - answers[0]).max()
+    float32 = [result for result in measured
+               if result.system.settings["precision"] == "float32" and not result.failure]
+    answers = [np.array([reply["probabilities"] for reply in result.warm_up if "case" in reply])
+               for result in float32]
+    for result, probabilities in zip(float32[1:], answers[1:], strict=True):
+        difference = np.abs(probabilities - answers[0]).max()
         if not difference <= TOLERANCE:
-            raise UserError(f"{one.label} and {exact[0].label} should return equal "
+            raise UserError(f"{result.label} and {float32[0].label} should return equal "
                             f"probabilities, but they differ by {difference:.2g}.")
 
 
@@ -89,18 +82,18 @@ def page(measured: Sequence[Measurement], cases: Sequence[str], texts: int) -> l
     """Returns a table per case as Markdown."""
     def latency(case: str, percent: float) -> tables.Numbers:
         # The milliseconds within which `percent` % of the calls end.
-        return lambda one: [1e3 * np.percentile(calls, percent, method="inverted_cdf")
-                            for calls in one.values(f"{case}/1", "calls")]
+        return lambda result: [1e3 * np.percentile(calls, percent, method="inverted_cdf")
+                               for calls in result.values(f"{case}/1", "calls")]
 
     lines = []
     for case in cases:
         title = f"{case} tokens" if case.isdigit() else "sentences of SST-2 in the file's order"
-        lines += [f"## {texts} texts, {title}", "", *tables.table([one.label for one in measured], [
+        lines += [f"## {texts} texts, {title}", "", *tables.table(measured, [
             *tables.compared(measured, "1 text: p50, ms", latency(case, 50), ",.2f",
                              less_is_better=True),
             *tables.compared(measured, "p99, ms", latency(case, 99), ",.2f", less_is_better=True),
-            *tables.compared(measured, "32 texts: examples/s", lambda one, case=case: [
-                texts / sum(calls) for calls in one.values(f"{case}/32", "calls")])]), ""]
+            *tables.compared(measured, "32 texts: examples/s", lambda result, case=case: [
+                texts / sum(calls) for calls in result.values(f"{case}/32", "calls")])]), ""]
     return lines
 
 
@@ -111,5 +104,5 @@ if __name__ == "__main__":
     flags.DEFINE_list("cases", ["16", "64", "128", SENTENCES],
                       f"Tokens of a text; {SENTENCES} for whole sentences.")
     flags.DEFINE_integer("texts", 256, "Texts of a turn.", lower_bound=1)
-    command.define_flags(SYSTEMS, rounds=5)
-    command.run(main, __doc__, ["data_dir", "vocab_file", "model_size", "cases", "texts"])
+    command.run(main, __doc__, ["data_dir", "vocab_file", "model_size", "cases", "texts"], SYSTEMS,
+                rounds=5)

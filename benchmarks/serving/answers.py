@@ -22,21 +22,20 @@ def turn_of(texts: Mapping[str, list[str]],
             answer: Answer) -> Callable[[str, int], Mapping[str, Any]]:
     """Returns a turn over a case's texts in batches; a batch of 0 asks for the answers themselves.
 
-    Args:
-        texts: case -> its texts.
-        answer: the system.
+    `texts` maps a case to its texts; `answer` is the system.
     """
     def turn(case: str, batch: int) -> Mapping[str, Any]:
-        asked = texts[case]
+        case_texts = texts[case]
         if not batch:
-            return {"case": case, "probabilities": [shares[0] for shares in answer(asked)[1]]}
-        batches = [asked[first:first + batch] for first in range(0, len(asked), batch)]
+            return {"case": case, "probabilities": [row[0] for row in answer(case_texts)[1]]}
+        batches = [case_texts[first:first + batch]
+                   for first in range(0, len(case_texts), batch)]
         for uncounted in batches[-_UNCOUNTED[batch]:]:
             answer(uncounted)
         seconds = []
-        for one in batches:
+        for counted in batches:
             begin = time.perf_counter()
-            answer(one)
+            answer(counted)
             seconds.append(time.perf_counter() - begin)
         return {"calls": seconds}
 

@@ -23,12 +23,13 @@ def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Read
         path, attn_implementation="sdpa").eval().to(getattr(torch, precision))
     names = model.config.id2label
 
-    def answer(asked: list[str]) -> tuple[list[str], list[list[float]]]:
-        rows = tokenizer(asked, padding=True, truncation=True, max_length=MAX_LENGTH,
+    def answer(batch: list[str]) -> tuple[list[str], list[list[float]]]:
+        rows = tokenizer(batch, padding=True, truncation=True, max_length=MAX_LENGTH,
                          return_tensors="pt")
         with torch.inference_mode():
-            shares = torch.softmax(model(**rows).logits.float(), dim=-1).numpy()
-        return [names[index] for index in shares.argmax(axis=-1).tolist()], shares.tolist()
+            probabilities = torch.softmax(model(**rows).logits.float(), dim=-1).numpy()
+        labels = [names[index] for index in probabilities.argmax(axis=-1).tolist()]
+        return labels, probabilities.tolist()
 
     return Ready(
         label=precision,

@@ -46,28 +46,21 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
     pretrained.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 
-def texts(given: Sequence[str], vocabulary: Vocabulary, tokens: int | None,
-          count: int) -> list[str]:
-    """Returns `count` texts from sentences, repeated if there are fewer.
+def texts_of_length(sentences: Sequence[str], vocabulary: Vocabulary, tokens: int | None,
+                    count: int) -> list[str]:
+    """Returns `count` texts of exactly `tokens` tokens, [CLS] and [SEP] included.
 
-    Args:
-        given: the sentences.
-        vocabulary: decides which words are one token.
-        tokens: length of every text, [CLS] and [SEP] included: it then consists of the sentences'
-            words that are one token, in order. None for the sentences themselves.
-        count: number of texts.
-
-    Raises:
-        UserError: no word is a single token.
+    They consist of the sentences' words that are one token, in order; None: of whole sentences.
+    Both are repeated if there are too few. Raises `UserError` if no word is a single token.
     """
     if tokens is None:
-        return list(itertools.islice(itertools.cycle(given), count))
-    words = [word for sentence in given for word in sentence.split()]
+        return list(itertools.islice(itertools.cycle(sentences), count))
+    words = [word for sentence in sentences for word in sentence.split()]
     tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
     pieces = tokenizer.tokenize(tf.constant(words)).row_lengths().numpy()
-    whole = [word for word, size in zip(words, pieces, strict=True) if size == 1]
-    if not whole:
+    single = [word for word, size in zip(words, pieces, strict=True) if size == 1]
+    if not single:
         raise UserError("no word of the sentences is in the vocabulary; give the --vocab_file that "
                         "fits the language of --data_dir.")
-    endless = itertools.cycle(whole)
+    endless = itertools.cycle(single)
     return [" ".join(itertools.islice(endless, tokens - 2)) for _ in range(count)]

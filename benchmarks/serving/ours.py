@@ -16,9 +16,9 @@ def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Read
     signature = model.signatures[saved_models.DEFAULT_SIGNATURE]
     (column,) = signature.inputs
 
-    def answer(asked: list[str]) -> tuple[list[bytes], list[list[float]]]:
-        found = signature({column: np.array(asked, object)})
-        return found["label"].tolist(), found["probabilities"].tolist()
+    def answer(batch: list[str]) -> tuple[list[bytes], list[list[float]]]:
+        outputs = signature({column: np.array(batch, object)})
+        return outputs["label"].tolist(), outputs["probabilities"].tolist()
 
     return Ready(label=precision, versions={"TensorFlow": tf.__version__},
                  turn=turn_of(texts, answer))

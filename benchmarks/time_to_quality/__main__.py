@@ -17,13 +17,13 @@ from typing import Any
 from absl import flags
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import Case, Measurement, Role, System
-from benchmarks.pretraining import workload as plain
+from benchmarks.harness.turns import BenchmarkCase, Measurement, Role, system
 from benchmarks.pretraining.cases import encoder_sizes
+from benchmarks.pretraining.workload import DROPOUT, Workload
 from electra_tf.config import overrides
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
-from electra_tf.data import manifest as manifests
+from electra_tf.data import manifest
 from electra_tf.platform import storage
 from electra_tf.platform.machine import usable_cores
 from electra_tf.reporting import plot_style
@@ -35,13 +35,13 @@ PAPER_LEARNING_RATE = 5e-4
 """ELECTRA-Small's learning rate, the highest in the paper; the networks here are narrower."""
 EVALUATIONS, EVAL_BATCHES = 40, 20
 """Evaluations of a run, and the held-out batches of each."""
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 """Size of the examples that are written for the baseline; a longer run repeats them."""
 SYSTEMS = (
-    *(System(name=name, title=f"electra_tf, recipe {name}", role=Role.OURS,
-             module="benchmarks.time_to_quality.ours") for name in ("short", "paper")),
-    System(name="hf", title="Hugging Face in PyTorch, the paper's settings",
-           module="benchmarks.time_to_quality.hugging_face", in_peers_environment=True))
+    *(system(recipe, "time_to_quality.ours", title=f"electra_tf, recipe {recipe}")
+      for recipe in ("short", "paper")),
+    system("hf", "time_to_quality.hugging_face",
+           title="Hugging Face in PyTorch, the paper's settings"))
 Point = tuple[float, float]
 """Seconds of training so far, and the AUC on held-out text."""
 
@@ -50,12 +50,12 @@ def main() -> None:
     """Runs one system after the other, and prints and writes table and picture."""
     values = flags.FLAGS
     bench = command.Bench(SYSTEMS)
-    length = manifests.load(storage.path(values.data_dir)).max_seq_length
+    length = manifest.load(storage.path(values.data_dir)).max_seq_length
     with tempfile.TemporaryDirectory() as scratch:
         bench.systems = [dataclasses.replace(system, settings=(
-            ours(system.name, length) if system.role is Role.OURS else
-            baseline(pathlib.Path(scratch), length))) for system in bench.systems]
-        measured = bench.measure(Case(
+            our_request(system.name, length) if system.role is Role.OURS else
+            baseline_request(pathlib.Path(scratch), length))) for system in bench.systems]
+        measured = bench.measure(BenchmarkCase(
             name="time to quality", turns={"train": {}}, rounds=1, fields={
                 "steps": values.num_train_steps,
                 "every": -(-values.num_train_steps // EVALUATIONS)}), alone=True)
@@ -71,11 +71,11 @@ def changes(recipe: str) -> dict[str, Any]:
         "training.train_batch_size": flags.FLAGS.train_batch_size}
     if recipe == "paper":
         shared |= {"optimizer.learning_rate": PAPER_LEARNING_RATE, "optimizer.warmup_steps": -1,
-                   "model.hidden_dropout": plain.DROPOUT, "model.attention_dropout": plain.DROPOUT}
+                   "model.hidden_dropout": DROPOUT, "model.attention_dropout": DROPOUT}
     return shared
 
 
-def ours(recipe: str, length: int) -> dict[str, Any]:
+def our_request(recipe: str, length: int) -> dict[str, Any]:
     """Returns the fields of our worker's first request."""
     values = flags.FLAGS
     return {"tokens_per_step": values.train_batch_size * length, "run_flags": [
@@ -84,25 +84,25 @@ def ours(recipe: str, length: int) -> dict[str, Any]:
         *(f"--set={name}={value}" for name, value in changes(recipe).items())]}
 
 
-def baseline(directory: pathlib.Path, length: int) -> dict[str, Any]:
+def baseline_request(directory: pathlib.Path, length: int) -> dict[str, Any]:
     """Writes the examples of our run; returns the fields of the baseline's first request."""
-    same = build_config(flags.FLAGS.model_size, "paper", changes("paper"))
+    config = build_config(flags.FLAGS.model_size, "paper", changes("paper"))
     records = pathlib.Path(flags.FLAGS.data_dir)
-    vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
-    batch = same.training.train_batch_size
-    export(records, directory, same, pad_id=vocabulary.pad_id,
-           steps=min(flags.FLAGS.num_train_steps, _MOST_BYTES // (4 * batch * length)))
-    work = plain.Workload(
+    vocabulary = Vocabulary.load(storage.path(records) / manifest.VOCABULARY_NAME)
+    batch = config.training.train_batch_size
+    export(records, directory, config, pad_id=vocabulary.pad_id,
+           steps=min(flags.FLAGS.num_train_steps, _MAX_BYTES // (4 * batch * length)))
+    work = Workload(
         case="time to quality", batch=batch, length=length, threads=usable_cores(),
-        predictions=same.masking.max_predictions(length), vocab_size=vocabulary.size,
-        discriminator=encoder_sizes(same.model.discriminator),
-        generator=encoder_sizes(same.model.generator), mask_id=vocabulary.mask_id,
+        predictions=config.masking.max_predictions(length), vocab_size=vocabulary.size,
+        discriminator=encoder_sizes(config.model.discriminator),
+        generator=encoder_sizes(config.model.generator), mask_id=vocabulary.mask_id,
         special_ids=(vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id))
     return {"directory": str(directory), "workload": dataclasses.asdict(work),
-            "learning_rate": PAPER_LEARNING_RATE, "seed": same.training.seed}
+            "learning_rate": PAPER_LEARNING_RATE, "seed": config.training.seed}
 
 
-def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig, *, pad_id: int,
+def export(records: pathlib.Path, target: pathlib.Path, config: PretrainingConfig, *, pad_id: int,
            steps: int) -> None:
     """Writes train.npy, int32 [steps, B, L], and held_out.npz: ids int32, valid bool [E, B, L]."""
     import numpy as np
@@ -110,45 +110,45 @@ def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig,
 
     from electra_tf.data.pipeline import evaluation_batches, training_batches
 
-    whole, context = manifests.load_records(records), tf.distribute.InputContext()
+    source, context = manifest.load_records(records), tf.distribute.InputContext()
     train = training_batches(
-        whole, pad_id=pad_id, seed=same.training.seed, buffer_examples=same.data.shuffle_buffer,
-        global_batch_size=same.training.train_batch_size, first_step=0, last_step=steps,
-        context=context)
+        source, pad_id=pad_id, seed=config.training.seed,
+        buffer_examples=config.data.shuffle_buffer, first_step=0, last_step=steps,
+        global_batch_size=config.training.train_batch_size, context=context)
     held_out = list(evaluation_batches(
-        whole, pad_id=pad_id, global_batch_size=same.runtime.eval_batch_size,
+        source, pad_id=pad_id, global_batch_size=config.runtime.eval_batch_size,
         context=context).take(EVAL_BATCHES).as_numpy_iterator())
     np.save(target / "train.npy", np.stack([rows.ids for rows in train.as_numpy_iterator()]))
     np.savez(target / "held_out.npz", ids=np.stack([rows.ids for rows in held_out]),
              valid=np.stack([rows.valid for rows in held_out]))
 
 
-def points_of(one: Measurement) -> list[Point]:
+def points_of(result: Measurement) -> list[Point]:
     """Returns a system's evaluations, [] if it failed."""
-    return sum(one.values("train", "points"), [])
+    return sum(result.values("train", "points"), [])
 
 
-def reached(points: Sequence[Point], goal: float) -> float | None:
+def seconds_to(points: Sequence[Point], goal: float) -> float | None:
     """Returns the seconds from which the AUC stays at `goal`, above 0.5; None if it does not.
 
     In its first steps, a generator draws all words with similar probability, which any
     discriminator detects. The AUC then falls again, so its first crossing does not count. It is
     interpolated linearly between evaluations, from 0.50 at 0 s.
     """
-    values = [(0.0, 0.5), *points]
-    last = max(index for index, value in enumerate(values) if not value[1] >= goal)
-    if last + 1 == len(values):
+    curve = [(0.0, 0.5), *points]
+    last_below = max(index for index, (_, auc) in enumerate(curve) if not auc >= goal)
+    if last_below + 1 == len(curve):
         return None
-    (begin, low), (end, high) = values[last:last + 2]
+    (begin, low), (end, high) = curve[last_below:last_below + 2]
     return begin + (goal - low) / (high - low) * (end - begin)
 
 
 def table(measured: Sequence[Measurement]) -> list[str]:
     """Returns Markdown: the seconds to every goal, and the run's end."""
-    curves = [points_of(one) for one in measured]
-    return tables.table([one.label for one in measured], [
-        *([f"{goal:.2f}", *(tables.ratio(reached(points, goal), 1, ",.0f") for points in curves)]
-          for goal in GOALS),
+    curves = [points_of(result) for result in measured]
+    return tables.table(measured, [
+        *([f"{goal:.2f}", *(tables.ratio(seconds_to(points, goal), 1, ",.0f")
+                            for points in curves)] for goal in GOALS),
         ["whole run", *(f"{points[-1][0]:,.0f}" if points else "-" for points in curves)],
         ["last AUC", *(f"{points[-1][1]:.3f}" if points else "-" for points in curves)]])
 
@@ -156,10 +156,10 @@ def table(measured: Sequence[Measurement]) -> list[str]:
 def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
     """Draws AUC against seconds of training."""
     figure, (axes,) = plot_style.figure(1, 1, (8, 4.6))
-    for one, colour in zip(measured, plot_style.COLORS, strict=False):
-        if points := points_of(one):
-            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=colour,
-                      label=one.label)
+    for result, color in zip(measured, plot_style.COLORS, strict=False):
+        if points := points_of(result):
+            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
+                      label=result.label)
     axes.set_xscale("log")
     plot_style.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
     figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
@@ -173,6 +173,6 @@ if __name__ == "__main__":
     flags.DEFINE_string("model_size", "tiny", "tiny, small, base or large.")
     flags.DEFINE_integer("train_batch_size", 16, "Examples per step.", lower_bound=1)
     overrides.define_setting_flags({}, {})
-    command.define_flags(SYSTEMS, timeout=86_400)  # An answer is a whole run.
-    command.run(main, __doc__, ["data_dir", "num_train_steps", "model_size", "train_batch_size",
-                                *overrides.ANY_SETTING])
+    command.run(main, __doc__, [
+        "data_dir", "num_train_steps", "model_size", "train_batch_size", *overrides.ANY_SETTING],
+        SYSTEMS, timeout=86_400)  # An answer is a whole run.

@@ -3,9 +3,8 @@
 Runs in the environment of `make peers`.
 """
 
-import pathlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,45 +12,38 @@ import torch
 
 from benchmarks.harness.worker import Ready, serve
 from benchmarks.pretraining.hugging_face import JointModel, training_of
-from benchmarks.pretraining.workload import Setting, Workload, workload_from
+from benchmarks.pretraining.workload import StepOptions, workload_from
 
 
 def prepare(steps: int, every: int, workload: Mapping[str, Any], directory: str,
             learning_rate: float, seed: int) -> Ready:
     """Returns a turn that is a whole run on a directory's train.npy and held_out.npz."""
-    work, home = workload_from(workload), pathlib.Path(directory)
+    work = workload_from(workload)
     torch.set_num_threads(work.threads)
-    train = np.load(home / "train.npy", mmap_mode="r")
-    with np.load(home / "held_out.npz") as file:
+    train = np.load(f"{directory}/train.npy", mmap_mode="r")
+    with np.load(f"{directory}/held_out.npz") as file:
         ids, valid = torch.from_numpy(file["ids"]).long(), torch.from_numpy(file["valid"])
 
     def turn() -> dict[str, Any]:
-        points, trained, begin = [], 0.0, time.perf_counter()
-        for step, model in enumerate(_models(work, train, learning_rate, seed, steps), start=1):
-            if step % every == 0 or step == steps:
-                trained += time.perf_counter() - begin
-                points.append((trained, _evaluate(model, ids, valid)))
+        points, seconds, begin = [], 0.0, time.perf_counter()
+        torch.manual_seed(seed)
+        model = JointModel(work).train()
+        optimizer, update = training_of(model, learning_rate, StepOptions(precision="float32"))
+        warmup = min(10_000, max(1, steps // 10))
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min(1.0, (step + 1) / warmup) * max(0.0, 1.0 - step / steps))
+        all_valid = torch.ones(work.batch, work.length, dtype=torch.bool)
+        for step in range(steps):
+            batch = torch.from_numpy(train[step % len(train)].astype(np.int64))
+            update(lambda: model(batch, all_valid))  # noqa: B023
+            schedule.step()
+            if (step + 1) % every == 0 or step + 1 == steps:
+                seconds += time.perf_counter() - begin
+                points.append((seconds, _evaluate(model, ids, valid)))
                 begin = time.perf_counter()
         return {"points": points}
 
     return Ready(turn=turn, versions={"PyTorch": torch.__version__})
-
-
-def _models(workload: Workload, train: np.ndarray, learning_rate: float, seed: int,
-            steps: int) -> Iterator[JointModel]:
-    """Yields the model after each step of a run of `steps`."""
-    torch.manual_seed(seed)
-    model = JointModel(workload).train()
-    optimizer, update = training_of(model, learning_rate, Setting(precision="float32"))
-    warmup = min(10_000, max(1, steps // 10))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min(1.0, (step + 1) / warmup) * max(0.0, 1.0 - step / steps))
-    valid = torch.ones(workload.batch, workload.length, dtype=torch.bool)
-    for step in range(steps):
-        ids = torch.from_numpy(train[step % len(train)].astype(np.int64))
-        update(lambda: model(ids, valid))  # noqa: B023
-        schedule.step()
-        yield model
 
 
 @torch.no_grad()
@@ -60,22 +52,23 @@ def _evaluate(model: JointModel, ids: torch.Tensor, valid: torch.Tensor) -> floa
     state = torch.get_rng_state()
     torch.manual_seed(0)
     model.eval()
-    logits, replaced = [], []
+    all_logits, replaced = [], []
     for original, mask in zip(ids, valid, strict=True):
         _, corrupted = model.corrupt(original, mask)
-        found = model.discriminator(corrupted, attention_mask=mask).logits.float()
-        logits.append(found[mask].numpy())
+        logits = model.discriminator(corrupted, attention_mask=mask).logits.float()
+        all_logits.append(logits[mask].numpy())
         replaced.append((corrupted != original)[mask].numpy())
     model.train()
     torch.set_rng_state(state)
-    return auc(np.concatenate(replaced), np.concatenate(logits))
+    return auc(np.concatenate(replaced), np.concatenate(all_logits))
 
 
 def auc(replaced: np.ndarray, logits: np.ndarray) -> float:
     """Returns the share of pairs with the higher logit on the replaced token; ties count 0.5."""
-    others, found = np.sort(logits[~replaced]), logits[replaced]
-    below = np.searchsorted(others, found, "left") + np.searchsorted(others, found, "right")
-    return float(below.mean() / 2 / len(others))
+    negatives, positives = np.sort(logits[~replaced]), logits[replaced]
+    below = (np.searchsorted(negatives, positives, "left")
+             + np.searchsorted(negatives, positives, "right"))
+    return float(below.mean() / 2 / len(negatives))
 
 
 if __name__ == "__main__":

@@ -16,13 +16,13 @@ def prepare(steps: int, every: int, tokens_per_step: int, run_flags: list[str]) 
     """Returns a turn that is the whole run."""
     def turn() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as directory:
-            ended = subprocess.run(
+            process = subprocess.run(
                 [*pretrain(), *run_flags, f"--model_dir={directory}/run",
                  f"--num_train_steps={steps}", f"--eval_every_steps={every}",
                  f"--log_every_steps={every}", "--sample_every_steps=0",
                  f"--save_checkpoints_steps={steps}"], stdout=subprocess.DEVNULL, check=False)
-            if ended.returncode:
-                raise SystemExit(ended.returncode)  # Its reason is on stderr already.
+            if process.returncode:
+                raise SystemExit(process.returncode)  # Its reason is on stderr already.
             records = read_metrics(pathlib.Path(directory) / "run" / METRICS_FILE)
         return {"points": points_of(records, tokens_per_step)}
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from data_prep.cleaning.ngrams import ngram_hashes, positions, word_hashes, words_of
-from data_prep.cleaning.settings import SHORTEST_TEST_TEXT
+from data_prep.cleaning.settings import MIN_TEST_WORDS
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -21,7 +21,7 @@ _PREFIX_SHIFT = np.uint64(42)
 """Right shift that leaves the first 22 bits of a hash."""
 _TAGGED = ("dev", "valid", "test")
 """Names of CoNLL's column files, without ".txt"."""
-_WANTED = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
+_FILE_KINDS = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
            "test.txt, or other .tsv, .csv and .jsonl")
 
 
@@ -41,26 +41,26 @@ class BenchmarkTexts:
         digest = hashlib.sha256(self.ngrams.astype("<u8").tobytes()).hexdigest()
         return {"decontaminate_sha256": digest, "decontaminate_texts": self.texts}
 
-    def found_in(self, lines: Sequence[str]) -> np.ndarray:
+    def contaminated(self, lines: Sequence[str]) -> np.ndarray:
         """Returns bool [L], True for lines that contain an n-gram of a test text."""
         words = [words_of(line) for line in lines]
-        owners = np.repeat(np.arange(len(lines)), [len(one) for one in words])
-        hashes = word_hashes([word for one in words for word in one])
-        found = np.zeros(len(lines), bool)
+        line_numbers = np.repeat(np.arange(len(lines)), [len(line) for line in words])
+        hashes = word_hashes([word for line in words for word in line])
+        contaminated = np.zeros(len(lines), bool)
         for length in self.lengths:
             ngrams = ngram_hashes(hashes, length)
             likely = np.flatnonzero(self._prefixes[ngrams >> _PREFIX_SHIFT])
             first = likely[positions(ngrams[likely], self.ngrams)[1]]
-            whole = owners[first] == owners[first + length - 1]
-            found[owners[first[whole]]] = True
-        return found
+            within_line = line_numbers[first] == line_numbers[first + length - 1]
+            contaminated[line_numbers[first[within_line]]] = True
+        return contaminated
 
     @functools.cached_property
     def _prefixes(self) -> np.ndarray:
         """Returns bool [2^22], True for the first bits of an n-gram; it halves the search time."""
-        found = np.zeros(1 << 64 - int(_PREFIX_SHIFT), bool)
-        found[self.ngrams >> _PREFIX_SHIFT] = True
-        return found
+        prefixes = np.zeros(1 << 64 - int(_PREFIX_SHIFT), bool)
+        prefixes[self.ngrams >> _PREFIX_SHIFT] = True
+        return prefixes
 
 
 def read(directory: Path, n: int) -> BenchmarkTexts:
@@ -71,16 +71,16 @@ def read(directory: Path, n: int) -> BenchmarkTexts:
     """
     if not directory.is_dir():
         raise UserError(f"--decontaminate={directory} is no directory; name one of task files: "
-                        f"{_WANTED}.")
-    files = [found for path in _files(directory) if (found := _texts(path)) is not None]
+                        f"{_FILE_KINDS}.")
+    files = [texts for path in _files(directory) if (texts := _texts(path)) is not None]
     if not files:
         raise UserError(f"--decontaminate={directory} holds no task files besides those for "
-                        f"training; it takes {_WANTED}.")
+                        f"training; it takes {_FILE_KINDS}.")
     texts = [words for file in files for text in file
-             if len(words := words_of(text)) >= SHORTEST_TEST_TEXT]
+             if len(words := words_of(text)) >= MIN_TEST_WORDS]
     if not texts:
         raise UserError(f"--decontaminate={directory} holds no test text of at least "
-                        f"{SHORTEST_TEST_TEXT} words; name another directory, or leave the "
+                        f"{MIN_TEST_WORDS} words; name another directory, or leave the "
                         "flag out.")
     hashes = [ngram_hashes(word_hashes(words), min(n, len(words))) for words in texts]
     return BenchmarkTexts(tuple(sorted({min(n, len(words)) for words in texts})),
@@ -111,18 +111,14 @@ def _texts(path: Path) -> Iterable[str] | None:
                 for text in example.texts]
     if path.name.endswith((".jsonl.gz", ".json")) or (
             path.suffix == ".jsonl" and "header" in next(iter(tables.read_rows(path))).values):
-        return [one.question for one in read_questions(path, labelled=False)]
+        return [example.question for example in read_questions(path, labelled=False)]
     if path.suffix in (".tsv", ".csv", ".jsonl"):
-        return [text for row in tables.read_rows(path) for text in _cells(row.values)]
+        # Strings and lists of words; labels and keys are too short to count.
+        return [value if isinstance(value, str) else " ".join(value)
+                for row in tables.read_rows(path) for value in row.values.values()
+                if isinstance(value, str) or (
+                    isinstance(value, list) and all(isinstance(item, str) for item in value))]
     if path.suffix == ".txt" and path.stem in _TAGGED:
-        return [" ".join(one.words) for one in column_files.read_columns(path, tagged=False)]
+        return [" ".join(example.words)
+                for example in column_files.read_columns(path, tagged=False)]
     return None
-
-
-def _cells(row: dict) -> Iterator[str]:
-    """Yields the strings and word lists of a row; labels and keys are too short to count."""
-    for value in row.values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
-            yield " ".join(value)

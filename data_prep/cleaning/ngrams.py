@@ -16,7 +16,7 @@ import numpy as np
 _WORD = re.compile(r"[^\W_]+")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplication modulo 2^64 is invertible."""
-_MOST_WORDS = 1 << 20
+_MAX_WORDS = 1 << 20
 """Different words in the cache, about 150 MB."""
 _DOCUMENT_N = 5
 """n of a document's n-grams; a shorter text is one n-gram."""
@@ -41,28 +41,28 @@ def text_hash(text: str) -> int:
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
     """Returns uint64 [W], a hash of each word."""
-    hashes = np.fromiter(map(_known_words.__getitem__, words), np.uint64, len(words))
-    if len(_known_words) > _MOST_WORDS:
-        _known_words.clear()
+    hashes = np.fromiter(map(_word_hashes.__getitem__, words), np.uint64, len(words))
+    if len(_word_hashes) > _MAX_WORDS:
+        _word_hashes.clear()
     return hashes
 
 
 def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
     """Returns the hashes of n-grams, uint64 [max(0, W - n + 1)], from the words' [W]."""
     count = max(0, len(hashes) - n + 1)
-    found = np.full(count, n, np.uint64)
-    for place in range(n):
-        found = found * _MULTIPLIER + hashes[place:place + count]
-    return _mixed(found)
+    ngrams = np.full(count, n, np.uint64)
+    for offset in range(n):
+        ngrams = ngrams * _MULTIPLIER + hashes[offset:offset + count]
+    return _mixed(ngrams)
 
 
 def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds uint64 [N] in sorted uint64 [M]; returns int64 [N], positions, and bool [N], found."""
+    """Finds uint64 [N] in sorted uint64 [M]; returns positions, int64 [N], and hits, bool [N]."""
     if not len(among):
         return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
-    found = np.searchsorted(among, values)
-    found[found == len(among)] = 0
-    return found, among[found] == values
+    indices = np.searchsorted(among, values)
+    indices[indices == len(among)] = 0
+    return indices, among[indices] == values
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
@@ -71,15 +71,15 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return values ^ (values >> np.uint64(29))
 
 
-class _Known(dict):
+class _WordHashes(dict):
     """A cache of word -> hash, which computes missing hashes."""
 
     def __missing__(self, word: str) -> int:
-        self[word] = found = text_hash(word)
-        return found
+        self[word] = text_hash(word)
+        return self[word]
 
 
-_known_words = _Known()
+_word_hashes = _WordHashes()
 
 
 def signature(text: str, permutations: int) -> np.ndarray:
@@ -98,9 +98,9 @@ def near_duplicates(signatures: Sequence[np.ndarray], threshold: float) -> np.nd
     `signatures` are uint32 [., P] each, D in all, in order; `threshold` is the least similarity.
     """
     signatures = [rows for rows in signatures if len(rows)]
-    found = np.zeros(sum(map(len, signatures)), bool)
+    duplicates = np.zeros(sum(map(len, signatures)), bool)
     if not signatures:
-        return found
+        return duplicates
     from datasketch import MinHashLSH  # It imports SciPy, and few builds need it.
 
     # The index chooses the bands and rows with the fewest errors near the threshold.
@@ -111,11 +111,11 @@ def near_duplicates(signatures: Sequence[np.ndarray], threshold: float) -> np.nd
         sketch = _empty_sketch(signatures[0].shape[1]).copy()
         sketch.hashvalues = signatures[block][number - ends[block]]
         if any(kept[other].jaccard(sketch) >= threshold for other in index.query(sketch)):
-            found[number] = True
+            duplicates[number] = True
         else:
             index.insert(number, sketch)
             kept[number] = sketch
-    return found
+    return duplicates
 
 
 def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndarray:
@@ -127,7 +127,7 @@ def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndar
     for begin in range(0, bands * rows, rows):
         keys = np.zeros(len(sharing), np.uint64)
         for row in range(begin, begin + rows):
-            column = np.concatenate([one[:, row] for one in signatures])
+            column = np.concatenate([unit[:, row] for unit in signatures])
             keys = _mixed(keys * _MULTIPLIER + column)
         order = np.argsort(keys)
         equal = keys[order[1:]] == keys[order[:-1]]

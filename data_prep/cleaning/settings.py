@@ -1,20 +1,22 @@
 """The settings of cleaning: the filters that are on, and their parameters."""
 
 import dataclasses
-from typing import Annotated, Literal
+import functools
+from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from data_prep.cleaning import languages
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section, require, settings_of
+from electra_tf.platform.settings import Section, require, require_one_of, settings_of
 
-SHORTEST_TEST_TEXT = 8
-"""Words; shorter test texts are ignored because they are ordinary phrases (Brown et al., 2020,
+MIN_TEST_WORDS = 8
+"""Shorter test texts are ignored because they are ordinary phrases (Brown et al., 2020,
 "Language Models are Few-Shot Learners", appendix C, has the same minimum)."""
 LINE_RULES = ("unicode", "drop_letterless_lines", "drop_boilerplate", "min_line_characters",
               "max_line_characters")
 """The settings of single lines, which both commands have."""
+LANGUAGE_CHARACTERS = 2000
+"""Characters of a document's beginning that decide its language."""
 Characters = Annotated[int, Interval(ge=0, le=1 << 20)]
 _PARAMETERS = {
     "drop_duplicate_lines": ("min_duplicate_characters",),
@@ -61,7 +63,7 @@ class CleaningSettings(Section, prefix="--"):
     decontaminate: str = ""
     """Drop lines that contain a test text of the task files in this directory (GLUE, SQuAD, MRQA,
     CoNLL, tables)."""
-    decontaminate_words: Annotated[int, Interval(ge=SHORTEST_TEST_TEXT, le=100)] = 13
+    decontaminate_words: Annotated[int, Interval(ge=MIN_TEST_WORDS, le=100)] = 13
     """Drop lines that contain this number of consecutive words of a test text."""
 
     @property
@@ -78,9 +80,8 @@ class CleaningSettings(Section, prefix="--"):
 
         It omits the directory of task files; `BenchmarkTexts.facts` identifies their texts.
         """
-        names = [name for one in self.filters()
-                 for name in (one, *_PARAMETERS.get(one, ())) if name != "decontaminate"]
-        values = {name: getattr(self, name) for name in names}
+        values = {name: getattr(self, name) for on in self.filters()
+                  for name in (on, *_PARAMETERS.get(on, ())) if name != "decontaminate"}
         return {name: ",".join(value) if isinstance(value, tuple) else value
                 for name, value in values.items()}
 
@@ -95,8 +96,16 @@ class CleaningSettings(Section, prefix="--"):
                 if not getattr(self, owner) and not self._is_default(name):
                     raise UserError(f"--{name} belongs to --{owner}, which is off; give both or "
                                     "neither.")
-        if self.languages:
-            languages.require_known(self.languages)
+        for code in self.languages:
+            require_one_of(sorted(language_identifier().labels), "--languages", code)
 
     def _is_default(self, name: str) -> bool:
         return getattr(self, name) == settings_of(type(self))[name].default
+
+
+@functools.cache
+def language_identifier() -> Any:
+    """Returns py3langid's classifier (Lui and Baldwin, 2012), naive Bayes over byte n-grams."""
+    from py3langid import langid  # Its import takes a second, and few builds need it.
+
+    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)

@@ -1,6 +1,7 @@
 """Defines the interface of a source of text, sequences and mixtures of sources, and options."""
 
 import abc
+import contextlib
 import dataclasses
 import hashlib
 import heapq
@@ -15,8 +16,8 @@ PIECE_BYTES = 256 << 20
 """Approximate stored bytes of a piece."""
 _ONE_IN = 64
 """One in 64 bytes of a mixture is parsed to estimate its text per byte."""
-_LEAST_SAMPLED = 1 << 20
-"""Least number of sampled bytes of each source of a mixture."""
+_MIN_SAMPLED = 1 << 20
+"""Bytes of each source of a mixture that are all sampled."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,9 +113,9 @@ class ConcatenatedSource(Source):
 
     def revisions(self) -> tuple[str, ...]:
         """Returns the revisions of all members."""
-        return tuple(one for member in self.members for one in member.source.revisions())
+        return tuple(revision for member in self.members for revision in member.source.revisions())
 
-    def pieces(self) -> tuple["ConcatenatedSource", ...]:
+    def pieces(self) -> tuple[Source, ...]:
         """Returns the pieces of all members; each keeps its member's number."""
         return tuple(
             dataclasses.replace(self, members=(dataclasses.replace(member, source=piece),))
@@ -133,21 +134,21 @@ class Mixture(ConcatenatedSource):
         """Yields the documents; then `note` names the source that ended."""
         self.note = ""
         streams = [_Stream(member) for member in self.members]
-        behind = [(0.0, index) for index in range(len(streams))]
+        queue = [(0.0, index) for index in range(len(streams))]
         while True:
-            _, index = behind[0]
-            last = None
-            for last in streams[index].document():
-                yield last
-            if last is None:
+            _, index = queue[0]
+            part = None
+            for part in streams[index].document():
+                yield part
+            if part is None:
                 break
-            heapq.heapreplace(behind, (streams[index].progress, index))
+            heapq.heapreplace(queue, (streams[index].progress, index))
         ended = self.members[index]
-        left = ", ".join(
+        others = ", ".join(
             f"{member.name} ({100 * member.source.position() / max(1, member.source.size):.0f} %)"
             for member in self.members if member is not ended)
         self.note = (f"{ended.name} has no more documents, and the mixture ends with it; read of "
-                     f"the others: {left}.")
+                     f"the others: {others}.")
 
     def pieces(self) -> tuple[Source, ...]:
         """Returns the mixture."""
@@ -156,6 +157,9 @@ class Mixture(ConcatenatedSource):
 
 class _Stream:
     """The documents of a member, and the progress in them."""
+
+    progress = 0.0
+    """Estimated bytes of text so far, divided by the share."""
 
     def __init__(self, member: Member):
         self._parts = member.documents()
@@ -166,20 +170,13 @@ class _Stream:
         """Yields the parts of the next document; none after the last document."""
         for part in self._parts:
             self._bytes += len(part.content)
-            if self._sampled < _LEAST_SAMPLED or self._sampled * _ONE_IN <= self._bytes:
-                self._sample(part)
+            if self._sampled < _MIN_SAMPLED or self._sampled * _ONE_IN <= self._bytes:
+                # The worker that parses the document raises its error again.
+                with contextlib.suppress(UserError):
+                    self._text += sum(len(line.encode()) for line in self._parse(part))
+                    self._sampled += len(part.content)
+            self.progress = (
+                self._bytes * max(1, self._text) / max(1, self._sampled) / self._share)
             yield part
             if part.ends:
                 return
-
-    def _sample(self, part: DocumentPart) -> None:
-        try:
-            self._text += sum(len(line.encode()) for line in self._parse(part))
-        except UserError:  # The worker that parses the document raises it again.
-            return
-        self._sampled += len(part.content)
-
-    @property
-    def progress(self) -> float:
-        """Returns the estimated bytes of text so far, divided by the share."""
-        return self._bytes * max(1, self._text) / max(1, self._sampled) / self._share

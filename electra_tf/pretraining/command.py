@@ -49,7 +49,7 @@ def main() -> None:
     # TensorFlow takes seconds to import, so wrong flags are reported before.
     from electra_tf.checkpoints import run_directory
     from electra_tf.formats import pretrained
-    from electra_tf.pretraining import results, setup, training_run
+    from electra_tf.pretraining import loop, results, setup
 
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
@@ -63,7 +63,7 @@ def main() -> None:
                 None, values.recipe, setup.shape_of(initial) | changes)
         for run in setup.stages(config, data_dir, model_dir, vocab_file, initial or None,
                                 restart=values.restart):
-            training_run.train(run)
+            loop.train(run)
         results.show_ending(run, data_dir)
         return
     given = list(changes) + (["model"] if values.model_size else [])

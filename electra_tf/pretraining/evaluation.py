@@ -17,8 +17,8 @@ from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, FixedNoise
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, select_readable
-from electra_tf.training.devices import distributed, largest_divisor
-from electra_tf.training.parts import joined
+from electra_tf.training.devices import distributed
+from electra_tf.training.micro_batches import concat_parts, largest_divisor
 from electra_tf.training.step import with_static_rows
 
 _MARK = "?"
@@ -42,17 +42,17 @@ class Evaluator:
             return lambda batch: {}
         return FixedNoise(self._run.records, token_kinds(self._run.vocabulary).special)
 
-    def evaluate(self, go_on: Callable[[int], bool] = lambda batches: True
+    def evaluate(self, keep_evaluating: Callable[[int], bool] = lambda num_batches: True
                  ) -> dict[str, float] | None:
         """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
-        `go_on` takes the number of finished batches; if it returns False, the evaluation ends with
-        None. Objectives that judge tokens also have scores of the fixed-noise evaluation.
+        `keep_evaluating` takes the number of finished batches; if it returns False, the evaluation
+        ends with None. Objectives that judge tokens also have scores of the fixed-noise evaluation.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(self._run.config.runtime.eval_steps):
             batches.append(batch)
-            if not go_on(len(batches)):
+            if not keep_evaluating(len(batches)):
                 return None
         coefficients, details = self._run.objective.coefficients, _joined_details(batches)
         names = [name.removesuffix("/sum") for name in batches[0] if name.endswith("/sum")]
@@ -109,13 +109,13 @@ class Evaluator:
                 index * context.num_replicas_in_sync
                 + tf.cast(context.replica_id_in_sync_group, tf.int64)))
         inputs, weights = objective.prepare(batch, randomness)
-        results = joined(
+        results = concat_parts(
             lambda rows, first_row: self._rows_outcome(rows, randomness, first_row),
             inputs, self._parts)
         results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
         for kind, (ids, replaced) in fixed.items():
             results |= _for_workers({f"{kind}/replaced": replaced})
-            results[f"{kind}/logits"] = joined(
+            results[f"{kind}/logits"] = concat_parts(
                 lambda rows, first_row: objective.judge(self._model, rows),
                 batch._replace(ids=ids), self._parts)
         return results | _for_workers({"ids": batch.ids, "valid": batch.valid})

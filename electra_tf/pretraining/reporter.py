@@ -8,16 +8,18 @@ from typing import TextIO
 import tensorflow as tf
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.flops import matmul_flops_per_token, peak_flops
 from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining import results
 from electra_tf.pretraining.setup import Run
-from electra_tf.pretraining.trainer import Timetable, Totals
+from electra_tf.pretraining.steps import Events, Totals
 from electra_tf.reporting import metrics_log
 from electra_tf.reporting.progress import StepTimer, progress_line
 from electra_tf.reporting.samples import Corruption, terminal_page
 from electra_tf.training.devices import device_name
+from electra_tf.training.step import TrainState
 
 MIN_LINE_SECONDS = 1.0
 """Shortest time between two progress lines; metrics.jsonl has every interval."""
@@ -28,12 +30,12 @@ LOST_DEVIATION = 0.01
 class Reporter:
     """The logs of a run and the totals of the current interval of metrics.jsonl."""
 
-    def __init__(self, run: Run, directory: Path, timetable: Timetable, *, out: TextIO,
+    def __init__(self, run: Run, directory: Path, events: Events, *, out: TextIO,
                  clock: Callable[[], float] = time.monotonic):
         """Opens the logs in a directory and drops what they hold past the restored step."""
         self._run, self._directory = run, directory
         self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
-        kept = self._metrics.rewind(timetable.first_step)
+        kept = self._metrics.rewind(events.first_step)
         self._evaluations = {
             record["step"] for record in kept if record["kind"] == metrics_log.EVAL}
         self._largest_deviation, self._collapsed = 0.0, False
@@ -41,14 +43,38 @@ class Reporter:
             self._collapse_warning(record)
         self._peak = _peak(run)
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
-        self.timetable = timetable
+        self.events = events
         self._out, self._clock = out, clock
-        self._step = timetable.first_step
+        self._step = events.first_step
         self._totals: Totals = {}
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._timer = StepTimer(clock)
         self._last_line = clock()
         self._evaluated = False
+
+    def on_start(self, state: TrainState, new_parts: Sequence[str]) -> None:
+        """Prints the model, records, devices and steps; `new_parts` have new weights."""
+        run, training, first_step = self._run, self._run.config.training, self.events.first_step
+        parameters = sum(weight.shape.num_elements() for weight in state.model.trainable_variables)
+        parts = ", ".join(f"{network.name} {weight_table.size(network.weights):,}"
+                          for network in run.objective.networks())
+        examples = run.examples("train")
+        self.say(f"model    {parameters:,} parameters"
+                 + (f": {parts}, each with what it shares" if parts else ""))
+        self.say(f"records  {examples:,} examples of {run.length} tokens, "
+                 f"{run.examples('eval'):,} held out; {examples / training.train_batch_size:,.0f} "
+                 f"steps of {training.train_batch_size} an epoch")
+        if not first_step:
+            initial = "new weights" if run.initial is None else run.initial.source
+            new = ", ".join([*new_parts, *run.new_rows])
+            self.say(f"begins   with {initial}" + (f"; new: {new}" if new else ""))
+        self.say(f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
+                 f"{training.precision.value}")
+        self.say(f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
+                 + ("" if first_step < training.num_train_steps else ": this run is finished"))
+        if run.finished_at:
+            self.say("extended at step " + ", ".join(f"{step:,}" for step in run.finished_at)
+                     + ": the learning rate warms up again to its peak and decays")
 
     def say(self, text: str) -> None:
         """Prints a line at once."""
@@ -57,7 +83,7 @@ class Reporter:
 
     def line_is_due(self) -> bool:
         """Returns True if no line was printed for `runtime.log_every_seconds`."""
-        every = self.timetable.runtime.log_every_seconds
+        every = self.events.runtime.log_every_seconds
         return bool(every) and self._clock() - self._last_line >= every
 
     def on_train(self, totals: Totals, step: int, *, complete: bool) -> None:
@@ -65,7 +91,7 @@ class Reporter:
 
         `complete` ends an interval of metrics.jsonl. Otherwise only a line may be printed.
         """
-        if self._step == self.timetable.first_step:
+        if self._step == self.events.first_step:
             self.say(f"first step after {self._timer.first_step():.1f} s")
         else:
             self._timed_steps += step - self._step
@@ -95,7 +121,7 @@ class Reporter:
     def on_eval(self, scores: Mapping[str, float]) -> None:
         """Reports an evaluation: as a table at the end of the run, before that as a line."""
         self.say(results.report(self._run, scores, self._step, self._directory,
-                                whole=self._step >= self.timetable.num_steps))
+                                whole=self._step >= self.events.num_steps))
         self._log(metrics_log.EVAL, scores)
         self._evaluations.add(self._step)
         self._timer.count_other_work("evaluation")
@@ -155,13 +181,13 @@ class Reporter:
         machine["peak_memory_bytes"] = peak_memory_bytes()
         if self._timed_steps and self._peak:
             machine["peak_fraction"] = machine["tokens_per_second"] / self._peak
-        steps_left = self.timetable.num_steps - self._step
+        steps_left = self.events.num_steps - self._step
         if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
             self.say(progress_line(
-                means, step=self._step, num_steps=self.timetable.num_steps,
+                means, step=self._step, num_steps=self.events.num_steps,
                 seconds_elapsed=self._timer.elapsed,
                 remaining_seconds=self._timer.remaining_seconds(
-                    steps_left, self.timetable.to_come(self._step)), **machine))
+                    steps_left, self.events.remaining(self._step)), **machine))
         return means | machine
 
 

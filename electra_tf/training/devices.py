@@ -1,79 +1,23 @@
-"""The devices of all programs that train or predict, and their precision.
+"""The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
-TensorFlow splits an op over all cores of a CPU and waits for the last core after every op. If each
-core computes a part of the batch instead, none waits: 14 % more tokens/s for ELECTRA-Small at batch
-32 and L = 128 on two cores.
-"""
-
-import contextlib
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
+import tf_keras
 
-from electra_tf.config.runtime import Precision, RuntimeConfig, Xla
+from electra_tf.config.runtime import Precision, Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
-from electra_tf.platform import native_logging
+from electra_tf.modeling.initialization import initialize
+from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
-from electra_tf.training.step import Settings
-from electra_tf.training.strategies import create_strategy, is_one_cpu
+from electra_tf.training.adam import Adam, Lamb
+from electra_tf.training.schedule import Schedule
+from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
 POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
             Precision.FLOAT16: "mixed_float16"}
 """Keras mixed-precision policy of each precision."""
-MAX_PARTS = 4
-"""Each part has its own gradients for all weights; more parts are not faster."""
-NO_REWRITING = "disable_meta_optimizer"
-"""TensorFlow's option that turns off the rewriting of graphs."""
-
-
-def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
-    """Sets up threads and devices; TensorFlow takes them only before its first op.
-
-    Returns the strategy, and the values of automatic settings by name. A `UserError` refuses
-    devices that can't be reached and a batch that can't be split over them.
-    """
-    training, runtime = config.training, config.runtime
-    if runtime.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    steps = runtime.gradient_accumulation_steps
-    parts = prepare_cpu(runtime, training.train_batch_size // steps)
-    strategy = create_strategy(runtime)
-    replicas, batch = strategy.num_replicas_in_sync, training.train_batch_size
-    if batch % (replicas * steps):
-        raise UserError(
-            f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
-            f"micro-batches. Take a multiple of {replicas * steps}.")
-    with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
-        tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
-    return strategy, {"runtime.cpu_parts": parts,
-                      "training.precision": resolve_precision(training.precision, strategy)}
-
-
-def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
-    """Returns the number of parallel parts of a micro-batch, a divisor of its `rows`.
-
-    It is 1 with several devices, a GPU, XLA, which compiles the whole batch, or determinism.
-    Otherwise this sets up the CPU: threads, if TensorFlow has run no op, and no rewriting of
-    graphs, which delays the first step by 4 s and only fuses what `modeling/fused.py` has fused.
-    """
-    if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
-        return 1
-    tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
-    cores = usable_cores()
-    parts = largest_divisor(rows, config.cpu_parts or min(cores, MAX_PARTS))
-    if parts > 1:
-        with contextlib.suppress(RuntimeError):  # TensorFlow has its threads already.
-            tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
-            tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
-    return parts
-
-
-def largest_divisor(number: int, limit: int) -> int:
-    """Returns the largest divisor of `number` up to `limit`."""
-    return max(divisor for divisor in range(1, limit + 1) if number % divisor == 0)
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
@@ -134,3 +78,33 @@ def distributed(strategy: tf.distribute.Strategy,
     one_cpu = device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
     return strategy.distribute_datasets_from_function(batches, tf.distribute.InputOptions(
         experimental_fetch_to_device=False) if one_cpu else None)
+
+
+def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
+                seed: int) -> tf_keras.Model:
+    """Creates an objective's networks on the devices, with their initial weights."""
+    with strategy.scope():
+        model = objective.build_model(
+            config.model, seed=seed, policy=POLICIES[config.training.precision],
+            recompute=config.runtime.gradient_checkpointing)
+        initialize(model, config.initialization)
+    return model
+
+
+def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
+                rate_factors: Sequence[float] | None = None) -> TrainState:
+    """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
+    with strategy.scope():
+        optimizer = Lamb if config.optimizer.name == "lamb" else Adam
+        return TrainState(model, optimizer(config.optimizer, model.trainable_variables,
+                                           rate_factors),
+                          LossScale(enabled=config.training.precision is Precision.FLOAT16))
+
+
+def build_step(config: Settings, objective: Objective, state: TrainState,
+               strategy: tf.distribute.Strategy, num_steps: int,
+               finished_at: Sequence[int] = ()) -> TrainStep:
+    """Creates the step of a run of `num_steps`; `finished_at` is that of `Schedule.of`."""
+    return TrainStep(config=config, objective=objective, state=state,
+                     schedule=Schedule.of(config.optimizer, num_steps, finished_at),
+                     compile_with_xla=use_xla(config.runtime.xla, strategy))

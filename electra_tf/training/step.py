@@ -1,4 +1,7 @@
-"""One training step, as every replica runs it."""
+"""One training step, as every replica runs it: masks, losses, gradients and the update.
+
+`TrainStep.__call__` is the whole step, in pre-training and in fine-tuning.
+"""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,10 +15,10 @@ from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.training.adam import Adam, clip_scale
-from electra_tf.training.parts import total
+from electra_tf.training.micro_batches import sum_parts
 from electra_tf.training.schedule import Schedule
 
-Sums = dict[str, tf.Tensor]
+SUM = tf.distribute.ReduceOp.SUM
 
 
 class Settings(Protocol):
@@ -96,69 +99,60 @@ class TrainStep:
 
         Returns losses and statistics of the global batch before the update.
         """
+        state, runtime = self.state, self.config.runtime
+        model, step, scale = (
+            state.model, tf.convert_to_tensor(state.step), state.loss_scale.scale.value())
         context = tf.distribute.get_replica_context()
-        rows = self.config.training.train_batch_size // context.num_replicas_in_sync
-        batch = with_static_rows(batch, rows)
-        first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * rows
+        num_rows = self.config.training.train_batch_size // context.num_replicas_in_sync
+        first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * num_rows
         randomness = Randomness(
-            seed=self.config.training.seed, step=self.state.step, first_example=first_example)
-        inputs, weights = self.objective.prepare(batch, randomness)
-        weights = context.all_reduce(tf.distribute.ReduceOp.SUM, dict(weights))
-        factors = {name: factor / tf.maximum(weights[name], 1.0)
-                   for name, factor in self.objective.coefficients.items()}
-        gradients, sums = self._differentiate(inputs, factors, randomness)
-        gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
-        return self._update(gradients, sums, weights, factors)
+            seed=self.config.training.seed, step=step, first_example=first_example)
 
-    def _differentiate(self, inputs: Any, factors: Mapping[str, tf.Tensor],
-                       randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
-        """Returns this replica's gradients and sums, compiled as a whole if XLA is on."""
-        runtime = self.config.runtime
-        rounds = runtime.gradient_accumulation_steps
+        # Masks, for example, and the number of terms of every loss in the global batch.
+        inputs, weights = self.objective.prepare(with_static_rows(batch, num_rows), randomness)
+        weights = context.all_reduce(SUM, dict(weights))
+        factors = {name: coefficient / tf.maximum(weights[name], 1.0)
+                   for name, coefficient in self.objective.coefficients.items()}
 
-        def run(inputs, factors, scale, step, first_example):
-            def run_rows(rows, first_row):
-                return self._micro_batch(rows, factors, scale, dataclasses.replace(
-                    randomness, step=step, first_example=first_example + first_row, stride=rounds))
-            return total(run_rows, inputs, rounds=rounds, parts=max(1, runtime.cpu_parts))
+        def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
+                list[tf.Tensor], dict[str, tf.Tensor]]:
+            """Returns the gradients and sums of some rows of `inputs`."""
+            with tf.GradientTape() as tape:
+                outcome = self.objective.compute(model, rows, dataclasses.replace(
+                    randomness, first_example=first_example + first_row,
+                    stride=runtime.gradient_accumulation_steps), training=True)
+                loss = tf.add_n([factors[name] * value
+                                 for name, value in outcome.loss_sums.items()]) * scale
+            gradients = [tf.convert_to_tensor(gradient)
+                         for gradient in tape.gradient(loss, model.trainable_variables)]
+            if state.loss_scale.enabled:
+                gradients = [gradient / scale for gradient in gradients]
+            sums = dict(outcome.loss_sums)
+            for name, ratio in outcome.measures.items():
+                sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
+            return gradients, sums
+
+        # Forward and backward, by micro-batches; then the sum over replicas.
+        def differentiate_all() -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+            return sum_parts(differentiate, inputs, rounds=runtime.gradient_accumulation_steps,
+                             parts=max(1, runtime.cpu_parts))
 
         if self.compile_with_xla:
-            run = tf.function(run, jit_compile=True, autograph=False)
-        return run(inputs, factors, self.state.loss_scale.scale.value(),
-                   tf.convert_to_tensor(randomness.step), randomness.first_example)
+            differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
+        gradients, sums = differentiate_all()
+        gradients, sums = context.all_reduce(SUM, gradients), context.all_reduce(SUM, sums)
 
-    def _micro_batch(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
-                     randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
-        model = self.state.model
-        with tf.GradientTape() as tape:
-            outcome = self.objective.compute(model, inputs, randomness, training=True)
-            loss = tf.add_n([factors[name] * value for name, value in outcome.loss_sums.items()])
-            scaled = loss * scale
-        sums = dict(outcome.loss_sums)
-        for name, ratio in outcome.measures.items():
-            sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
-        gradients = [tf.convert_to_tensor(gradient)
-                     for gradient in tape.gradient(scaled, model.trainable_variables)]
-        if self.state.loss_scale.enabled:
-            gradients = [gradient / scale for gradient in gradients]
-        return gradients, sums
-
-    def _update(self, gradients: list[tf.Tensor], sums: Sums, weights: Mapping[str, tf.Tensor],
-                factors: Mapping[str, tf.Tensor]) -> Mapping[str, Ratio]:
-        """Applies the update if loss and gradients are finite, and counts the step."""
-        rate = self.schedule(self.state.step)
-        scale, norm = clip_scale(gradients, self.config.optimizer.clip_norm)
+        # Clipping and the update, which is left out if the loss or a gradient isn't finite.
         loss = tf.add_n([factors[name] * sums[name] for name in factors])
+        clip_factor, norm = clip_scale(gradients, self.config.optimizer.clip_norm)
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        self.state.optimizer.apply(
-            gradients, rate, step=self.state.step, scale=scale, usable=finite)
-        self.state.loss_scale.update(finite)
-        self.state.step.assign_add(1)
-        one = tf.ones([])
+        rate = self.schedule(step)
+        state.optimizer.apply(gradients, rate, step=step, scale=clip_factor, usable=finite)
+        state.loss_scale.update(finite)
+        state.step.assign_add(1)
         return {
-            "loss": Ratio(loss, one),
+            "loss": Ratio(loss, tf.ones([])),
             **{name: Ratio(sums[name], weights[name]) for name in weights},
             **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
                for name in sums if name.endswith("/sum")},
-            "learning_rate": Ratio(rate, one), "gradient_norm": Ratio(norm, one)}
+            "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}

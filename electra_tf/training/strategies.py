@@ -1,19 +1,75 @@
-"""Creates the `tf.distribute` strategy of the settings, or refuses missing devices."""
+"""Sets up the devices of a program that trains or predicts: strategies and threads.
+
+TensorFlow splits an op over all cores of a CPU and waits for the last core after every op. If each
+core computes a part of the batch instead, none waits: 14 % more tokens/s for ELECTRA-Small at batch
+32 and L = 128 on two cores.
+"""
 
 import contextlib
 import os
 import pathlib
 import socket
+from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.runtime import RuntimeConfig, Strategy
+from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform import command_line, native_logging, signals
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.notes import note, note_once
 from electra_tf.training import workers
+from electra_tf.training.devices import resolve_precision
+from electra_tf.training.micro_batches import largest_divisor
+from electra_tf.training.step import Settings
 
+MAX_PARTS = 4
+"""Each part has its own gradients for all weights; more parts are not faster."""
+NO_REWRITING = "disable_meta_optimizer"
+"""TensorFlow's option that turns off the rewriting of graphs."""
 _DRIVER = pathlib.Path("/dev/nvidiactl")
+
+
+def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
+    """Sets up threads and devices; TensorFlow takes them only before its first op.
+
+    Returns the strategy, and the values of automatic settings by name. A `UserError` refuses
+    devices that can't be reached and a batch that can't be split over them.
+    """
+    training, runtime = config.training, config.runtime
+    if runtime.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    steps = runtime.gradient_accumulation_steps
+    parts = prepare_cpu(runtime, training.train_batch_size // steps)
+    strategy = create_strategy(runtime)
+    replicas, batch = strategy.num_replicas_in_sync, training.train_batch_size
+    if batch % (replicas * steps):
+        raise UserError(
+            f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
+            f"micro-batches. Take a multiple of {replicas * steps}.")
+    with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
+        tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
+    return strategy, {"runtime.cpu_parts": parts,
+                      "training.precision": resolve_precision(training.precision, strategy)}
+
+
+def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
+    """Returns the number of parallel parts of a micro-batch, a divisor of its `rows`.
+
+    It is 1 with several devices, a GPU, XLA, which compiles the whole batch, or determinism.
+    Otherwise this sets up the CPU: threads, if TensorFlow has run no op, and no rewriting of
+    graphs, which delays the first step by 4 s and only fuses what `modeling/fused.py` has fused.
+    """
+    if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
+        return 1
+    tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
+    cores = usable_cores()
+    parts = largest_divisor(rows, config.cpu_parts or min(cores, MAX_PARTS))
+    if parts > 1:
+        with contextlib.suppress(RuntimeError):  # TensorFlow has its threads already.
+            tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
+            tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
+    return parts
 
 
 def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:

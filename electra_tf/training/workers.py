@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import re
+import signal
 from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
@@ -11,6 +13,7 @@ import tensorflow as tf
 from electra_tf.platform import strict_json
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.errors import Abandoned, UserError, shown
+from electra_tf.platform.signals import STOPPING, StopRequest
 
 VARIABLE = "TF_CONFIG"
 _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
@@ -122,7 +125,7 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 
 @contextlib.contextmanager
-def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
+def report_lost_worker(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Converts TensorFlow's errors about another worker to `Abandoned` or a `UserError`."""
     try:
         yield
@@ -153,6 +156,11 @@ class Agreement:
         if not has_several_workers(self._strategy):
             return list(facts)
         return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]
+
+    def signal(self, stop: StopRequest) -> signal.Signals | None:
+        """Returns the signal that any worker received, the same one on all workers."""
+        received = self.any([stop.number == number for number in STOPPING])
+        return max(itertools.compress(STOPPING, received), default=None)
 
     def _replicas_sum(self, facts: tf.Tensor) -> tf.Tensor:
         def replica(values):

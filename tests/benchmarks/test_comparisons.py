@@ -13,7 +13,7 @@ from benchmarks.data_prep.__main__ import table, write_beginning
 from benchmarks.harness.turns import Measurement, Role, System
 from benchmarks.serving import __main__ as serving
 from benchmarks.serving import models
-from benchmarks.time_to_quality.__main__ import export, reached
+from benchmarks.time_to_quality.__main__ import export, seconds_to
 from benchmarks.time_to_quality.ours import points_of
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -61,11 +61,11 @@ def test_the_beginning_of_a_text_has_whole_documents(tmp_path):
 
 def test_texts_are_cut_to_exactly_so_many_tokens():
     # "films" has two pieces; [CLS] and [SEP] count.
-    assert models.texts(SENTENCES, VOCABULARY, 6, 2) == ["a good film dull"] * 2
-    assert models.texts(SENTENCES, VOCABULARY, 3, 5) == ["a", "good", "film", "dull", "a"]
-    assert models.texts(SENTENCES, VOCABULARY, None, 4) == [*SENTENCES, "a good film"]
+    assert models.texts_of_length(SENTENCES, VOCABULARY, 6, 2) == ["a good film dull"] * 2
+    assert models.texts_of_length(SENTENCES, VOCABULARY, 3, 5) == ["a", "good", "film", "dull", "a"]
+    assert models.texts_of_length(SENTENCES, VOCABULARY, None, 4) == [*SENTENCES, "a good film"]
     with pytest.raises(UserError, match="give the --vocab_file that fits"):
-        models.texts(["films films"], VOCABULARY, 5, 1)
+        models.texts_of_length(["films films"], VOCABULARY, 5, 1)
 
 
 def served(name, seconds, role=Role.BASELINE, shares=(0.2, 0.4)):
@@ -102,7 +102,7 @@ def test_systems_that_do_not_answer_the_same_are_refused():
     ([], 0.6, None),
 ])
 def test_a_goal_between_two_evaluations_lies_on_the_line_between_them(points, goal, seconds):
-    assert reached(points, goal) == (None if seconds is None else pytest.approx(seconds))
+    assert seconds_to(points, goal) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_seconds_are_those_of_the_training_intervals():

@@ -7,14 +7,14 @@ import pytest
 from benchmarks.harness.turns import Measurement, Role, System
 from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls, step_of
-from benchmarks.pretraining.workload import Encoder, Setting, Workload
+from benchmarks.pretraining.workload import EncoderSizes, StepOptions, Workload
 from electra_tf.platform.errors import UserError
 
 BY_HAND = Workload(
     case="toy", batch=2, length=8, predictions=3, vocab_size=50, threads=1,
-    discriminator=Encoder(embedding_size=4, hidden_size=6, num_layers=2, num_heads=2,
+    discriminator=EncoderSizes(embedding_size=4, hidden_size=6, num_layers=2, num_heads=2,
                           intermediate_size=10),
-    generator=Encoder(embedding_size=4, hidden_size=4, num_layers=1, num_heads=1,
+    generator=EncoderSizes(embedding_size=4, hidden_size=4, num_layers=1, num_heads=1,
                       intermediate_size=7))
 
 
@@ -74,7 +74,7 @@ def timed(name, seconds, role=Role.BASELINE, **fields):
 def result():
     """Two steps of 16 tokens a turn: 32 tokens in 2 s are 16 tokens/s."""
     flops = 2 * step_flops(BY_HAND)
-    return report.Result(workload=BY_HAND, steps=2, measured=[
+    return report.CaseResult(workload=BY_HAND, steps=2, measured=[
         timed("ours", [2.0, 1.6, 4.0], Role.OURS, start_seconds=12.6),
         timed("dead", [0.001], failure="TypeError: no"), timed("slow", [8.0, 8.0, 8.0]),
         timed("fast", [3.2, 3.2, 6.4]),
@@ -113,7 +113,7 @@ def test_a_cards_peak_adds_shares_of_it_and_missing_limits_leave_cells_empty(res
 
 def test_any_size_batch_and_length_is_a_case():
     case = cases.case_of("base-8x1024-recompute")
-    config = case.config(Setting(precision="float32"))
+    config = case.config(StepOptions(precision="float32"))
     assert (case.model_size, case.batch, case.length) == ("base", 8, 1024)
     assert config.runtime.gradient_checkpointing
     assert config.model.max_position_embeddings == 1024

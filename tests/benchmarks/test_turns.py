@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import Case, Measurement, Role, System, Turns, has_room
+from benchmarks.harness.turns import BenchmarkCase, Measurement, Role, System, Turns, has_room
 from benchmarks.harness.worker import WorkerFailed
 from electra_tf.platform import machine
 from electra_tf.platform.errors import UserError
@@ -42,12 +42,12 @@ def measure(systems, *, alone=False, rounds=3, has_room=lambda largest: True, **
         launched.append(FakeWorker(which.name, log, **workers.get(which.name, {})))
         return launched[-1]
 
-    case = Case(name="toy", fields={"case": "toy"}, turns={"steps": {"steps": 5}}, rounds=rounds,
-                warm_up=[{"steps": 1}, {"steps": 2}])
+    case = BenchmarkCase(name="toy", fields={"case": "toy"}, turns={"steps": {"steps": 5}},
+                         rounds=rounds, warm_up=[{"steps": 1}, {"steps": 2}])
     turns = Turns(case=case, launch=launch, has_room=has_room)
     results = (turns.measure_alone if alone else turns.measure)(systems)
     assert all(worker.closed for worker in launched)
-    return {one.system.name: one for one in results}, log
+    return {result.system.name: result for result in results}, log
 
 
 def test_systems_start_one_by_one_and_then_take_turns_that_rotate():
@@ -68,54 +68,53 @@ def test_alone_every_turn_is_a_process_with_its_own_warm_up():
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("request_number", [1, 2, 3, 4])
 def test_a_dying_worker_becomes_a_row_and_the_others_go_on(request_number, alone):
-    results, log = measure([system("a", Role.OURS), system("b"), system("c")], alone=alone,
-                           b={"fails_at": request_number})
+    results, _ = measure([system("a", Role.OURS), system("b"), system("c")], alone=alone,
+                         b={"fails_at": request_number})
     assert [results[name].failure for name in "abc"] == ["", "ran out of luck", ""]
     assert [len(results[name].values("steps")) for name in "abc"] == [3, 0, 3]
 
 
-def test_what_does_not_fit_waits_and_meets_ours_and_the_limits_again():
+def test_what_does_not_fit_is_measured_later_with_ours_and_the_limits():
     room = iter([True, True, False, False])
     results, log = measure(
         [system("p"), system("q"), system("a", Role.OURS), system("r", Role.LIMIT)],
         rounds=2, has_room=lambda largest: next(room))
     # a starts, then r and p fit; q doesn't. Next q comes alone.
     assert [name for name, steps in log if steps == 5] == [*"arp" "rpa", *"arq" "rqa"]
-    assert {name: len(one.values("steps")) for name, one in results.items()} == {
+    assert {name: len(result.values("steps")) for name, result in results.items()} == {
         "a": 4, "r": 4, "p": 2, "q": 2}
 
 
-def test_systems_are_picked_by_the_beginning_of_their_names():
+def test_systems_are_chosen_by_prefixes_of_their_names():
     systems = [system("ours-a"), system("ours-b"), system("hf"), system("limit", always=True)]
-
-    def names(*prefixes):
-        return [one.name for one in command.chosen(systems, prefixes)]
-
-    assert names() == ["ours-a", "ours-b", "hf", "limit"]
-    assert names("ours-b", "h") == ["ours-b", "hf", "limit"]
+    for prefixes, names in {(): ["ours-a", "ours-b", "hf", "limit"],
+                            ("ours-b", "h"): ["ours-b", "hf", "limit"]}.items():
+        assert [chosen.name for chosen in command.choose(systems, prefixes)] == names
     with pytest.raises(UserError, match="--systems: .* 'limit'. There are: ours-a, ours-b, hf"):
-        names("limit")
+        command.choose(systems, ["limit"])
 
 
-def test_cells_are_medians_with_their_range_and_ratios_to_the_fastest_baseline():
+def test_cells_are_medians_with_ranges_and_ratios_to_the_fastest_baseline():
     def measured(name, seconds, role=Role.BASELINE, failure=""):
         return Measurement(system=system(name, role), label=name, failure=failure,
-                           turns={"steps": [{"seconds": one} for one in seconds]})
+                           turns={"steps": [{"seconds": value} for value in seconds]})
 
     systems = [measured("ours", [1.0], Role.OURS), measured("slow", [8.0, 2.0, 4.0]),
                measured("fast", [3.0]), measured("dead", [1.0], failure="x")]
-    assert tables.compared(systems, "s", lambda one: one.values("steps"), ".1f",
-                           less_is_better=True) == [
+
+    def seconds(result):
+        return result.values("steps")
+
+    assert tables.compared(systems, "s", seconds, ".1f", less_is_better=True) == [
         ["s", "1.0 (1.0 to 1.0)", "4.0 (2.0 to 8.0)", "3.0 (3.0 to 3.0)", "-"],
         ["x fastest baseline", "3.00", "0.75", "1.00", "-"]]
-    assert tables.compared(systems, "s", lambda one: one.values("steps"))[1][1:] == [
-        "0.25", "1.00", "0.75", "-"]
-    assert tables.table(["a"], [["s", "10"]]) == [
-        "| system |  s |", "|--------|---:|", "| a      | 10 |"]
+    assert tables.compared(systems, "s", seconds)[1][1:] == ["0.25", "1.00", "0.75", "-"]
+    assert tables.table(systems[:1], [["s", "10"]]) == [
+        "| system |  s |", "|--------|---:|", "| ours   | 10 |"]
     assert tables.failures(systems) == ["- dead failed: x"]
 
 
-def test_memory_is_asked_where_the_system_tells_what_is_left(tmp_path, monkeypatch):
+def test_a_system_starts_if_the_available_memory_is_enough(tmp_path, monkeypatch):
     path = tmp_path / "meminfo"
     monkeypatch.setattr(machine, "MEMORY_INFO", path)
     assert has_room(10 ** 15)

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from benchmarks.harness.turns import Case, System, Turns
+from benchmarks.harness.turns import BenchmarkCase, System, Turns
 from benchmarks.harness.worker import Worker, WorkerFailed, reason_of_death
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.__main__ import SYSTEMS
@@ -166,7 +166,7 @@ def test_an_interrupted_benchmark_ends_a_worker_that_starts(start, alone):
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         return workers[-1]
 
-    turns = Turns(case=Case(name="toy", fields={}, turns={}, rounds=1), launch=launch)
+    turns = Turns(case=BenchmarkCase(name="toy", fields={}, turns={}, rounds=1), launch=launch)
     with pytest.raises(KeyboardInterrupt):
         (turns.measure_alone if alone else turns.measure)([
             System(name="slow", title="slow", module="none")])

@@ -5,9 +5,9 @@ import pytest
 from data_prep import summary
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources.plain_text import text_files
-from data_prep.work_units import HeldOut, held_out_of, work_units
+from data_prep.work_units import held_out_keys, work_units
 
-TENTH = HeldOut(below=round(2**64 / 10))
+TENTH = range(round(2**64 / 10))
 
 
 def documents(*contents):
@@ -24,18 +24,18 @@ def kept(parts, rule):
 
 
 @pytest.mark.parametrize(("count", "fraction", "expected"), [
-    (100, 0.1, TENTH), (300, 0.0, HeldOut()), (1, 0.01, HeldOut()), (0, 0.01, HeldOut())])
+    (100, 0.1, TENTH), (300, 0.0, range(0)), (1, 0.01, range(0)), (0, 0.01, range(0))])
 def test_enough_documents_follow_the_fraction_and_a_single_one_is_trained_on(
         count, fraction, expected):
-    assert held_out_of(numbered(count), fraction) == expected
+    assert held_out_keys(numbered(count), fraction) == expected
     assert 940 < len(kept(numbered(10_000), TENTH)) < 1060
-    assert held_out_of(documents("same", "same"), 0.1) == HeldOut()
+    assert held_out_keys(documents("same", "same"), 0.1) == range(0)
 
 
 @pytest.mark.parametrize("lengths", [(9, 2), (2, 9), (5, 1, 7), range(50, 0, -1)])
 def test_of_few_documents_the_one_of_median_length_is_held_out(lengths):
     parts = documents(*("a" * length for length in lengths))
-    rule = held_out_of(parts, 0.01)
+    rule = held_out_keys(parts, 0.01)
     median = sorted(lengths)[(len(lengths) - 1) // 2]
     assert [len(part.content) for part in kept(parts, rule)] == [median]
 
@@ -48,8 +48,7 @@ def test_all_parts_of_a_long_document_stay_on_one_side(tmp_path):
     assert len({part.key for part in parts}) == 1
     assert [(part.begins, part.ends) for part in parts] == [
         (True, False), (False, False), (False, False), (False, True)]
-    everything = HeldOut(only=parts[0].key)
-    (unit,) = work_units(parts, source.parse, 1 << 24, everything)
+    (unit,) = work_units(parts, source.parse, 1 << 24, range(2**64))
     assert (unit.split, unit.documents, len(list(unit.lines()))) == ("eval", 1, 4001)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.pretraining import training_run
+from electra_tf.pretraining import loop
 from tests.end_to_end import commands
 from tests.support import tiny_encoder
 
@@ -11,8 +11,8 @@ from tests.support import tiny_encoder
 def training_only(request, monkeypatch):
     """Leaves evaluation and curves, half of a tiny run's time, to slow tests and new processes."""
     if "slow" not in request.keywords:
-        monkeypatch.setattr(training_run, "Evaluator", lambda run, model: None)
-        monkeypatch.setattr(training_run, "draw_curves", lambda runs, path: None)
+        monkeypatch.setattr(loop, "Evaluator", lambda run, model: None)
+        monkeypatch.setattr(loop, "draw_curves", lambda runs, path: None)
 
 
 @pytest.fixture(scope="session")

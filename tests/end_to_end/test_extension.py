@@ -97,7 +97,7 @@ def test_initial_networks_give_a_new_run_their_shape(place, capsys):
 
 def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("electra_tf.pretraining.training_run.restored_state",
+        patched.setattr("electra_tf.pretraining.loop.restore",
                         mock.Mock(side_effect=UserError("no room")))
         with pytest.raises(UserError, match="no room"):
             call(place, "new", *ONE_LAYER, "--num_train_steps=2")

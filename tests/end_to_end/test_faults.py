@@ -11,7 +11,7 @@ from electra_tf.checkpoints import checkpoint_files
 from electra_tf.formats.run import text_settings
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import training_run
+from electra_tf.pretraining import loop
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
 from tests.end_to_end import commands
@@ -95,6 +95,6 @@ def test_steps_that_are_not_finite_are_named_and_the_last_checkpoint_is_good(
 
     monkeypatch.setattr(type(run.objective), "compute", poisoned)
     with pytest.raises(UserError, match="loss is not finite at step 6, 7. The last checkpoint"):
-        training_run.train(run)
+        loop.train(run)
     assert step_of(tmp_path / "model") == 4
     assert all(np.isfinite(value).all() for value in state(tmp_path / "model").values())

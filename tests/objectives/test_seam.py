@@ -24,7 +24,7 @@ from electra_tf.objectives.frozen_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import PretrainingObjective, Written
 from electra_tf.platform import storage
-from electra_tf.pretraining import results, training_run
+from electra_tf.pretraining import loop, results
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.support import named_arrays, tiny_run
 
@@ -86,8 +86,8 @@ def trained(registered, records, tmp_path_factory):
     directory, drawn = tmp_path_factory.mktemp("whole") / "run", {}
     with (pytest.MonkeyPatch.context() as patch,
           contextlib.redirect_stdout(io.StringIO()) as printed):
-        patch.setattr(training_run, "draw_curves", lambda runs, path: drawn.update(runs))
-        training_run.train(run_on(records, directory, runtime__eval_every_steps=3))
+        patch.setattr(loop, "draw_curves", lambda runs, path: drawn.update(runs))
+        loop.train(run_on(records, directory, runtime__eval_every_steps=3))
     (metrics,) = drawn.values()
     return directory, metrics, printed.getvalue()
 
@@ -127,7 +127,7 @@ def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
 def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, tmp_path):
     resumed = shutil.copytree(trained[0], tmp_path / "resumed")
     checkpoint_files.remove(resumed / "checkpoints", {4, 6})
-    training_run.train(run_on(records, resumed))
+    loop.train(run_on(records, resumed))
     named_arrays.assert_close(
         named_arrays.of_run(resumed), named_arrays.of_run(trained[0]), atol=1e-6)
 

@@ -1,14 +1,20 @@
 """The loop's events by step, with made-up parts; single steps and loops on devices."""
 
+import contextlib
 import dataclasses
+import io
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from electra_tf.config.pretraining import PretrainingConfig, TrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.pretraining.trainer import Timetable, Trainer
-from electra_tf.pretraining.training_run import run_loop
+from electra_tf.platform.signals import STOPPING, Interrupted
+from electra_tf.pretraining import loop
+from electra_tf.pretraining.steps import Events, compile_steps, read_totals
 from tests.support import tiny_run
 
 
@@ -16,110 +22,138 @@ class Parts:
     """Writes down what the loop calls; a signal comes during a step or an evaluation."""
 
     def __init__(self, first_step=0, signal_at=None, signal_in_evaluation=False, evaluated=()):
-        self.calls, self.counts, self.step_now = [], [], first_step
-        self.number = None
-        self._signal_at, self._in_evaluation = signal_at, signal_in_evaluation
+        self.calls, self.counts, self.step = [], [], first_step
+        self._received, self._signal_at, self._in_evaluation = None, signal_at, signal_in_evaluation
         self._evaluated = evaluated
 
-    def run(self, count):
+    def run_steps(self, count):
         self.counts.append(count)
         for _ in range(count):
-            self.step_now += 1
-            if self.step_now == self._signal_at and not self._in_evaluation:
-                self.number = signal.SIGTERM
+            self.step += 1
+            if self.step == self._signal_at and not self._in_evaluation:
+                self._received = signal.SIGTERM
+        return [None]
+
+    def signal(self, stop):
+        return self._received
 
     def on_train(self, totals, step, *, complete):
-        assert step == self.step_now
+        assert step == self.step
         self.calls.append(("record" if complete else "read", step))
 
-    totals = staticmethod(dict)
     line_is_due = staticmethod(bool)  # False.
-    on_checkpoint = on_evaluated = staticmethod(lambda _: None)
+    on_start = on_checkpoint = on_evaluated = close = staticmethod(lambda *_: None)
     any = staticmethod(lambda facts: facts)
     samples = staticmethod(lambda count: [])
 
     def save(self, step):
-        self.calls.append(("save", step))
+        if ("save", step) not in self.calls:
+            self.calls.append(("save", step))
 
     def has_evaluation(self, step):
         return step in self._evaluated
 
-    def evaluate(self, go_on):
-        if self.step_now == self._signal_at and self._in_evaluation:
-            self.number = signal.SIGTERM
-        return {} if go_on(1) else None
+    def evaluate(self, keep_evaluating):
+        if self.step == self._signal_at and self._in_evaluation:
+            self._received = signal.SIGTERM
+        return {} if keep_evaluating(1) else None
 
     def on_eval(self, results):
-        self.calls.append(("evaluate", self.step_now))
+        self.calls.append(("evaluate", self.step))
 
     def on_samples(self, samples):
-        self.calls.append(("sample", self.step_now))
+        self.calls.append(("sample", self.step))
 
 
 RUNTIME = RuntimeConfig(log_every_steps=4, save_checkpoints_steps=6, sample_every_steps=6,
                         eval_every_steps=6)
 
 
-def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True, steps_per_loop=1):
-    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=runtime,
-                      steps_per_loop=steps_per_loop)
-    return run_loop(table, parts, parts, parts, parts if held_out else None, parts, parts)
+@pytest.fixture
+def train(monkeypatch, tmp_path):
+    """Returns a function that trains with `Parts` in place of all that computes and writes."""
+    def run(parts, runtime=RUNTIME, held_out=True, steps_per_loop=1):
+        state = SimpleNamespace(step=tf.constant(parts.step), model=None)
+        for name, part in {
+                "_directory_of_reports": lambda run: contextlib.nullcontext(
+                    (tmp_path, io.StringIO())),
+                "restore": lambda run: (state, parts, []), "distributed": lambda *_: None,
+                "build_step": lambda *_: None, "read_totals": lambda *_: {},
+                "compile_steps": lambda *_, in_loops: parts.run_steps,
+                "Reporter": lambda *_, out: parts, "Evaluator": lambda run, model: parts}.items():
+            monkeypatch.setattr(loop, name, part)
+        monkeypatch.setattr(loop.workers, "Agreement", lambda strategy: parts)
+        loop.train(SimpleNamespace(
+            config=PretrainingConfig(
+                training=TrainingConfig(num_train_steps=9),
+                runtime=dataclasses.replace(runtime, steps_per_loop=steps_per_loop)),
+            strategy=tf.distribute.get_strategy(), objective=None, finished_at=(),
+            require_records=None, examples=lambda split: held_out))
+
+    return run
 
 
-@pytest.mark.parametrize(("most", "counts"), [
+@pytest.mark.parametrize(("max_steps", "counts"), [
     (1, [1] * 9), (2, [1, 2, 1, 2, 2, 1]), (100, [1, 3, 2, 2, 1])])
-def test_a_run_reads_samples_saves_and_evaluates_and_loops_end_where_something_is_due(
-        most, counts):
+def test_every_event_comes_at_its_step_and_loops_end_there(train, max_steps, counts):
     parts = Parts()
-    assert run(parts, steps_per_loop=most) is None
+    train(parts, steps_per_loop=max_steps)
     assert parts.counts == counts
     assert parts.calls == [
         ("read", 1), ("record", 4), ("record", 6), ("sample", 6), ("save", 6), ("evaluate", 6),
         ("record", 8), ("record", 9), ("save", 9), ("evaluate", 9)]
 
 
-@pytest.mark.parametrize(("most", "at", "calls"), [
+@pytest.mark.parametrize(("max_steps", "step", "calls"), [
     (1, 3, [("read", 1), ("record", 3), ("save", 3)]),
     (100, 2, [("read", 1), ("record", 4), ("save", 4)])])
-def test_a_signal_ends_it_after_the_loop_on_the_devices_with_a_checkpoint(most, at, calls):
-    parts = Parts(signal_at=at)
-    assert run(parts, steps_per_loop=most) is signal.SIGTERM
-    assert parts.calls == calls
+def test_a_signal_ends_the_run_after_a_loop_with_a_checkpoint(train, max_steps, step, calls):
+    parts = Parts(signal_at=step)
+    with pytest.raises(Interrupted) as interrupted:
+        train(parts, steps_per_loop=max_steps)
+    assert interrupted.value.number in STOPPING and parts.calls == calls
 
 
-def test_a_signal_at_a_step_of_evaluation_leaves_that_to_the_next_start():
+def test_an_evaluation_that_a_signal_prevents_comes_at_the_next_start(train):
     parts = Parts(signal_at=6)
-    assert run(parts) is signal.SIGTERM
+    with pytest.raises(Interrupted):
+        train(parts)
     assert parts.calls[-2:] == [("record", 6), ("save", 6)]
-    again = Parts(first_step=6)
-    assert run(again, first_step=6) is None
-    assert again.calls[:2] == [("evaluate", 6), ("read", 7)]
-    during = Parts(signal_at=6, signal_in_evaluation=True)
-    assert run(during) is signal.SIGTERM
-    assert during.calls[-2:] == [("sample", 6), ("save", 6)]
+    resumed = Parts(first_step=6)
+    train(resumed)
+    assert resumed.calls[:2] == [("evaluate", 6), ("read", 7)]
 
 
-def test_a_finished_run_only_evaluates_what_is_held_out_if_that_is_missing():
+@pytest.mark.parametrize("save_every", [6, 4])
+def test_a_signal_in_an_evaluation_ends_the_run_with_a_checkpoint(train, save_every):
+    parts = Parts(signal_at=6, signal_in_evaluation=True)
+    with pytest.raises(Interrupted):
+        train(parts, dataclasses.replace(RUNTIME, save_checkpoints_steps=save_every))
+    assert parts.calls[-2:] == [("sample", 6), ("save", 6)]
+
+
+def test_a_finished_run_only_evaluates_held_out_examples_if_missing(train):
     for evaluated, calls in ((9,), []), ((), [("evaluate", 9)]):
         parts = Parts(first_step=9, evaluated=evaluated)
-        assert run(parts, first_step=9) is None and parts.calls == calls
+        train(parts)
+        assert parts.calls == calls
     parts = Parts()
-    assert run(parts, held_out=False) is None
+    train(parts, held_out=False)
     assert {name for name, _ in parts.calls} == {"read", "record", "save"}
 
 
-def test_what_is_to_come_is_what_then_comes():
+def test_the_remaining_events_are_those_that_come(train):
     names = {"checkpoint": "save", "samples": "sample", "evaluation": "evaluate"}
     for changes in {}, {"eval_every_steps": 0, "sample_every_steps": 0}, {
             "save_checkpoints_steps": 100}:
         runtime = dataclasses.replace(RUNTIME, **changes)
         for first_step in (0, 5, 9):
-            table = Timetable(first_step=first_step, num_steps=9, runtime=runtime)
             parts = Parts(first_step=first_step, evaluated=(first_step,))
-            run(parts, first_step=first_step, runtime=runtime)
-            assert table.to_come(first_step) == {
-                name: sum(call == done for call, _ in parts.calls)
-                for name, done in names.items()}, changes
+            train(parts, runtime=runtime)
+            events = Events(first_step=first_step, num_steps=9, runtime=runtime)
+            assert events.remaining(first_step) == {
+                name: sum(call == event for call, _ in parts.calls)
+                for name, event in names.items()}, changes
 
 
 def trained(records, counts, *, in_loops, **changes):
@@ -128,11 +162,10 @@ def trained(records, counts, *, in_loops, **changes):
     state = tiny_run.state_of(run)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: tiny_run.batches(run, 7, context))
-    trainer = Trainer(run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
-    totals = []
-    for count in counts:
-        trainer.run(count)
-        totals.append(trainer.totals())
+    run_steps = compile_steps(
+        run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
+    totals = [read_totals(run_steps(count), count, run.config.training.precision)
+              for count in counts]
     return totals, [variable.numpy() for variable in state.variables]
 
 

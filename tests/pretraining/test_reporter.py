@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.trainer import Timetable
+from electra_tf.pretraining.steps import Events
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.reporting.test_progress import Clock
 from tests.support import tiny_run
@@ -23,12 +23,12 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
     run = SimpleNamespace(
         config=config, length=25, strategy=None, rows=lambda split: 8,
         objective=SimpleNamespace(networks=lambda: ()))
-    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
+    table = Events(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
     return Reporter(run, path, table, out=out or io.StringIO(), clock=clock or Clock())
 
 
 def train(report, totals, step):
-    report.on_train(totals, step, complete=report.timetable.records(step))
+    report.on_train(totals, step, complete=report.events.records(step))
 
 
 def totals(loss, weight=1.0):

@@ -74,7 +74,7 @@ def programs():
         main = [node for node in tree.body if isinstance(node, ast.If)
                 and "__main__" in ast.unparse(node.test)]
         if len(path.parts) == 1 or not main or not re.search(
-                r"\bcommand(_line)?\.run\(", ast.unparse(tree)):
+                r"\bcommand(_line)?\.(run|program)\(", ast.unparse(tree)):
             continue
         variables = vars(importlib.import_module(module))
         at_import |= take_away()

@@ -33,29 +33,30 @@ def main() -> None:
     from electra_tf.platform import http_server
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    model_dir = storage.path(values.model_dir)
     with http_server.listen(values.host, values.port) as listening:
-        networks = pretrained.read(storage.path(values.model_dir))
+        networks = pretrained.read(model_dir)
         detection = ReplacedTokenDetection(networks)
-        found = level(storage.path(values.model_dir), networks.model)
+        comparison = compare(model_dir, networks.model)
         host, port = listening.getsockname()[:2]
         print(f"{detection.source}: http://{f'[{host}]' if ':' in host else host}:{port} (open it "
-              f"in a browser; Ctrl-C stops){found and chr(10)}{found}", flush=True)
+              "in a browser; Ctrl-C stops)", *filter(None, [comparison]), sep="\n", flush=True)
         server.server(
-            detection, example=good_example(detection), level=found,
+            detection, example=good_example(detection), comparison=comparison,
             address=values.host).run(sockets=[listening])
 
 
-def level(model_dir: Path, model: ModelConfig) -> str:
+def compare(model_dir: Path, model: ModelConfig) -> str:
     """Returns how a run compares with measured runs of as many tokens; "" without scores."""
-    metrics, settings = model_dir / METRICS_FILE, model_dir / SETTINGS_FILE
-    if not (metrics.exists() and settings.exists()):
+    metrics = model_dir / METRICS_FILE
+    if not (metrics.exists() and (model_dir / SETTINGS_FILE).exists()):
         return ""
     scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
     if not scores:
         return ""
-    saved = read_identity(model_dir)
-    tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
-              * saved["data.max_seq_length"])
+    settings = read_identity(model_dir)
+    tokens = (scores[-1]["step"] * settings["training.train_batch_size"]
+              * settings["data.max_seq_length"])
     return learning_curves.compare_with_measured(scores[-1]["unigram_auc"], tokens, model)
 
 

@@ -20,12 +20,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.reporting import samples
 from electra_tf.text.rows import RowEncoder, encode_texts
 
-_MOST_CANDIDATES = 8
-"""Largest number of candidates for a masked position."""
-_LIKELIEST = 64
-"""Number of likeliest tokens from which the candidates are selected."""
-_LEAST = 0.05, 3
-"""Candidates are words only if at least 3 have 0.05 of the likeliest token's probability."""
 EXAMPLES = (
     "The first part of the book was written in the city, and the second in a small house near the "
     "river.",
@@ -35,13 +29,10 @@ EXAMPLES = (
     "capital.",
     "She opened the door, looked at the old man for a long time, and said that she had never been "
     "there before.")
-_SEEDS = range(1, 13)
-_LENGTH_STEP = 8
-"""Rows are padded to a multiple of it, and one graph is built for each length."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Question:
+class DemoRequest:
     """A sentence with its masking rate, sampling temperature and seed."""
 
     __pydantic_config__ = strict_json.STRICT
@@ -62,7 +53,7 @@ class ReplacedTokenDetection:
         """Builds both networks; `UserError` if one of them or its output layer is missing."""
         self.source = networks.source
         self._vocabulary = networks.text.vocabulary
-        self.longest = networks.model.max_position_embeddings - 2
+        self.max_tokens = networks.model.max_position_embeddings - 2
         """Largest number of tokens of a sentence."""
         self._encoder = RowEncoder(networks.text, max_length=1 << 20)
         if networks.has_energies or not networks.has_both:
@@ -72,8 +63,8 @@ class ReplacedTokenDetection:
         self._model = networks.build()
         self._steps = tf.function(self._compute, autograph=False)
 
-    def answer(self, question: Question) -> dict[str, Any]:
-        """Masks a sentence, fills it in and scores it; equal questions have equal answers.
+    def answer(self, request: DemoRequest) -> dict[str, Any]:
+        """Masks a sentence, fills it in and scores it; equal requests have equal answers.
 
         Another temperature keeps the masked positions; a higher rate adds positions. A sentence
         without tokens or with too many is refused with a `UserError`.
@@ -86,45 +77,51 @@ class ReplacedTokenDetection:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
             probability; "left_out", the probability of likelier tokens that are no candidates.
         """
-        ids = encode_texts([(question.sentence,)], self._encoder)[0][0].ids
-        count = len(ids) - 2
-        if not count:
+        ids, vocabulary = self._ids(request.sentence), self._vocabulary
+        originals = [vocabulary.tokens[index] for index in ids[1:-1]]
+        if not originals:
             raise UserError("the sentence has no words; write some.")
-        if count > self.longest:
-            raise UserError(f"the sentence has {count:,} tokens and the model reads "
-                            f"{self.longest:,} at most; shorten it.")
-        inside = slice(1, count + 1)
-        length = min(-(-len(ids) // _LENGTH_STEP) * _LENGTH_STEP, self.longest + 2)
-        padded = np.full([1, length], self._vocabulary.pad_id, np.int32)
+        if len(originals) > self.max_tokens:
+            raise UserError(f"the sentence has {len(originals):,} tokens and the model reads "
+                            f"{self.max_tokens:,} at most; shorten it.")
+        length = min(-(-len(ids) // 8) * 8, self.max_tokens + 2)  # A graph for each multiple of 8.
+        padded = np.full([1, length], vocabulary.pad_id, np.int32)
         padded[0, :len(ids)] = ids
         selected = np.zeros([1, length], bool)
-        words = self._vocabulary.tokens
-        selected[0, inside] = positions(
-            np.array([_is_word(words[index]) for index in ids[inside]]), question)
+        tokens = slice(1, 1 + len(originals))
+        selected[0, tokens] = masked_positions(
+            np.array([token[0].isalpha() for token in originals]), request)
+        zero = tf.constant(0, tf.int64)  # A position's number doesn't depend on the length.
+        uniforms = Randomness(seed=request.seed, step=zero, first_example=zero).uniform(
+            "sampling", 1, length)[0]
         with inference_mode():
-            found = self._steps(tf.constant(padded), tf.constant(selected),
-                                _uniforms(question.seed, length),
-                                tf.constant(question.temperature, tf.float32))
-        found = {name: value.numpy()[0, inside] for name, value in found.items()}
+            outputs = self._steps(tf.constant(padded), tf.constant(selected), uniforms,
+                                  tf.constant(request.temperature, tf.float32))
+        outputs = {name: value.numpy()[0, tokens] for name, value in outputs.items()}
         corruption = samples.Corruption(
-            original=[words[index] for index in ids[inside]],
-            corrupted=[words[index] for index in found["written"]],
-            selected=selected[0, inside].tolist(),
-            replaced_probability=found["replaced_probability"].tolist())
+            original=originals,
+            corrupted=[vocabulary.tokens[index] for index in outputs["written"]],
+            selected=selected[0, tokens].tolist(),
+            replaced_probability=outputs["replaced_probability"].tolist())
+
+        def filling(index: int, original: str, sampled: str) -> dict[str, Any]:
+            likeliest = [vocabulary.tokens[token] for token in outputs["best_ids"][index]]
+            return {**_candidates(likeliest, outputs["best"][index]),
+                    "original": _candidate(original, outputs["original"][index]),
+                    "sampled": _candidate(sampled, outputs["sampled"][index])}
+
         return {"summary": samples.summary(corruption), "tokens": [
             {"original": before, "corrupted": after, "replaced_probability": probability,
-             "outcome": outcome, "filling": {
-                 **_candidates([words[index] for index in found["best_ids"][place]],
-                               found["best"][place]),
-                 "original": _candidate(before, found["original"][place]),
-                 "sampled": _candidate(after, found["sampled"][place]),
-             } if corruption.selected[place] else None}
-            for place, (before, after, probability, outcome) in enumerate(corruption.tokens())]}
+             "outcome": outcome,
+             "filling": filling(index, before, after) if corruption.selected[index] else None}
+            for index, (before, after, probability, outcome) in enumerate(corruption.tokens())]}
 
     def tokens(self, sentence: str) -> list[str]:
         """Returns the tokens of a sentence, without [CLS] and [SEP]."""
-        ids = encode_texts([(sentence,)], self._encoder)[0][0].ids
-        return [self._vocabulary.tokens[index] for index in ids[1:-1]]
+        return [self._vocabulary.tokens[index] for index in self._ids(sentence)[1:-1]]
+
+    def _ids(self, sentence: str) -> np.ndarray:
+        return encode_texts([(sentence,)], self._encoder)[0][0].ids
 
     def _compute(self, ids: tf.Tensor, selected: tf.Tensor, uniforms: tf.Tensor,
                  temperature: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -141,18 +138,17 @@ class ReplacedTokenDetection:
         softmax = at_temperature(distribution(logits), temperature)
         sampled = sample(softmax, uniforms)
         probabilities = tf.nn.softmax(tf.cast(softmax.logits, tf.float32))
-        best, best_ids = tf.math.top_k(
-            probabilities, min(_LIKELIEST, self._vocabulary.size))
+        best, best_ids = tf.math.top_k(probabilities, min(64, self._vocabulary.size))
         written = tf.where(selected, sampled, ids)
-        judged = self._model.discriminator(written, segments, valid)
+        replaced_logits = self._model.discriminator(written, segments, valid)
         return {
-            "written": written, "replaced_probability": tf.sigmoid(judged),
+            "written": written, "replaced_probability": tf.sigmoid(replaced_logits),
             "best_ids": best_ids[tf.newaxis], "best": best[tf.newaxis],
             "original": tf.gather(probabilities, ids[0], batch_dims=1)[tf.newaxis],
             "sampled": tf.gather(probabilities, sampled, batch_dims=1)[tf.newaxis]}
 
 
-def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Question:
+def good_example(detection: ReplacedTokenDetection) -> DemoRequest:
     """Returns the example that fits a run's vocabulary best, with a draw that shows its networks.
 
     The sentence has the fewest tokens for its words and the fewest [UNK]. The draw has restored
@@ -162,51 +158,44 @@ def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Quest
         tokens = detection.tokens(sentence)
         return (len(tokens) + 9 * tokens.count("[UNK]")) / len(sentence.split())
 
-    def variety(question: Question) -> float:
-        found = [token["outcome"] for token in detection.answer(question)["tokens"]]
-        return (min(found.count("restored"), 2) + min(found.count("detected"), 3)
-                - 0.5 * (found.count("missed") + found.count("false alarm")))
+    def variety(request: DemoRequest) -> float:
+        outcomes = [token["outcome"] for token in detection.answer(request)["tokens"]]
+        return (min(outcomes.count("restored"), 2) + min(outcomes.count("detected"), 3)
+                - 0.5 * (outcomes.count("missed") + outcomes.count("false alarm")))
 
-    fitting = [each for each in EXAMPLES if len(detection.tokens(each)) <= detection.longest]
+    fitting = [sentence for sentence in EXAMPLES
+               if len(detection.tokens(sentence)) <= detection.max_tokens]
     sentence = min(fitting or [EXAMPLES[0]], key=cost)
-    questions = [Question(sentence=sentence, mask_rate=rate, temperature=1.0, seed=seed)
-                 for seed in _SEEDS]
-    return max(questions, key=variety) if fitting else questions[0]
+    requests = [DemoRequest(sentence=sentence, mask_rate=0.25, temperature=1.0, seed=seed)
+                for seed in range(1, 13)]
+    return max(requests, key=variety) if fitting else requests[0]
 
 
-def positions(words: np.ndarray, question: Question) -> np.ndarray:
+def masked_positions(words: np.ndarray, request: DemoRequest) -> np.ndarray:
     """Returns bool [n], which of n tokens are masked: round(rate n), at least one.
 
     Words, bool [n], are masked before punctuation, numbers and pieces of words. A higher rate masks
     more tokens beside those of a lower one.
     """
-    order = np.random.default_rng(question.seed).permutation(len(words))
+    order = np.random.default_rng(request.seed).permutation(len(words))
     order = order[np.argsort(~words[order], kind="stable")]
-    chosen = np.zeros(len(words), bool)
-    chosen[order[:max(1, round(question.mask_rate * len(words)))]] = True
-    return chosen
+    selected = np.zeros(len(words), bool)
+    selected[order[:max(1, round(request.mask_rate * len(words)))]] = True
+    return selected
 
 
-def _is_word(token: str) -> bool:
-    return token[0].isalpha()
+def _candidates(tokens: list[str], probabilities: np.ndarray) -> dict[str, Any]:
+    """Returns eight "candidates" of the likeliest tokens, and "left_out".
 
-
-def _candidates(tokens: list[str], shares: np.ndarray) -> dict[str, Any]:
-    """Returns "candidates", only words if enough of them are likely, and "left_out"."""
-    least, count = _LEAST
-    pairs = list(zip(tokens, shares, strict=True))
-    words = [pair for pair in pairs if _is_word(pair[0]) and pair[1] >= least * shares[0]]
-    shown = (words if len(words) >= count else pairs)[:_MOST_CANDIDATES]
-    left_out = sum(share for pair in pairs if pair not in shown and pair[1] > shown[-1][1]
-                 for share in pair[1:])
+    They are words only, if three or more words have 0.05 of the likeliest token's probability.
+    """
+    pairs = list(zip(tokens, probabilities, strict=True))
+    words = [(token, probability) for token, probability in pairs
+             if token[0].isalpha() and probability >= 0.05 * probabilities[0]]
+    shown = (words if len(words) >= 3 else pairs)[:8]
+    left_out = sum(pair[1] for pair in pairs if pair not in shown and pair[1] > shown[-1][1])
     return {"candidates": [_candidate(*pair) for pair in shown], "left_out": float(left_out)}
 
 
 def _candidate(token: str, probability: np.floating) -> dict[str, Any]:
     return {"token": token, "probability": float(probability)}
-
-
-def _uniforms(seed: int, length: int) -> tf.Tensor:
-    """Returns float32 [L] in [0, 1); the value of a position does not depend on L."""
-    zero = tf.constant(0, tf.int64)
-    return Randomness(seed=seed, step=zero, first_example=zero).uniform("sampling", 1, length)[0]

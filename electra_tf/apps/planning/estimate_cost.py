@@ -33,7 +33,6 @@ PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
 INFERENCE_LENGTH = 128
 """Tokens of the paper's inference FLOPs (table 1)."""
 LITERATURE = pathlib.Path(__file__).with_name("literature.csv")
-_MOST_DEVICES = 1_000_000
 _WIDE = 768
 """BERT-Base's hidden size; the assumed utilizations are of such networks."""
 
@@ -73,26 +72,6 @@ class RunCost:
     matmul_flops: float
     """FLOPs of all matmuls, which a device's peak refers to."""
 
-    @classmethod
-    def of(cls, config: PretrainingConfig, length: int) -> "RunCost":
-        """Returns the computation of a run whose examples have `length` tokens.
-
-        Raises:
-            UserError: examples longer than the positions, or a missing generator.
-        """
-        model, training = config.model, config.training
-        if length > model.max_position_embeddings:
-            raise UserError(
-                f"--max_seq_length={length} is more than the model's "
-                f"{model.max_position_embeddings} positions; give --set "
-                f"model.max_position_embeddings={length} too.")
-        networks = _objective(config).networks()
-        tokens = float(training.train_batch_size * training.num_train_steps * length)
-        return cls(networks=networks, tokens=tokens,
-                   paper_flops=paper_flops.training_per_token(networks, length) * tokens,
-                   matmul_flops=tokens * flops.matmul_flops_per_token(
-                       networks, length, config.masking.max_predictions(length)))
-
     def inference(self, length: int) -> tuple[float, float]:
         """Returns the FLOPs of one answer about L tokens: the paper's count, and matmuls.
 
@@ -104,22 +83,38 @@ class RunCost:
                 length * flops.matmul_flops_per_token([encoder], length, 0))
 
 
-def _objective(config: PretrainingConfig):
-    """Returns a run's objective without records, which describes its networks."""
-    # Imported here: TensorFlow takes seconds, which --help does not need.
+def cost_of(config: PretrainingConfig, length: int) -> RunCost:
+    """Returns the computation of a run whose examples have `length` tokens.
+
+    Raises:
+        UserError: examples longer than the positions, or a missing generator.
+    """
+    # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
     from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
-    size = config.model.vocab_size
-    kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
-    generator = None
-    directory = config.objective.generator_dir(storage.path("."))
-    if directory is not None and not objective_class(config.objective.name).generator_objective:
+    if length > config.model.max_position_embeddings:
+        raise UserError(
+            f"--max_seq_length={length} is more than the model's "
+            f"{config.model.max_position_embeddings} positions; give --set "
+            f"model.max_position_embeddings={length} too.")
+    objective, generator = objective_class(config.objective.name), None
+    directory, size = config.objective.generator_dir(storage.path(".")), config.model.vocab_size
+    if directory is not None and not objective.generator_objective:
         generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
-    return objective_class(config.objective.name)(config, ObjectiveContext(
-        kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
+    # The objective describes its networks without records.
+    networks = objective(config, ObjectiveContext(
+        kinds=TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool)),
+        token_counts=lambda: np.ones(size, np.int64), generator=generator)).networks()
+    training = config.training
+    tokens = float(training.train_batch_size * training.num_train_steps * length)
+    return RunCost(
+        networks=networks, tokens=tokens,
+        paper_flops=paper_flops.training_per_token(networks, length) * tokens,
+        matmul_flops=tokens * flops.matmul_flops_per_token(
+            networks, length, config.masking.max_predictions(length)))
 
 
 def main() -> None:
@@ -129,14 +124,34 @@ def main() -> None:
     with overrides.naming_flags(SETTINGS):
         config = pretraining_flags.build_config(
             size, values.recipe, overrides.given_settings(SETTINGS))
-    work = RunCost.of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
-    if not 1 <= values.count <= _MOST_DEVICES:
-        raise UserError(f"--count must be from 1 to {_MOST_DEVICES:,}. Received: {values.count}")
+    if not 1 <= values.count <= 1_000_000:
+        raise UserError(f"--count must be from 1 to 1,000,000. Received: {values.count}")
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
         raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
                         f"Received: {values.utilization}")
-    tables = (_run(work, config, size), _flops(work), _devices(work), _published(work))
-    print("\n\n".join(map(table_text, tables)))
+    cost = cost_of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
+    training = config.training
+    run_table = TextTable(title=f"{size}, objective {config.objective.name}", rows=(
+        ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
+         f"examples, {brief(cost.tokens / 1e6)} million tokens"),
+        ("parameters", _parameters(cost.networks))))
+    counts = (("training, per token",
+               (cost.paper_flops / cost.tokens, cost.matmul_flops / cost.tokens)),
+              ("training, whole run", (cost.paper_flops, cost.matmul_flops)),
+              *((f"inference, {length} tokens", cost.inference(length))
+                for length in (INFERENCE_LENGTH, 512)))
+    flops_table = TextTable(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
+        (name, *map(scientific, pair)) for name, pair in counts))
+    with LITERATURE.open(encoding="utf-8", newline="") as file:
+        published = [row for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
+    published_table = TextTable(
+        title="Published models", heading=("", "training", "x this run", "GLUE dev"),
+        rows=tuple((row["model"], scientific(float(row["train_flops"]), 1),
+                    brief(float(row["train_flops"]) / cost.paper_flops), row["glue_dev"])
+                   for row in published),
+        notes=("FLOPs as the paper's tables print them. GLUE: average of eight development sets.",))
+    print("\n\n".join(map(table_text, (
+        run_table, flops_table, _devices(cost), published_table))))
 
 
 def scientific(value: float, digits: int = 2) -> str:
@@ -162,24 +177,14 @@ def brief(value: float) -> str:
 def rounded_duration(hours: float) -> str:
     """Returns hours in a readable unit.
 
-    >>> rounded_duration(96.0), rounded_duration(0.25), rounded_duration(20000.0)
-    ('4.0 days', '15 min', '2.3 years')
-    >>> rounded_duration(6.0), rounded_duration(1e-4)
-    ('6.0 h', '0.36 s')
+    >>> [rounded_duration(hours) for hours in (96.0, 6.0, 0.25, 20000.0, 1e-4)]
+    ['4.0 days', '6.0 h', '15 min', '2.3 years', '0.36 s']
     """
-    for least, unit_hours, unit, digits in ((17520, 8760, "years", 1), (48, 24, "days", 1),
-                                            (1, 1, "h", 1), (1 / 60, 1 / 60, "min", 0)):
-        if hours >= least:
+    for min_hours, unit_hours, unit, digits in ((17520, 8760, "years", 1), (48, 24, "days", 1),
+                                                (1, 1, "h", 1), (1 / 60, 1 / 60, "min", 0)):
+        if hours >= min_hours:
             return f"{hours / unit_hours:,.{digits}f} {unit}"
     return f"{hours * 3600:.2g} s"
-
-
-def _run(work: RunCost, config: PretrainingConfig, size: str) -> TextTable:
-    training = config.training
-    return TextTable(title=f"{size}, objective {config.objective.name}", rows=(
-        ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
-         f"examples, {brief(work.tokens / 1e6)} million tokens"),
-        ("parameters", _parameters(work.networks))))
 
 
 def _parameters(networks: Sequence[Network]) -> str:
@@ -195,17 +200,7 @@ def _parameters(networks: Sequence[Network]) -> str:
     return f"{', '.join(listed)}; trained {trained:,}"
 
 
-def _flops(work: RunCost) -> TextTable:
-    run = work.paper_flops, work.matmul_flops
-    counts = {"training, per token": [count / work.tokens for count in run],
-              "training, whole run": run}
-    for length in (INFERENCE_LENGTH, 512):
-        counts[f"inference, {length} tokens"] = work.inference(length)
-    return TextTable(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
-        (name, *map(scientific, both)) for name, both in counts.items()))
-
-
-def _devices(work: RunCost) -> TextTable:
+def _devices(cost: RunCost) -> TextTable:
     values, rows, prices = flags.FLAGS, [], []
     for name in values.devices:
         key = " ".join(name.lower().replace("-", " ").replace("_", " ").split())
@@ -214,14 +209,14 @@ def _devices(work: RunCost) -> TextTable:
         device = DEVICES[key]
         peak = flops.peak_flops(key, "bfloat16") or flops.peak_flops(key, "float32")
         utilization = values.utilization or device.utilization
-        hours = device_hours(work.matmul_flops, peak, utilization)
+        hours = cost.matmul_flops / (peak * utilization) / 3600
         rows.append((f"{values.count:,} x {key}", f"{peak / 1e12:,.4g}", f"{utilization:.3g}",
                      rounded_duration(hours / values.count), brief(hours),
                      brief(hours * device.dollars_per_hour)))
         prices.append(f"{key} ${device.dollars_per_hour:.2f} an hour: {device.price}.")
     notes = ["Time: FLOPs of matmuls / (peak x utilization); several devices share the work "
              "without loss.", " ".join(["On-demand prices, approximate:", *prices])]
-    width = work.networks[0].encoder.hidden_size
+    width = cost.networks[0].encoder.hidden_size
     if values.utilization is None:
         notes.append("Utilization: 0.212 is the paper's V100; 0.3 is assumed"
                      + (f" for a hidden size of {_WIDE} or more. This network has {width}: a fast "
@@ -229,27 +224,6 @@ def _devices(work: RunCost) -> TextTable:
                      + " Give the % of peak that run_pretraining.py shows as --utilization.")
     return TextTable(title="Devices", rows=tuple(rows), notes=tuple(notes), heading=(
         "device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars"))
-
-
-def device_hours(matmul_flops: float, peak: float, utilization: float) -> float:
-    """Returns the hours of one device for `matmul_flops`, with `peak` in FLOP/s.
-
-    >>> device_hours(7.2e16, peak=2e12, utilization=0.5)
-    20.0
-    """
-    return matmul_flops / (peak * utilization) / 3600
-
-
-def _published(work: RunCost) -> TextTable:
-    """Returns the table of published models with training FLOPs and an average on GLUE."""
-    with LITERATURE.open(encoding="utf-8", newline="") as file:
-        rows = [(row["model"], float(row["train_flops"]), row["glue_dev"])
-                for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
-    return TextTable(
-        title="Published models", heading=("", "training", "x this run", "GLUE dev"),
-        rows=tuple((name, scientific(train_flops, 1), brief(train_flops / work.paper_flops), score)
-                   for name, train_flops, score in rows),
-        notes=("FLOPs as the paper's tables print them. GLUE: average of eight development sets.",))
 
 
 def define() -> None:

@@ -12,6 +12,7 @@ without a measurement. docs/how_to/size_and_recipe.md explains the expected AUC.
 """
 
 import dataclasses
+import operator
 import os
 import re
 import shlex
@@ -37,32 +38,17 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting.learning_curves import NETWORKS, MeasuredNetwork
 from electra_tf.reporting.tables import TextTable, table_text
 
-BATCH = 16
-"""Examples of a step, as in the measured runs: small batches learn most from the same tokens."""
+BATCH, EVAL_BATCH = 16, 32
+"""Examples of a step and of an evaluation's batch. Small batches learn most from the same tokens;
+the runs of `NETWORKS` had 16, too."""
 END_SECONDS = 5.0
 """Duration of the last checkpoint and of the curves."""
-SPARE = 0.02
-"""Share of the remaining time for checkpoints and samples."""
-EVALUATED = 0.1
-"""Largest share of the remaining time for evaluations."""
-TOLERANCE = 0.03
-"""Largest deviation from the budget, as a share of it, that `--run` accepts."""
-PAPERS_TOKENS = 16.4e9
-"""Training tokens of the paper's ELECTRA-Small: 1,000,000 steps of 128 x 128."""
-_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_MOST_EVALUATIONS = 20
-_EVAL_BATCH = 32
-_MOST_EVAL_BATCHES = 100
-_MANY_PASSES = 10
-_CHECKED = 0.1
-"""Share of the budget after which a run's throughput is compared with the plan."""
-_CHECK_SECONDS = 20.0, 120.0
-"""Bounds of that time."""
+_SPARE, _EVALUATED = 0.02, 0.1
+"""Shares of the remaining time: for checkpoints and samples, and at most for evaluations."""
+_MAX_EVALUATIONS, _MAX_EVAL_BATCHES = 20, 100
+_MIN_CHECK_SECONDS, _MAX_CHECK_SECONDS = 20.0, 120.0
+"""Bounds of the time after which a run's throughput is compared with the plan."""
 _POLL_SECONDS = 0.5
-_RESUME_SECONDS = 15.0
-"""Time before the first step of an extension."""
-_WARM_UP_STEPS = 100
-"""First steps, which are slower."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,35 +81,38 @@ class Plan:
         """Returns True for more tokens than any measured run of the network had."""
         return self.tokens > self.network.measured[-1][0]
 
-    @property
-    def recipe(self) -> str:
-        """Returns "paper" if the run has as many tokens as the paper's."""
-        return "short" if self.tokens < PAPERS_TOKENS else "paper"
-
     def command(self, data_dir: str, model_dir: str) -> list[str]:
         """Returns the words of the command that trains it."""
+        paper_tokens = 16.4e9  # ELECTRA-Small's: 1,000,000 steps of 128 x 128 tokens.
         return [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}",
-                *self.network.flags, f"--train_batch_size={BATCH}", f"--recipe={self.recipe}",
+                *self.network.flags, f"--train_batch_size={BATCH}",
+                f"--recipe={'short' if self.tokens < paper_tokens else 'paper'}",
                 f"--num_train_steps={self.steps}",
                 *_evaluation_flags(self.steps, self.evaluations, self.eval_batches)]
+
+    def meets_budget(self, tokens_per_second: float) -> bool:
+        """Returns True for a run that ends within 3 % of its budget at its own throughput."""
+        excess_steps = self.steps - replan(self, tokens_per_second, self.seconds).steps
+        seconds = excess_steps * BATCH * self.length / tokens_per_second
+        return abs(seconds) <= 0.03 * self.seconds
 
 
 def _evaluation_flags(steps: int, evaluations: int, batches: int) -> list[str]:
     return [f"--eval_every_steps={-(-steps // evaluations)}",
-            f"--eval_batch_size={_EVAL_BATCH}", f"--eval_steps={batches}"]
+            f"--eval_batch_size={EVAL_BATCH}", f"--eval_steps={batches}"]
 
 
-def seconds_of(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Returns the seconds of a duration; `UserError` for another text or less than a minute.
 
-    >>> seconds_of("1h30m"), seconds_of("0.5h"), seconds_of("2d")
+    >>> parse_duration("1h30m"), parse_duration("0.5h"), parse_duration("2d")
     (5400.0, 1800.0, 172800.0)
     """
-    number = r"(\d{1,9}(?:\.\d{1,9})?)"
-    found = re.fullmatch("".join(f"(?:{number}{unit})?" for unit in _UNITS), text.strip())
-    seconds = sum(float(amount) * _UNITS[unit]
-                  for amount, unit in zip(found.groups(), _UNITS, strict=True) if amount
-                  ) if found else 0.0
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+    match = re.fullmatch("".join(rf"(?:(\d{{1,9}}(?:\.\d{{1,9}})?){unit})?" for unit in units),
+                         text.strip())
+    amounts = match.groups(default="0") if match else "0000"
+    seconds = sum(map(operator.mul, map(float, amounts), units.values()))
     if seconds < 60:
         raise UserError("--budget must be a time of a minute or more, such as 45m, 1h30m or 2d. "
                         f"Received: {text!r}")
@@ -139,96 +128,90 @@ def plan(network: MeasuredNetwork, timing: Timing, seconds: float, length: int) 
         seconds: the budget, from the start of the process to its end.
         length: tokens of an example.
     """
-    available = max(0.0, (1 - SPARE) * (seconds - timing.start_seconds - END_SECONDS))
-    evaluations, batches = _evaluations(EVALUATED * available / timing.eval_seconds)
+    available = max(0.0, (1 - _SPARE) * (seconds - timing.start_seconds - END_SECONDS))
+    evaluations, batches = _split_evaluations(_EVALUATED * available / timing.eval_seconds)
     training = available - evaluations * batches * timing.eval_seconds
     steps = max(1, int(training * timing.tokens_per_second / (BATCH * length)))
     return Plan(network=network, timing=timing, seconds=seconds, length=length, steps=steps,
                 evaluations=min(evaluations, steps), eval_batches=batches)
 
 
-def _evaluations(most: float) -> tuple[int, int]:
-    """Returns the evaluations of a run and the batches of each, at most `most` in total."""
-    most = max(1, int(most))
-    evaluations = min(_MOST_EVALUATIONS, most)
-    return evaluations, min(_MOST_EVAL_BATCHES, most // evaluations)
+def _split_evaluations(batches: float) -> tuple[int, int]:
+    """Returns the evaluations of a run and the batches of each, at most `batches` in total."""
+    batches = max(1, int(batches))
+    evaluations = min(_MAX_EVALUATIONS, batches)
+    return evaluations, min(_MAX_EVAL_BATCHES, batches // evaluations)
 
 
-def replanned(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
+def replan(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
     """Returns the plan of a run at its own throughput, for `seconds` of its budget."""
     timing = dataclasses.replace(planned.timing, tokens_per_second=tokens_per_second)
     return plan(planned.network, timing, seconds, planned.length)
 
 
-def meets_budget(planned: Plan, tokens_per_second: float) -> bool:
-    """Returns True for a run that ends within TOLERANCE of its budget at its throughput."""
-    fitting = replanned(planned, tokens_per_second, planned.seconds)
-    missed = (planned.steps - fitting.steps) * BATCH * planned.length / tokens_per_second
-    return abs(missed) <= TOLERANCE * planned.seconds
-
-
-def start(planned: Plan, data_dir: str, model_dir: str) -> None:
+def train(planned: Plan, data_dir: str, model_dir: str) -> None:
     """Trains a plan's run; starts it again with other steps if it would miss the budget."""
-    process, began, measured = None, time.monotonic(), None
-    least, most = _CHECK_SECONDS
-    check = planned.timing.start_seconds + min(max(_CHECKED * planned.seconds, least), most)
+    begin, measured = time.monotonic(), None
+    check_seconds = planned.timing.start_seconds + min(
+        max(0.1 * planned.seconds, _MIN_CHECK_SECONDS), _MAX_CHECK_SECONDS)
+    process = None
     try:
-        process = _started(planned, data_dir, model_dir)
-        while process.poll() is None and (measured is None or time.monotonic() - began < check):
-            time.sleep(_POLL_SECONDS)
-            measured = throughput.training_throughput(storage.path(model_dir), _WARM_UP_STEPS)
-        if process.returncode is None and not meets_budget(planned, measured):
+        process = subprocess.Popen(planned.command(data_dir, model_dir))
+        while process.poll() is None and (
+                measured is None or time.monotonic() - begin < check_seconds):
+            time.sleep(_POLL_SECONDS)  # The first 100 steps are slower.
+            measured = throughput.training_throughput(storage.path(model_dir), after_step=100)
+        if process.returncode is None and not planned.meets_budget(measured):
             _stop(process)  # It saves its state, which takes some of the time.
-            other = replanned(planned, measured, planned.seconds - (time.monotonic() - began))
+            corrected = replan(planned, measured, planned.seconds - (time.monotonic() - begin))
+            command = corrected.command(data_dir, model_dir)
             print(f"the run trains at {measured:,.0f} tokens/s, not at "
-                  f"{planned.timing.tokens_per_second:,.0f}. It starts again with {other.steps:,} "
-                  f"steps in the remaining {other.seconds:,.0f} s:\n"
-                  f"{shlex.join(other.command(data_dir, model_dir))}", flush=True)
-            process = _started(other, data_dir, model_dir, "--restart")
+                  f"{planned.timing.tokens_per_second:,.0f}. It starts again with "
+                  f"{corrected.steps:,} steps in the remaining {corrected.seconds:,.0f} s:\n"
+                  f"{shlex.join(command)}", flush=True)
+            process = subprocess.Popen([*command, "--restart"])
         if process.wait():
             raise SystemExit(process.returncode)
-    except KeyboardInterrupt as stop:
-        _stop(process)
-        raise Interrupted(getattr(stop, "number", signal.SIGINT), "") from None
+    except KeyboardInterrupt as interrupt:
+        if process is not None:
+            _stop(process)
+        raise Interrupted(getattr(interrupt, "number", signal.SIGINT), "") from None
 
 
-def _started(planned: Plan, data_dir: str, model_dir: str, *more: str) -> subprocess.Popen:
-    return subprocess.Popen([*planned.command(data_dir, model_dir), *more])
+def _stop(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGTERM)
+    process.wait()
 
 
-def _stop(process: subprocess.Popen | None) -> None:
-    if process is not None:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
-
-
-def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str] | None:
+def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> list[str] | None:
     """Returns the words of the command that continues the run in a directory; None without one.
 
     A finished run is extended by a budget of `seconds`; without a budget it is a `UserError`.
     """
     if not is_taken(model_dir):
         return None
-    saved = read_identity(model_dir)
-    total, begun = saved["training.num_train_steps"], saved.get("initial")
-    batch = saved["training.train_batch_size"]
-    usual = flatten(SIZES["small"]) | {"training.num_train_steps": total}
+    identity = read_identity(model_dir)
+    steps, initial = identity["training.num_train_steps"], identity.get("initial")
+    batch = identity["training.train_batch_size"]
+    defaults = flatten(SIZES["small"]) | {"training.num_train_steps": steps}
     words = [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
-        f"--set={name}={value}" for name, value in settings_of(saved).items()
-        if value != usual.get(name))]
-    if begun:
-        words.append(f"--init_checkpoint={begun.rpartition(', step ')[0] or begun}")
-    if max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0) >= total:
+        f"--set={name}={value}" for name, value in settings_of(identity).items()
+        if value != defaults.get(name))]
+    if initial:
+        words.append(f"--init_checkpoint={initial.rpartition(', step ')[0] or initial}")
+    if max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0) >= steps:
         measured = throughput.training_throughput(model_dir)
         if seconds is None or measured is None:
-            raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
+            raise UserError(f"--model_dir={model_dir} holds a run that is finished after {steps:,} "
                             "steps; give --budget to extend it, or name a new directory.")
-        tokens = max(0.0, seconds - _RESUME_SECONDS - END_SECONDS) * measured
-        total += max(1, int((1 - SPARE - EVALUATED) * tokens
-                            / (batch * saved["data.max_seq_length"])))
-    words.append(f"--num_train_steps={total}")
+        # The first step of an extension ends after 15 s.
+        tokens = max(0.0, seconds - 15.0 - END_SECONDS) * measured
+        steps += max(1, int((1 - _SPARE - _EVALUATED) * tokens
+                            / (batch * identity["data.max_seq_length"])))
+    words.append(f"--num_train_steps={steps}")
     # An example of an evaluation takes less time than one of training.
-    return words + _evaluation_flags(total, *_evaluations(EVALUATED * total * batch / _EVAL_BATCH))
+    return words + _evaluation_flags(
+        steps, *_split_evaluations(_EVALUATED * steps * batch / EVAL_BATCH))
 
 
 def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
@@ -239,21 +222,22 @@ def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
         notes.append("* more tokens than were measured: extrapolated by a power law.")
     passes = best.tokens / sum(shard.tokens for shard in records.shards["train"])
     notes.append(f"The proposed run reads the records {passes:,.1f} times"
-                 + ("; more text would improve it." if passes > _MANY_PASSES else "."))
+                 + ("; more text would improve it." if passes > 10 else "."))
     return table_text(TextTable(
         title="Runs within the budget", notes=tuple(notes),
         heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
-        rows=tuple((each.network.name, f"{each.timing.tokens_per_second:,.0f}", f"{each.steps:,}",
-                    f"{each.tokens / 1e6:,.1f}", f"{each.auc:.3f}{' *' * each.extrapolated}",
-                    "<- proposed" * (each is best)) for each in plans)))
+        rows=tuple((proposed.network.name, f"{proposed.timing.tokens_per_second:,.0f}",
+                    f"{proposed.steps:,}", f"{proposed.tokens / 1e6:,.1f}",
+                    f"{proposed.auc:.3f}{' *' * proposed.extrapolated}",
+                    "<- proposed" * (proposed is best)) for proposed in plans)))
 
 
 def main() -> None:
     """Measures, prints the plan, and trains the proposed run if --run is given."""
     values = flags.FLAGS
-    seconds = seconds_of(values.budget) if values.budget else None
+    seconds = parse_duration(values.budget) if values.budget else None
     if values.model_dir and values.data_dir:
-        words = continued(values.data_dir, storage.path(values.model_dir), seconds)
+        words = continue_command(values.data_dir, storage.path(values.model_dir), seconds)
         if words:
             print(f"{values.model_dir} holds a run; to continue it:\n{shlex.join(words)}",
                   flush=True)
@@ -269,14 +253,14 @@ def main() -> None:
           flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
-         f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"], BATCH * length),
+         f"--eval_batch_size={EVAL_BATCH}", "--recipe=short"], BATCH * length),
         seconds, length) for network in NETWORKS]
     best = max(plans, key=lambda proposed: proposed.auc)
     print(report(plans, best, records))
     model_dir = values.model_dir or "runs/planned"
     print(shlex.join(best.command(values.data_dir, model_dir)), flush=True)
     if values.run:
-        start(best, values.data_dir, model_dir)
+        train(best, values.data_dir, model_dir)
 
 
 def define() -> None:

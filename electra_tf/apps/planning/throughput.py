@@ -17,10 +17,7 @@ from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 WARM_UP_SECONDS = 4.0
 """Uncounted seconds: a small network's first 100 steps have two thirds of its later throughput."""
 MEASURED_SECONDS = 8.0
-_LOG_STEPS, _EVAL_STEPS = 10, 30
 _EVAL_BATCHES = 2
-_FOREVER = 100_000_000
-_STEP = re.compile(r"(?:evaluation at )?step +([\d,]+)")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,21 +45,22 @@ def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
     command that fails is a `UserError` with its message.
     """
     with tempfile.TemporaryDirectory() as directory:
-        run, clock = storage.path(directory) / "run", time.monotonic
-        began = clock()
+        model_dir, clock = storage.path(directory) / "run", time.monotonic
+        begin = clock()
         process = subprocess.Popen(
-            [*pretrain(), *flags, f"--model_dir={run}", f"--num_train_steps={_FOREVER}",
-             f"--log_every_steps={_LOG_STEPS}", f"--eval_every_steps={_EVAL_STEPS}",
-             f"--eval_steps={_EVAL_BATCHES}", "--sample_every_steps=0"],
+            [*pretrain(), *flags, f"--model_dir={model_dir}", "--num_train_steps=100000000",
+             "--log_every_steps=10", "--eval_every_steps=30", f"--eval_steps={_EVAL_BATCHES}",
+             "--sample_every_steps=0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-        started, warm, last, evaluations = None, None, None, 0
+        first_step, warm, last, evaluations = None, None, None, 0
         for line in process.stdout:
             if line.startswith("first step"):
-                started = clock()
-            elif found := _STEP.match(line):  # A quick network prints evaluations alone.
+                first_step = clock()
+            elif match := re.match(r"(?:evaluation at )?step +([\d,]+)", line):
                 evaluations += line.startswith("evaluation")
-                last = int(found[1].replace(",", "")), clock(), evaluations
-                if warm is None and evaluations > 1 and clock() - started > WARM_UP_SECONDS:
+                last = int(match[1].replace(",", "")), clock(), evaluations
+                # A quick network prints evaluations alone.
+                if warm is None and evaluations > 1 and clock() - first_step > WARM_UP_SECONDS:
                     warm = last
                 elif warm and clock() - warm[1] > MEASURED_SECONDS and evaluations > warm[2]:
                     break
@@ -71,20 +69,20 @@ def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
         if warm is None or last is warm:
             *_, reason = errors.strip().splitlines() or [f"status {process.returncode}"]
             raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
-        throughput = training_throughput(run, warm[0])
+        throughput = training_throughput(model_dir, after_step=warm[0])
         steps, seconds, evaluated = (end - start for start, end in zip(warm, last, strict=True))
-        others = seconds - steps * tokens_per_step / throughput
-        return Timing(tokens_per_second=throughput, start_seconds=started - began,
-                      eval_seconds=max(1e-3, others / max(1, evaluated) / _EVAL_BATCHES))
+        eval_seconds = seconds - steps * tokens_per_step / throughput
+        return Timing(tokens_per_second=throughput, start_seconds=first_step - begin,
+                      eval_seconds=max(1e-3, eval_seconds / max(1, evaluated) / _EVAL_BATCHES))
 
 
-def training_throughput(model_dir: Path, after: int = 0) -> float | None:
+def training_throughput(model_dir: Path, after_step: int = 0) -> float | None:
     """Returns the tokens/s of a run's steps after a step; None if it reported none yet."""
     steps, seconds, before = 0, 0.0, 0
     path = model_dir / METRICS_FILE
     for record in read_metrics(path) if path.exists() else ():
         if record["kind"] == TRAIN:
-            if record["step"] > after and record["tokens_per_second"]:
+            if record["step"] > after_step and record["tokens_per_second"]:
                 steps += record["step"] - before
                 seconds += (record["step"] - before) / record["tokens_per_second"]
             before = record["step"]

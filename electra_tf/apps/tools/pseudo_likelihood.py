@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.finetuning.finetuner import ByLength
+from electra_tf.finetuning.predictor import CompiledByLength
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
@@ -33,8 +33,8 @@ class PseudoLikelihood:
         self.source, self._text = networks.source, networks.text
         self._longest = networks.model.max_position_embeddings
         self._energies, self._model = networks.has_energies, networks.build()
-        self._log_probabilities = ByLength(self._hidden_tokens)
-        self._log_originals = ByLength(self._whole_sentences)
+        self._log_probabilities = CompiledByLength(self._hidden_tokens)
+        self._log_originals = CompiledByLength(self._whole_sentences)
         self.networks = tuple(name for name, present in (
             (GENERATOR, networks.has_generator), (DISCRIMINATOR, networks.has_discriminator))
             if present)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from electra_tf.apps.demo import server as demo_server
-from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
+from electra_tf.apps.demo.replaced_tokens import DemoRequest, ReplacedTokenDetection
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 
@@ -30,7 +30,7 @@ def serving():
     """serving(detection, **limits): a context with the address of a server that runs meanwhile."""
     @contextlib.contextmanager
     def running(detection, **limits):
-        server = demo_server.server(detection, example=Question(
+        server = demo_server.server(detection, example=DemoRequest(
             sentence="word1 word2", mask_rate=0.25, temperature=1.0, seed=1), **limits)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from electra_tf.apps.demo import demo
-from electra_tf.apps.demo.replaced_tokens import Question
+from electra_tf.apps.demo.replaced_tokens import DemoRequest
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import SIZES
 from electra_tf.formats import pretrained
@@ -45,7 +45,7 @@ def ask(address, content=None, method=None, **headers):
 def test_the_answer_is_the_networks(address, detection):
     status, _, body = ask(f"{address}/replace", QUESTION)
     assert status == 200
-    assert json.loads(body) == detection.answer(Question(**QUESTION))
+    assert json.loads(body) == detection.answer(DemoRequest(**QUESTION))
     _, headers, packed = ask(f"{address}/replace", QUESTION, Accept_Encoding="gzip")
     assert headers["Content-Encoding"] == "gzip" and gzip.decompress(packed) == body
 
@@ -99,14 +99,14 @@ def test_sentences_are_computed_one_after_the_other_and_few_wait(serving):
 
 def test_a_run_is_compared_with_measured_ones(tmp_path):
     model = SIZES["tiny"].model
-    assert demo.level(tmp_path, model) == ""
+    assert demo.compare(tmp_path, model) == ""
     (tmp_path / "settings.json").write_text(json.dumps(
         run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
             "data.max_seq_length": 128, "initial": None, "dataset": "", "vocabulary": ""}))
     (tmp_path / "metrics.jsonl").write_text(json.dumps(
         {"kind": "eval", "step": 1000, "unigram_auc": 0.7}) + "\n")
     assert "AUC is 0.70; healthy range for this budget, 2.0 million tokens: 0.72 to 0.78 (runs " \
-        "of 2 x 128 on" in demo.level(tmp_path, model)
+        "of 2 x 128 on" in demo.compare(tmp_path, model)
 
 
 def test_mistakes_are_one_line(networks, tmp_path, monkeypatch):

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from electra_tf.apps.demo.replaced_tokens import (
     EXAMPLES,
-    Question,
+    DemoRequest,
     ReplacedTokenDetection,
     _candidates,
     good_example,
-    positions,
+    masked_positions,
 )
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.modeling.electra import ElectraModel
@@ -24,8 +24,8 @@ from tests.support import tiny_networks
 SENTENCE = "Word1 word2 word3s word4, word5 word6ing word7 word8 word9."
 
 
-def asked(sentence=SENTENCE, mask_rate=0.4, temperature=1.0, seed=3):
-    return Question(sentence=sentence, mask_rate=mask_rate, temperature=temperature, seed=seed)
+def request(sentence=SENTENCE, mask_rate=0.4, temperature=1.0, seed=3):
+    return DemoRequest(sentence=sentence, mask_rate=mask_rate, temperature=temperature, seed=seed)
 
 
 def fillings(answer):
@@ -40,7 +40,7 @@ def softmax(logits):
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
 def test_the_steps_are_those_of_the_networks(networks, detection, temperature):
     vocabulary = networks.text.vocabulary
-    tokens = detection.answer(asked(temperature=temperature))["tokens"]
+    tokens = detection.answer(request(temperature=temperature))["tokens"]
     words = [token["original"] for token in tokens]
     assert words == ["word1", "word2", "word3", "##s", "word4", "[UNK]", "word5", "word6", "##ing",
                      "word7", "word8", "word9", "."]
@@ -84,24 +84,25 @@ def test_the_steps_are_those_of_the_networks(networks, detection, temperature):
 
 
 def test_equal_questions_have_equal_answers(networks, detection):
-    answer = detection.answer(asked())
-    assert detection.answer(asked()) == answer
-    assert ReplacedTokenDetection(networks).answer(asked()) == answer
-    assert detection.answer(asked(seed=4)) != answer
+    answer = detection.answer(request())
+    assert detection.answer(request()) == answer
+    assert ReplacedTokenDetection(networks).answer(request()) == answer
+    assert detection.answer(request(seed=4)) != answer
 
 
 def test_a_rate_masks_so_many_and_a_higher_one_masks_more():
     before = np.zeros(20, bool)
     for rate, count in ((0.01, 1), (0.1, 2), (0.5, 10), (0.9, 18)):
-        chosen = positions(np.ones(20, bool), asked(mask_rate=rate))
+        chosen = masked_positions(np.ones(20, bool), request(mask_rate=rate))
         assert chosen.sum() == count and np.all(chosen >= before)
         before = chosen
-    assert positions(np.ones(1, bool), asked(mask_rate=0.9)).tolist() == [True]
-    assert len({positions(np.ones(20, bool), asked(seed=seed)).tobytes() for seed in range(10)}) > 5
+    assert masked_positions(np.ones(1, bool), request(mask_rate=0.9)).tolist() == [True]
+    assert len({masked_positions(np.ones(20, bool), request(seed=seed)).tobytes()
+                for seed in range(10)}) > 5
     words = np.arange(20) % 4 > 0  # Words are masked before the other tokens.
     for seed in range(5):
-        assert np.all(words[positions(words, asked(mask_rate=0.5, seed=seed))])
-        assert np.all(positions(words, asked(mask_rate=0.9, seed=seed)) >= words)
+        assert np.all(words[masked_positions(words, request(mask_rate=0.5, seed=seed))])
+        assert np.all(masked_positions(words, request(mask_rate=0.9, seed=seed)) >= words)
 
 
 def test_candidates_are_words_where_some_are_likely():
@@ -124,11 +125,11 @@ def test_the_example_is_one_that_the_model_can_read(networks, detection):
 def test_sentences_of_every_length_up_to_the_models(detection):
     for count in (1, 5, 6, 7, 29, 30):
         sentence = " ".join(f"word{index % 30}" for index in range(count))
-        answer = detection.answer(asked(sentence, mask_rate=0.01))
+        answer = detection.answer(request(sentence, mask_rate=0.01))
         assert [token["original"] for token in answer["tokens"]] == sentence.split()
         assert len(fillings(answer)) == 1
     with pytest.raises(UserError, match="has 31 tokens and the model reads 30 at most"):
-        detection.answer(asked("word1 " * 31))
+        detection.answer(request("word1 " * 31))
 
 
 def test_two_networks_that_give_probabilities_are_needed(networks):

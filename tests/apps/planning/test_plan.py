@@ -1,4 +1,4 @@
-"""What the planner proposes, by a machine whose rates are made up."""
+"""Plans for machines of invented throughput."""
 
 import json
 import re
@@ -43,19 +43,13 @@ def timing(rate, start=20.0):
 def machine(monkeypatch):
     """Two networks, the second ten times slower."""
     monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
-    monkeypatch.setattr(throughput, "measure", lambda given, _tokens: timing(
-        next(RATES[flag] for flag in given if flag in RATES)))
-
-
-@pytest.mark.parametrize("text", ["", "2", "-2h", "30m1h", "59s", "1e3h", "9" * 5000 + "h"])
-def test_another_time_is_one_line(text):
-    with pytest.raises(UserError, match="--budget must be a time of a minute or more"):
-        plan.seconds_of(text)
+    monkeypatch.setattr(throughput, "measure", lambda words, _tokens: timing(
+        next(RATES[flag] for flag in words if flag in RATES)))
 
 
 @pytest.mark.parametrize(("seconds", "rate", "evaluations", "batches"), [
     (60, 1_000, 1, 1), (300, 20_000, 20, 6), (7200, 20_000, 20, 100)])
-def test_a_plan_fills_its_budget_and_evaluations_take_a_tenth_at_most(
+def test_a_plan_fills_its_budget_with_a_tenth_for_evaluations(
         seconds, rate, evaluations, batches):
     proposed = plan.plan(QUICK, timing(rate), seconds, length=128)
     every = -(-proposed.steps // proposed.evaluations)
@@ -67,54 +61,54 @@ def test_a_plan_fills_its_budget_and_evaluations_take_a_tenth_at_most(
     assert 0.96 * seconds < spent < seconds or proposed.steps < 20
 
 
-def test_a_run_that_is_faster_than_measured_starts_again_with_the_rest_of_its_budget():
+def test_a_faster_run_is_planned_again_for_the_rest_of_its_budget():
     planned = plan.plan(QUICK, timing(36_000.0), 300.0, length=128)
-    assert plan.meets_budget(planned, 36_500.0) and not plan.meets_budget(planned, 49_000.0)
-    other = plan.replanned(planned, 49_000.0, 250.0)
+    assert planned.meets_budget(36_500.0) and not planned.meets_budget(49_000.0)
+    other = plan.replan(planned, 49_000.0, 250.0)
     assert other.steps > planned.steps and other.seconds == 250.0
     evaluated = other.evaluations * other.eval_batches * planned.timing.eval_seconds
     spent = 50.0 + 20.0 + other.tokens / 49_000 + evaluated + plan.END_SECONDS
     assert 0.95 * 300 < spent < 300
-    assert not plan.meets_budget(planned, 30_000.0)
+    assert not planned.meets_budget(30_000.0)
 
 
 def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
-    place = tmp_path / "run"
-    (place / "checkpoints").mkdir(parents=True)
-    (place / "settings.json").write_text(json.dumps(
+    model_dir = tmp_path / "run"
+    (model_dir / "checkpoints").mkdir(parents=True)
+    (model_dir / "settings.json").write_text(json.dumps(
         run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
             "data.max_seq_length": 128, "initial": "runs/first, step 1,000", "dataset": "",
             "vocabulary": ""}))
-    (place / "metrics.jsonl").write_text("".join(json.dumps(
+    (model_dir / "metrics.jsonl").write_text("".join(json.dumps(
         {"kind": "train", "step": step, "tokens_per_second": 20480.0}) + "\n"
         for step in (100, 200)))
-    assert plan.continued("records", place, None) is None
+    assert plan.continue_command("records", model_dir, None) is None
 
     def checkpoint(step):
         for end in ("index", "data-00000-of-00001"):
-            (place / "checkpoints" / f"ckpt-{step}.{end}").touch()
-        (place / "checkpoints" / f"ckpt-{step}.json").write_text("{}")
+            (model_dir / "checkpoints" / f"ckpt-{step}.{end}").touch()
+        (model_dir / "checkpoints" / f"ckpt-{step}.json").write_text("{}")
 
     checkpoint(6)
-    command_flags.run(plan, "--data_dir=records", f"--model_dir={place}")
+    command_flags.run(plan, "--data_dir=records", f"--model_dir={model_dir}")
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
-    assert words[:4] == [*throughput.pretrain(), "--data_dir=records", f"--model_dir={place}"]
+    assert words[:4] == [*throughput.pretrain(), "--data_dir=records", f"--model_dir={model_dir}"]
     # Evaluations read a tenth of the 3,000 x 16 training examples, in 20 times 7 batches of 32.
     assert {"--init_checkpoint=runs/first", "--eval_every_steps=150", "--eval_steps=7",
             "--num_train_steps=3000"} <= set(words)
-    given = dict(word.removeprefix("--set=").split("=", 1) for word in words if "--set=" in word)
-    config = override(SIZES["small"], given | {"training.num_train_steps": 3000})
+    settings = dict(word.removeprefix("--set=").split("=", 1) for word in words if "--set=" in word)
+    config = override(SIZES["small"], settings | {"training.num_train_steps": 3000})
     assert run_directory.identity(config, {}) == run_directory.identity(
         SIZES["tiny"], {"data.max_seq_length": 128})
     checkpoint(3000)
     with pytest.raises(UserError, match="finished after 3,000 steps; give --budget to extend it"):
-        plan.continued("records", place, None)
+        plan.continue_command("records", model_dir, None)
     # Ten steps a second, in 88 per cent of 500 s.
-    words = plan.continued("records", place, 520.0)
+    words = plan.continue_command("records", model_dir, 520.0)
     assert {"--num_train_steps=7400", "--eval_steps=18"} <= set(words)
 
 
-def test_little_time_is_for_the_quick_network_and_much_for_the_other(machine, records, capsys):
+def test_a_longer_budget_chooses_the_larger_network(machine, records, capsys):
     proposed, marked = [], []
     for budget in ("10m", "10h"):
         command_flags.run(plan, f"--budget={budget}", f"--data_dir={records}")
@@ -126,15 +120,16 @@ def test_little_time_is_for_the_quick_network_and_much_for_the_other(machine, re
     assert marked == [[], ["quick", "slow"]]  # At most 5.4 million tokens; 10 were measured.
 
 
-def test_run_trains_what_was_printed_and_corrects_it(machine, records, capsys, monkeypatch,
-                                                        tmp_path):
-    monkeypatch.setattr(plan, "_CHECK_SECONDS", (0.1, 0.2))
+def test_run_trains_the_printed_commands_and_corrects_the_steps(
+        machine, records, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(plan, "_MIN_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(plan, "_MAX_CHECK_SECONDS", 0.2)
     monkeypatch.setattr(plan, "_POLL_SECONDS", 0.05)
     program = tmp_path / "fake_run.py"
     program.write_text(FAKE_RUN)
     monkeypatch.setattr(throughput, "pretrain", lambda: [sys.executable, str(program)])
-    monkeypatch.setattr(throughput, "measure", lambda given, _tokens: timing(
-        next(RATES[flag] for flag in given if flag in RATES), start=0.1))
+    monkeypatch.setattr(throughput, "measure", lambda words, _tokens: timing(
+        next(RATES[flag] for flag in words if flag in RATES), start=0.1))
     command_flags.run(plan, "--budget=10m", f"--data_dir={records}",
                       f"--model_dir={tmp_path / 'a run'}", "--run")
     commands = [line for line in capsys.readouterr().out.splitlines() if str(program) in line]
@@ -147,10 +142,12 @@ def test_run_trains_what_was_printed_and_corrects_it(machine, records, capsys, m
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
+    *(([f"--budget={text}"], "--budget must be a time of a minute or more")
+      for text in ("2", "-2h", "30m1h", "59s", "1e3h", "9" * 5000 + "h")),
     ([], "--budget is needed"), (["--budget=2h"], "--data_dir is needed"),
     (["--budget=2h", "--data_dir=nowhere", "--run"], "--model_dir is needed"),
     (["--budget=2h", "--data_dir=nowhere"], "nowhere")])
-def test_mistakes_are_one_line(machine, arguments, words):
+def test_wrong_flags_are_refused(machine, arguments, words):
     with pytest.raises(UserError, match=words):
         command_flags.run(plan, *arguments)
 
@@ -158,7 +155,7 @@ def test_mistakes_are_one_line(machine, arguments, words):
 @pytest.mark.slow
 def test_a_timing_is_measured_by_a_real_run(records):
     flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
-    found = throughput.measure(flags, 4 * 32)
-    assert found.tokens_per_second > 0 < found.eval_seconds < found.start_seconds
+    measured = throughput.measure(flags, 4 * 32)
+    assert measured.tokens_per_second > 0 < measured.eval_seconds < measured.start_seconds
     with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
         throughput.measure([*flags, "--train_batch_size=-1"], 1)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.accelerator import lifted_step
-from benchmarks.accelerator.__main__ import systems_of, workloads_of
-from benchmarks.accelerator.lifted_step import Argument, Layout, LiftedStep
+from benchmarks.accelerator.__main__ import systems_on, workloads_of
+from benchmarks.accelerator.lifted_step import LiftedStep, StepArgument, StepLayout
 from electra_tf.platform.errors import UserError
 from tests.support import sources
 
@@ -16,14 +16,14 @@ MODULE = b"a module"
 
 
 def layout(*state):
-    return Layout(sha256=hashlib.sha256(MODULE).hexdigest(), state=state, results=("loss/sum",),
-                  batch=(Argument(name="ids", shape=(4, 8), dtype="int32"),))
+    return StepLayout(sha256=hashlib.sha256(MODULE).hexdigest(), state=state, results=("loss/sum",),
+                  batch=(StepArgument(name="ids", shape=(4, 8), dtype="int32"),))
 
 
 def test_a_step_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "new" / "toy.stablehlo"
     step = LiftedStep(module=MODULE, layout=layout(
-        Argument(name="weight", shape=(2, 3), dtype="float32", result=1)))
+        StepArgument(name="weight", shape=(2, 3), dtype="float32", result=1)))
     lifted_step.write(step, path)
     assert lifted_step.read(path) == step
 
@@ -49,7 +49,7 @@ def test_a_step_without_a_layout_is_refused(tmp_path):
 def test_initial_weights_are_those_of_a_run():
     def initial(name, shape=(4, 3), dtype="float32"):
         return lifted_step.initial_state(
-            layout(Argument(name=name, shape=shape, dtype=dtype)))[name]
+            layout(StepArgument(name=name, shape=shape, dtype=dtype)))[name]
 
     for name in ("a/dense/kernel", "electra/embeddings/word_embeddings"):
         drawn = initial(name, (300, 200))
@@ -84,8 +84,8 @@ def test_a_step_with_changed_settings_is_not_measured(tmp_path):
 
 def test_one_gpu_is_visible_and_the_cpu_hides_all(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,4")
-    assert systems_of("cuda", tmp_path)[0].variables["CUDA_VISIBLE_DEVICES"] == "3"
-    assert systems_of("cpu", tmp_path)[0].variables["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert systems_on("cuda", tmp_path)[0].variables["CUDA_VISIBLE_DEVICES"] == "3"
+    assert systems_on("cpu", tmp_path)[0].variables["CUDA_VISIBLE_DEVICES"] == "-1"
 
 
 @pytest.mark.parametrize("entry", ["__main__", "ours", "compile_for_tpu"])

@@ -2,15 +2,16 @@
 
 import collections
 import functools
+import pathlib
 import random
 from unittest import mock
 
 import pytest
 
-from data_prep.cleaning import plan
+from data_prep.cleaning import benchmarks, plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DocumentPart, key_of, parse_plain_text
-from data_prep.work_units import HeldOut, Progress, work_units
+from data_prep.work_units import Progress, work_units
 from tests.data_prep.reading import split
 
 
@@ -45,15 +46,16 @@ def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_ou
 
     def units(_piece=None):
         return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes,
-                          HeldOut(only=held_out))
+                          range(held_out, held_out + 1))
 
-    made = plan.prepare(chosen, plan.benchmark_texts(chosen), directory, [None], units,
+    texts = None
+    if chosen.decontaminate:
+        texts = benchmarks.read(pathlib.Path(chosen.decontaminate), chosen.decontaminate_words)
+    made = plan.prepare(chosen, texts, directory, [None], units,
                         runner or ShuffledRunner(), mock.create_autospec(Progress, instance=True))
     tally, left = collections.Counter(), {"train": [], "eval": []}
     for unit in units():
-        cleaner = made.cleaner(unit)
-        left[unit.split] += cleaner.clean(unit.lines())
-        tally += cleaner.tally
+        left[unit.split] += made.clean(unit, tally)
     return {name: split(lines) for name, lines in left.items()}, +tally
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_prep.cleaning.line_rules import LineRules, is_boilerplate
+from data_prep.cleaning.line_rules import is_boilerplate, reason_to_drop
 from data_prep.cleaning.settings import CleaningSettings
 
 BOILERPLATE = [
@@ -45,4 +45,4 @@ def test_boilerplate_is_known_and_prose_is_left_alone():
     ("All rights reserved.", {}, ""),
 ])
 def test_a_line_goes_for_one_reason(line, settings, reason):
-    assert LineRules(CleaningSettings(**settings)).reason(line) == reason
+    assert reason_to_drop(line, CleaningSettings(**settings)) == reason

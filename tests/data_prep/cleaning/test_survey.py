@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from data_prep.cleaning import plan, survey
+from data_prep.cleaning import plan
 from data_prep.documents import key_of
 from electra_tf.platform.errors import UserError
 from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
@@ -98,8 +98,8 @@ def test_a_document_goes_with_all_its_parts(clean, unit_bytes):
     ids=["cut", "no head", "empty"])
 def test_damaged_decisions_are_one_line_that_names_the_file(tmp_path, change):
     path = tmp_path / ".cleaning-decisions"
-    survey.save_arrays(path, {f"train-00000/{reason}": [1, 70_000] for reason in survey.REASONS})
-    assert plan._decision(path, "train-00000") == dict.fromkeys(survey.REASONS, [1, 70_000])
+    plan.save_arrays(path, {f"train-00000/{reason}": [1, 70_000] for reason in plan.REASONS})
+    assert plan._decision(path, "train-00000") == dict.fromkeys(plan.REASONS, [1, 70_000])
     with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
         plan._decision(path, "train-00001")
     path.write_bytes(change(path.read_bytes()))

@@ -77,7 +77,7 @@ def test_a_long_book_comes_in_parts_of_one_document(tmp_path):
     source = open_source(f"books:{tmp_path}/a.txt")
     parts = list(source.documents())
     assert len(parts) > 2
-    assert max(len(part.content) for part in parts) < 4 * documents.LONGEST_PART
+    assert max(len(part.content) for part in parts) < 4 * documents.MAX_PART_BYTES
     assert [part.begins for part in parts] == [True] + [False] * (len(parts) - 1)
     assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
     assert len({part.key for part in parts}) == 1

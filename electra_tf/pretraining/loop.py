@@ -1,0 +1,162 @@
+"""The training loop: from the newest checkpoint, or from new weights, to the last step."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import TextIO
+
+import tensorflow as tf
+
+from electra_tf.checkpoints import checkpoint_files, run_directory
+from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.data.pipeline import training_batches
+from electra_tf.platform import storage
+from electra_tf.platform.atomic_file import make_directory
+from electra_tf.platform.command_line import same_command
+from electra_tf.platform.signals import Interrupted, StopRequest
+from electra_tf.platform.storage import Path
+from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.reporter import Reporter
+from electra_tf.pretraining.results import SHOWN_SAMPLES
+from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
+from electra_tf.reporting.curves import draw_curves
+from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
+from electra_tf.training import failures, workers
+from electra_tf.training.devices import build_state, build_step, distributed
+from electra_tf.training.step import TrainState
+
+
+def train(run: Run) -> None:
+    """Trains up to the last step, evaluates, and draws the curves.
+
+    Losses are read from the devices only where an event needs them. Raises `UserError` if the
+    directory is another run's, a loss isn't finite or a worker is lost, and `Interrupted` after a
+    signal, when a checkpoint of the last step is saved.
+    """
+    config, strategy = run.config, run.strategy
+    batch_size, num_steps = config.training.train_batch_size, config.training.num_train_steps
+    with contextlib.ExitStack() as stack:
+        directory, out = stack.enter_context(_directory_of_reports(run))
+        stack.enter_context(failures.explained(run.require_records))
+        stop = stack.enter_context(_stop_request(run))
+        stack.enter_context(workers.report_lost_worker(strategy))
+
+        state, manager, new_parts = restore(run)
+        stack.callback(manager.close)
+        step = int(state.step.numpy())
+        events = Events(first_step=step, num_steps=num_steps, runtime=config.runtime,
+                        steps_per_loop=steps_per_loop(config.runtime, strategy))
+        reporter = Reporter(run, directory, events, out=out)
+        reporter.on_start(state, new_parts)
+        batches = distributed(strategy, lambda context: training_batches(
+            run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
+            buffer_examples=config.data.shuffle_buffer, global_batch_size=batch_size,
+            first_step=events.first_step, last_step=num_steps, context=context))
+        run_steps = compile_steps(
+            strategy, build_step(config, run.objective, state, strategy, num_steps,
+                                 run.finished_at),
+            batches, in_loops=events.steps_per_loop > 1)
+        evaluator = Evaluator(run, state.model) if run.examples("eval") else None
+        agreement = workers.Agreement(strategy)
+
+        def keep_evaluating(num_batches: int) -> bool:
+            reporter.on_evaluated(num_batches)
+            return not agreement.signal(stop)
+
+        results, received = [], None
+        while True:
+            # Only the chief has the log, which holds an evaluation before an interruption.
+            if evaluator is not None and events.evaluates(step) and not agreement.any(
+                    [reporter.has_evaluation(step)])[0]:
+                scores = evaluator.evaluate(keep_evaluating)
+                if scores is None:
+                    received = agreement.signal(stop)
+                else:
+                    reporter.on_eval(scores)
+            if received or step == num_steps:
+                break
+            count = events.steps_until_next(step)
+            results += run_steps(count)
+            step += count
+            received = agreement.signal(stop)
+            if received or events.reads(step) or reporter.line_is_due():
+                reporter.on_train(read_totals(results, step, config.training.precision), step,
+                                  complete=bool(received) or events.records(step))
+                results = []
+            if received:
+                break
+            if events.samples(step) and evaluator is not None:
+                reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
+            if events.saves(step):
+                manager.save(step)
+                reporter.on_checkpoint(step)
+
+        if received:
+            manager.save(step)
+            reporter.on_checkpoint(step)
+            raise Interrupted(received, "" if out is not sys.stdout else (
+                f"stopped by {received.name} at step {step:,} of {num_steps:,}; its checkpoint is "
+                f"saved. To go on from there: {same_command()}"))
+        if out is sys.stdout and (run.model_dir / METRICS_FILE).exists():
+            curves = run.model_dir / "loss_curves.png"
+            draw_curves({run.model_dir.name: read_metrics(run.model_dir / METRICS_FILE)}, curves)
+            print(f"curves   {curves}\nmodel    {run.model_dir / CHECKPOINTS}", flush=True)
+
+
+@contextlib.contextmanager
+def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
+    """Yields where logs and lines go: to the run's directory, or nowhere if another is the chief.
+
+    Raises `UserError` if the directory is another run's, or another process trains in it.
+    """
+    if not workers.is_chief(run.strategy):
+        with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
+            yield storage.path(scratch), nowhere
+        return
+    make_directory(run.model_dir)
+    with run_directory.only_process(run.model_dir):
+        changed = run_directory.claim(run.model_dir, run.identity, initial_section="initialization")
+        if changed:
+            print("note     initial values matter only at the start, which this run is past: "
+                  f"{'; '.join(changed)}", flush=True)
+        run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        yield run.model_dir, sys.stdout
+
+
+def _stop_request(run: Run) -> StopRequest:
+    if not workers.has_several_workers(run.strategy):
+        return StopRequest()
+    seconds = run.config.runtime.grace_seconds  # Workers must not wait for each other without end.
+    return StopRequest(grace_seconds=seconds, late=(
+        f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
+        f"To go on from the last checkpoint, on every worker: {same_command()}"))
+
+
+def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
+    """Returns a run's initial or restored state, its manager, and names of new parts.
+
+    New parts are those that the initial networks don't have. Raises `UserError` if all checkpoints
+    are lost, or the newest doesn't fit.
+    """
+    config, model = run.config, run.build_model()
+    state = build_state(config, model, run.strategy)
+    with run.strategy.scope():
+        checkpoint = tf.train.Checkpoint(
+            model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
+        manager = CheckpointManager(
+            checkpoint, run.model_dir / CHECKPOINTS, keep=config.runtime.keep_checkpoint_max,
+            is_chief=workers.is_chief(run.strategy))
+        restored, new_parts = manager.restore_or_initialize(), []
+        metrics = run.model_dir / METRICS_FILE
+        if restored is None and metrics.exists() and any(
+                record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
+            raise checkpoint_files.lost_error(run.model_dir / CHECKPOINTS)
+        if restored is None and run.initial is not None:
+            new_parts = assign_parts(
+                model.trainable_variables, run.initial.weights, run.initial.source)
+    return state, manager, new_parts

@@ -1,0 +1,158 @@
+"""The steps of a run: their function on the devices, their results, and the events between them."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.runtime import Precision, RuntimeConfig
+from electra_tf.objectives.objective import Ratio
+from electra_tf.platform.errors import UserError
+from electra_tf.training.devices import device_type
+from electra_tf.training.step import TrainStep
+
+Results = Mapping[str, Ratio]
+"""Name -> sum and weight, float32 [] after a step and [steps] after a loop of steps."""
+Totals = dict[str, tuple[float, float]]
+"""Name -> sum and weight over several steps."""
+
+TPU_STEPS = 20
+"""Steps of a loop on a TPU, whose end a signal waits for: 20 s if a step takes 1 s, which is slow.
+A preempted machine gets 30 s."""
+
+
+def compile_steps(strategy: tf.distribute.Strategy, train_step: TrainStep,
+                  batches: tf.distribute.DistributedDataset, *, in_loops: bool = False
+                  ) -> Callable[[int], list[Results]]:
+    """Returns `run_steps(count)`, which starts steps on the next batches and returns their results.
+
+    An accelerator may run on after the call. There is one result for each step or, with `in_loops`,
+    for all of them, which are then one loop on the devices.
+    """
+    iterator, run_step = iter(batches), compile_step(strategy, train_step)
+    if not in_loops:
+        return lambda count: [run_step(iterator) for _ in range(count)]
+    run_loop = compile_loop(run_step.get_concrete_function(iterator), iterator)
+    return lambda count: [run_loop(tf.constant(count))]
+
+
+def compile_step(strategy: tf.distribute.Strategy, train_step: TrainStep
+                 ) -> tf.types.experimental.PolymorphicFunction:
+    """Returns a function of an iterator that runs a step on its next batch on all replicas."""
+
+    @tf.function(autograph=False)
+    def run_step(iterator: tf.distribute.DistributedIterator) -> Results:
+        results = strategy.run(train_step, args=(next(iterator),))
+        return tf.nest.map_structure(
+            lambda value: strategy.experimental_local_results(value)[0], results)
+
+    return run_step
+
+
+def compile_loop(run_step: tf.types.experimental.ConcreteFunction,
+                 iterator: tf.distribute.DistributedIterator
+                 ) -> tf.types.experimental.PolymorphicFunction:
+    """Returns a function that runs a number of steps, int32 [], and stacks their results."""
+
+    @tf.function(autograph=False)
+    def run_loop(count: tf.Tensor) -> Results:
+        arrays = tf.nest.map_structure(
+            lambda output: tf.TensorArray(output.dtype, count, element_shape=output.shape),
+            run_step.structured_outputs)
+        _, arrays = tf.while_loop(
+            lambda index, _: index < count,
+            lambda index, arrays: (index + 1, tf.nest.map_structure(
+                lambda array, value: array.write(index, value), arrays, run_step(iterator))),
+            (tf.constant(0), arrays), parallel_iterations=1)
+        return tf.nest.map_structure(lambda array: array.stack(), arrays)
+
+    return run_loop
+
+
+def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
+    """Returns the largest number of steps in one loop on the devices.
+
+    The default is one on a CPU or GPU, which starts a step while the last one is running. A TPU
+    waits for its host between two calls.
+    """
+    return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)
+
+
+def read_totals(results: Sequence[Results], last_step: int, precision: Precision) -> Totals:
+    """Returns the totals of all steps up to `last_step` that have results; waits for the steps.
+
+    Raises `UserError` if a loss or gradient norm isn't finite; the weights are then those before
+    that step. In float16 loss scaling skips a step whose gradients overflow.
+    """
+    history = {name: np.column_stack([
+        np.hstack([result[name][part] for result in results]) for part in (0, 1)
+    ]).astype(np.float64) for name in results[0]}
+    for name in ("loss",) if precision is Precision.FLOAT16 else ("loss", "gradient_norm"):
+        not_finite = np.flatnonzero(~np.isfinite(history[name][:, 0]))
+        if not_finite.size:
+            first = last_step - len(history[name]) + 1
+            steps = ", ".join(str(first + index) for index in not_finite[:10])
+            raise UserError(
+                f"{name} is not finite at step {steps}{'...' if not_finite.size > 10 else ''}. The "
+                "last checkpoint is intact; continue from it in a new --model_dir, by "
+                "--init_checkpoint and this run's directory, with a lower --learning_rate or "
+                "--precision=float32.")
+    return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Events:
+    """The events of a run from `first_step` to `num_steps`, by the number of finished steps."""
+
+    first_step: int
+    num_steps: int
+    runtime: RuntimeConfig
+    """Intervals of the events."""
+    steps_per_loop: int = 1
+    """Maximum number of steps in one loop on the devices."""
+
+    def steps_until_next(self, step: int) -> int:
+        """Returns the number of steps until the next event."""
+        count = 1
+        while count < self.steps_per_loop and not self.reads(step + count):
+            count += 1
+        return count
+
+    def reads(self, step: int) -> bool:
+        """Returns True if losses are read from the devices, which then wait.
+
+        A read before every other event keeps the result of a bad step out of checkpoints.
+        """
+        return (step == self.first_step + 1 or self.records(step) or self.samples(step)
+                or self.evaluates(step))
+
+    def records(self, step: int) -> bool:
+        """Returns True if an interval of metrics.jsonl ends, as at every checkpoint."""
+        return self.saves(step) or _is_due(step, self.runtime.log_every_steps)
+
+    def saves(self, step: int) -> bool:
+        """Returns True if a checkpoint is due."""
+        return step == self.num_steps or _is_due(step, self.runtime.save_checkpoints_steps)
+
+    def samples(self, step: int) -> bool:
+        """Returns True if sample corruptions are due."""
+        return _is_due(step, self.runtime.sample_every_steps)
+
+    def evaluates(self, step: int) -> bool:
+        """Returns True if an evaluation is due."""
+        return step == self.num_steps or _is_due(step, self.runtime.eval_every_steps)
+
+    def remaining(self, step: int) -> dict[str, int]:
+        """Returns the number of events of each kind after a step, by the reporter's names."""
+        def count(every: int, *, at_the_end: bool) -> int:
+            extra = at_the_end and step < self.num_steps and not _is_due(self.num_steps, every)
+            return (self.num_steps // every - step // every if every else 0) + extra
+
+        return {"checkpoint": count(self.runtime.save_checkpoints_steps, at_the_end=True),
+                "samples": count(self.runtime.sample_every_steps, at_the_end=False),
+                "evaluation": count(self.runtime.eval_every_steps, at_the_end=True)}
+
+
+def _is_due(step: int, every: int) -> bool:
+    return step > 0 and every > 0 and step % every == 0
