@@ -1,5 +1,7 @@
 """Runs this project's fine-tuning as `run_finetuning.py` does."""
 
+import itertools
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -9,15 +11,19 @@ from benchmarks.harness.worker import Ready, serve
 from benchmarks.pretraining.workload import PAD_ID
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
-from electra_tf.data.buckets import Row
-from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
+from electra_tf.data.buckets import Row, make_batch, plan_epoch
 from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.finetuning.trials import compile_step
 from electra_tf.tasks.glue import TASKS
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
-from electra_tf.training.devices import POLICIES, create_strategy, prepare_cpu
+from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.training.devices import POLICIES
+from electra_tf.training.strategies import create_strategy, prepare_cpu
 
-_ENDLESS = 10_000
+_MAX_EPOCHS = 10_000
 """Number of epochs that no benchmark reaches."""
 
 
@@ -28,21 +34,29 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
                     {"label": np.int32(label)}) for row, label in zip(ids, labels, strict=True)]
     config = recipe("sst2", pretraining_config("small").model)
     config = override(config, {
-        "runtime.cpu_parts": prepare_cpu(config.runtime, batch),
-        "runtime.log_every_steps": _ENDLESS * len(examples), "runtime.log_every_seconds": 0,
-        "runtime.eval_batch_size": batch, "training.train_batch_size": batch,
-        "training.num_train_epochs": _ENDLESS, "training.precision": precision})
-    strategy = create_strategy(config.runtime)
-    objective = ClassificationObjective(TASKS["sst2"].spec)
-    settings = TrialSettings(config=config, objective=objective, strategy=strategy, pad_id=PAD_ID)
+        "runtime.cpu_parts": prepare_cpu(config.runtime, batch), "runtime.eval_batch_size": batch,
+        "training.train_batch_size": batch, "training.precision": precision})
+    spec, strategy = TASKS["sst2"].spec, create_strategy(config.runtime)
+    run = FinetuningRun(
+        config=config, objective=ClassificationObjective(spec), strategy=strategy, spec=spec,
+        text=TextSettings(vocabulary=Vocabulary(SPECIAL_TOKENS)), model_dir=pathlib.Path("unused"))
+    assert run.pad_id == PAD_ID
     with strategy.scope():
-        model = objective.build_model(config.model, seed=1,
-                                      policy=POLICIES[config.training.precision])
-    epochs = Finetuner(settings, model, examples, seed=1).epochs()
-    predictor = Predictor(settings, model)
+        model = run.objective.build_model(config.model, seed=1,
+                                          policy=POLICIES[config.training.precision])
+    lengths, padded_lengths = [len(row.ids) for row in examples], run.padded_lengths(examples)
+    train_step = compile_step(run, model, num_steps=_MAX_EPOCHS * len(examples), seed=1)
+    predictor, epochs = Predictor(run, model), itertools.count()
+
+    def train_epoch() -> None:
+        for indices in plan_epoch(lengths, batch, seed=1, epoch=next(epochs)):
+            rows = make_batch([examples[index] for index in indices], batch, padded_lengths,
+                              run.pad_id)
+            results = train_step(rows.ids.shape[1], run.distributed(rows))
+        results["loss"].sum.numpy()  # Waits for the devices.
 
     def turn(what: str) -> None:
-        next(epochs) if what == "train" else predictor.predict(examples)
+        train_epoch() if what == "train" else predictor.predict(examples)
 
     return Ready(label=precision, versions={"TensorFlow": tf.__version__}, turn=turn)
 

@@ -3,32 +3,55 @@
 import concurrent.futures
 import contextlib
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
-from electra_tf.finetuning.finetuner import ByLength, TrialSettings
+from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.tasks.kinds.kind import RowResults
-from electra_tf.training.devices import NO_REWRITING, device_type
+from electra_tf.training.devices import device_type
+from electra_tf.training.strategies import NO_REWRITING
 
 Plan = Sequence[np.ndarray]
 """Indices of the rows of every batch."""
+BatchResults = Mapping[str, np.ndarray]
+
+
+class CompiledByLength:
+    """A function of a batch that is compiled once per length of rows."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self._function = tf.function(function, autograph=False)
+        self._compiled: dict[int, Callable[[Any], Any]] = {}
+
+    def __call__(self, length: int, batch: Any) -> Any:
+        """Calls the function with a batch whose rows have `length` tokens."""
+        if length not in self._compiled:
+            # Concrete functions avoid TensorFlow's warning about frequent retracing.
+            self._compiled[length] = self._function.get_concrete_function(batch)
+        return self._compiled[length](batch)
 
 
 class Predictor:
     """A model that returns the details of its objective for rows."""
 
-    def __init__(self, settings: TrialSettings, model: TaskNetwork):
-        self._batch_size = settings.config.runtime.eval_batch_size
-        runner = _OneCpu if runs_on_one_cpu(settings.strategy) else _Replicas
-        self._runner = runner(settings, model)
+    def __init__(self, run: FinetuningRun, model: TaskNetwork):
+        self._run, self._model = run, model
+        self._on_one_cpu = runs_on_one_cpu(run.strategy)
+        if self._on_one_cpu:
+            dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
+            self._encoder = InferenceEncoder(model.encoder, dtype)
+            self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
+        else:
+            self._padded_lengths: tuple[int, ...] = ()
+            self._compiled = CompiledByLength(self._gathered_details)
 
     def predict(self, rows: Sequence[Row],
                 progress: Callable[[float], None] = lambda done: None) -> list[RowResults]:
@@ -38,53 +61,65 @@ class Predictor:
         every batch with the fraction of tokens that are done.
         """
         lengths = np.array([len(row.ids) for row in rows])
-        plan = plan_in_order_of_length(lengths, self._batch_size)
-        found: list[RowResults] = [{} for _ in rows]
-        done = 0
-        for indices, results in zip(plan, self._runner.run(rows, plan), strict=True):
-            for place, index in enumerate(indices):
-                found[index] = {name: value[place] for name, value in results.items()}
-            done += lengths[indices].sum()
-            progress(done / lengths.sum())
-        return found
+        plan = plan_in_order_of_length(lengths, self._run.config.runtime.eval_batch_size)
+        batches = (self._on_cores if self._on_one_cpu else self._on_replicas)(rows, plan)
+        row_results: list[RowResults] = [{} for _ in rows]
+        num_done = 0
+        for indices, results in zip(plan, batches, strict=True):
+            for position, index in enumerate(indices):
+                row_results[index] = {name: values[position] for name, values in results.items()}
+            num_done += lengths[indices].sum()
+            progress(num_done / lengths.sum())
+        return row_results
+
+    def _on_cores(self, rows: Sequence[Row], plan: Plan) -> Iterator[BatchResults]:
+        """Yields results of batches: one graph for all lengths, a batch per core at a time."""
+        self._encoder.assign(self._model.encoder)
+
+        def padded(indices: Sequence[int]) -> RowBatch:
+            part = [rows[index] for index in indices]
+            return tf.nest.map_structure(tf.constant, make_batch(
+                part, len(part), [max(len(row.ids) for row in part)], self._run.pad_id))
+
+        def details(batch: RowBatch) -> Mapping[str, tf.Tensor]:
+            with inference_mode():
+                return self._details(types.SimpleNamespace(
+                    encoder=self._encoder, head=self._model.head), batch)
+
+        cores = max(1, self._run.config.runtime.cpu_parts)
+        with _graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
+            if self._traced is None:  # For batches of any size.
+                self._traced = tf.function(details, autograph=False).get_concrete_function(
+                    tf.nest.map_structure(
+                        lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
+                        padded([0])))
+            yield from pool.map(lambda batch: _arrays(self._traced(batch)), map(padded, plan))
+
+    def _on_replicas(self, rows: Sequence[Row], plan: Plan) -> Iterator[BatchResults]:
+        """Yields results of batches of a few static shapes, which replicas share."""
+        run = self._run
+        replicas = run.strategy.num_replicas_in_sync
+        size = -(-run.config.runtime.eval_batch_size // replicas) * replicas
+        self._padded_lengths = self._padded_lengths or run.padded_lengths(rows)
+        for indices in plan:
+            batch = make_batch([rows[index] for index in indices], size, self._padded_lengths,
+                               run.pad_id)
+            yield _arrays(self._compiled(batch.ids.shape[1], run.distributed(batch)))
+
+    def _gathered_details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        strategy = self._run.strategy
+        results = strategy.run(lambda part: self._details(self._model, part), (batch,))
+        return {name: strategy.gather(value, axis=0) for name, value in results.items()}
+
+    def _details(self, model: Any, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        zero = tf.constant(0, tf.int64)
+        randomness = Randomness(seed=0, step=zero, first_example=zero)  # Draws nothing.
+        return self._run.objective.compute(model, batch, randomness, training=False).details
 
 
 def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
     """Returns True for a strategy whose only device is a CPU."""
     return strategy.num_replicas_in_sync == 1 and device_type(strategy) == "CPU"
-
-
-class _OneCpu:
-    """A runner on one CPU: one graph for all lengths, and one batch per core at a time."""
-
-    def __init__(self, settings: TrialSettings, model: TaskNetwork):
-        self._settings, self._model = settings, model
-        dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
-        self._encoder = InferenceEncoder(model.encoder, dtype)
-        self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
-
-    def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
-        """Yields the outputs of every batch of a plan."""
-        self._encoder.assign(self._model.encoder)
-        batches = (self._batch([rows[index] for index in indices]) for indices in plan)
-        cores = max(1, self._settings.config.runtime.cpu_parts)
-        with _graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
-            if self._traced is None:  # For batches of any size.
-                self._traced = tf.function(self._details, autograph=False).get_concrete_function(
-                    tf.nest.map_structure(
-                        lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
-                        self._batch(rows[:1])))
-            yield from pool.map(lambda batch: _arrays(self._traced(batch)), batches)
-
-    def _batch(self, rows: Sequence[Row]) -> RowBatch:
-        """Pads rows to the longest of them, as tensors."""
-        return tf.nest.map_structure(tf.constant, make_batch(
-            rows, len(rows), [max(len(row.ids) for row in rows)], self._settings.pad_id))
-
-    def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        model = types.SimpleNamespace(encoder=self._encoder, head=self._model.head)
-        with inference_mode():
-            return _details(self._settings, model, batch)
 
 
 @contextlib.contextmanager
@@ -98,36 +133,5 @@ def _graph_rewriting() -> Iterator[None]:
         tf.config.optimizer.set_experimental_options({NO_REWRITING: before})
 
 
-class _Replicas:
-    """A runner on replicas, which share batches of a few static shapes, each compiled once."""
-
-    def __init__(self, settings: TrialSettings, model: TaskNetwork):
-        self._settings, self._model = settings, model
-        self._compiled = ByLength(self._replicas_batch)
-        self._padded_to: tuple[int, ...] = ()
-
-    def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
-        """Yields the outputs of every batch of a plan."""
-        settings = self._settings
-        replicas = settings.strategy.num_replicas_in_sync
-        size = -(-settings.config.runtime.eval_batch_size // replicas) * replicas
-        self._padded_to = self._padded_to or settings.lengths_for(rows)
-        for indices in plan:
-            batch = make_batch([rows[index] for index in indices], size, self._padded_to,
-                               settings.pad_id)
-            yield _arrays(self._compiled(batch.ids.shape[1], settings.distributed(batch)))
-
-    def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        strategy = self._settings.strategy
-        results = strategy.run(lambda part: _details(self._settings, self._model, part), (batch,))
-        return {name: strategy.gather(value, axis=0) for name, value in results.items()}
-
-
-def _details(settings: TrialSettings, model: Any, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-    zero = tf.constant(0, tf.int64)
-    nothing_drawn = Randomness(seed=0, step=zero, first_example=zero)
-    return settings.objective.compute(model, batch, nothing_drawn, training=False).details
-
-
-def _arrays(tensors: Mapping[str, tf.Tensor]) -> Mapping[str, np.ndarray]:
+def _arrays(tensors: Mapping[str, tf.Tensor]) -> BatchResults:
     return {name: value.numpy() for name, value in tensors.items()}

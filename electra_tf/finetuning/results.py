@@ -92,8 +92,7 @@ class Results:
     @property
     def best(self) -> Trial:
         """The first of the trials with the best main score on the first split."""
-        return max(self.trials, key=lambda trial: main_score(
-            next(iter(trial.scores.values())), self.metrics[0]))
+        return max(self.trials, key=lambda trial: main_score(trial.scores, self.metrics[0]))
 
     @property
     def best_number(self) -> int:
@@ -185,9 +184,9 @@ def glue_average(results: Iterable[Results]) -> float | None:
     return float(np.mean(medians)) if medians else None
 
 
-def main_score(scores: Mapping[str, float], metric: str) -> float:
-    """Returns a score of which higher is better; NaN and None become -inf."""
-    value = scores[metric]
+def main_score(scores: Scores, metric: str) -> float:
+    """Returns the first split's score, of which higher is better; NaN and None become -inf."""
+    value = next(iter(scores.values()))[metric]
     if value is None or math.isnan(value):
         return -math.inf
     return -value if _is_error(metric) else value

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.data.buckets import Row
-from electra_tf.finetuning.finetuner import TrialSettings
+from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
 from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
+from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.kinds.kind import Split, TaskKind
@@ -24,17 +25,25 @@ from electra_tf.tasks.task import Example, Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
-from electra_tf.training import devices, failures
-from electra_tf.training.step import build_model
+from electra_tf.training import failures, strategies
+from electra_tf.training.devices import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningRun(TrialSettings):
-    """A run: its checked settings, its task, its text settings and its directory."""
+class FinetuningRun:
+    """A run: its checked settings, devices, task, text settings and directory."""
 
+    config: FinetuningConfig
+    objective: Objective
+    strategy: tf.distribute.Strategy
     spec: TaskSpec
     text: TextSettings
     model_dir: Path
+
+    @property
+    def pad_id(self) -> int:
+        """The id of [PAD]."""
+        return self.text.vocabulary.pad_id
 
     @property
     def kind(self) -> TaskKind:
@@ -48,6 +57,21 @@ class FinetuningRun(TrialSettings):
     def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
+
+    def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
+        """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
+        return bucket_lengths([len(row.ids) for row in rows], self.config.task.max_seq_length)
+
+    def distributed(self, batch: RowBatch) -> Any:
+        """Returns a batch of B rows as tensors: B / replicas rows for each replica."""
+        replicas = self.strategy.num_replicas_in_sync
+
+        def share(context: Any) -> RowBatch:
+            replica = context.replica_id_in_sync_group
+            return tf.nest.map_structure(
+                lambda values: tf.constant(np.split(values, replicas)[replica]), batch)
+
+        return self.strategy.experimental_distribute_values_from_function(share)
 
     def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
         """Returns warnings if the vocabulary or the normalization doesn't suit the texts."""
@@ -94,13 +118,13 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    strategy, resolved = devices.prepare(config)
+    strategy, resolved = strategies.prepare(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
     failures.require_memory(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,
         batch=config.training.train_batch_size)
-    return FinetuningRun(spec=spec, text=text, model_dir=model_dir, config=config,
-                         strategy=strategy, objective=objective, pad_id=text.vocabulary.pad_id)
+    return FinetuningRun(config=config, objective=objective, strategy=strategy, spec=spec,
+                         text=text, model_dir=model_dir)
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:

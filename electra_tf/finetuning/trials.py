@@ -1,129 +1,206 @@
-"""Runs the trials of a fine-tuning run, each of several epochs, and keeps the best model."""
+"""The loop of fine-tuning: trials, their epochs and batches; the best trial's model is kept."""
 
+import contextlib
 import dataclasses
 import math
+import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import ENCODER, assign_weights, checkpoint_in_use
-from electra_tf.config.finetuning import FinetuningTrainingConfig
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.finetuning_flags import SCRATCH
-from electra_tf.data.buckets import Row
-from electra_tf.finetuning.finetuner import Finetuner, Interval
+from electra_tf.config.overrides import override
+from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
 from electra_tf.finetuning.outputs import write_outputs
-from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning.predictor import CompiledByLength, Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.command_line import as_started, same_command
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.tasks.kinds.kind import Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
-from electra_tf.training.devices import device_name
+from electra_tf.training.devices import build_state, build_step, device_name
+
+_LAYER = re.compile(r"/encoder/layer_(\d+)/")
 
 
 @failures.explained()
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
-    Without `initial` it trains from scratch. `Interrupted` keeps finished trials. `UserError` for
-    another run's directory, missing weights, or a loss that isn't finite.
+    A trial trains `initial` with a new head, or from scratch if it is None, and scores dev after
+    every epoch. `Interrupted` keeps finished trials. `UserError` for another run's directory,
+    missing weights, or a loss that isn't finite.
     """
+    training, batch_size = run.config.training, run.config.training.train_batch_size
+    with _claimed_directory(run, task, initial):
+        results, rows, dev = _prepare(run, task, initial)
+        metric, num_steps = results.metrics[0], run.config.num_train_steps(len(rows))
+        log_every = run.config.runtime.log_interval(num_steps)
+        lengths, padded_lengths = [len(row.ids) for row in rows], run.padded_lengths(rows)
+        for number in range(len(results.trials), training.num_trials):
+            seed = training.seed + number
+            if training.num_trials > 1:
+                print(f"trial {number + 1} of {training.num_trials}, seed {seed}", flush=True)
+            model = run.build_model(seed)
+            if initial is not None:
+                assign_weights(model.encoder.variables, initial.weights, initial.source)
+            train_step = compile_step(run, model, num_steps=num_steps, seed=seed)
+            predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
+            epochs, history, step = [], [], 0
+            while step < num_steps:
+                plan = plan_epoch(lengths, batch_size, seed=seed, epoch=len(epochs))
+                plan = plan[:num_steps - step]
+                first_step, last_step = step + 1, step + len(plan)
+                losses, loss_sum = [], 0.0
+                for step, indices in enumerate(plan, start=first_step):
+                    batch = make_batch([rows[index] for index in indices], batch_size,
+                                       padded_lengths, run.pad_id)
+                    losses.append(train_step(batch.ids.shape[1], run.distributed(batch))["loss"])
+                    ends_interval = step == last_step or step % log_every == 0
+                    if not (ends_interval or progress.is_line_due()):
+                        continue  # The devices compute on; a loss is read only for a line.
+                    loss = float(np.mean([ratio.sum.numpy() / ratio.weight.numpy()
+                                          for ratio in losses]))
+                    if not np.isfinite(loss):
+                        raise UserError(f"the loss is not finite in epoch {len(epochs) + 1}. Try a "
+                                        "lower --learning_rate, or --precision=float32, in a new "
+                                        "--model_dir.")
+                    progress.trained(step, epoch=len(epochs) + 1)
+                    if step < last_step:
+                        print(progress.line(f"loss {loss:.4f}"), flush=True)
+                    if ends_interval:
+                        history.append((step, loss))
+                        loss_sum += len(losses) * loss
+                        losses = []
+                scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
+                          for name, split in dev.items()}
+                progress.count_other_work("evaluation")
+                epochs.append(Epoch(epoch=len(epochs) + 1, step=step, loss=loss_sum / len(plan),
+                                    scores=scores))
+                print(progress.epoch_line(epochs[-1], results.metrics), flush=True)
+                kept = epochs[-1]
+                if training.keep_best:
+                    kept = max(epochs, key=lambda epoch: main_score(epoch.scores, metric))
+                    if kept is epochs[-1]:
+                        kept_weights = [variable.numpy() for variable in model.variables]
+            if training.keep_best:
+                for variable, value in zip(model.variables, kept_weights, strict=True):
+                    variable.assign(value)
+            trial = Trial(seed=seed, losses=tuple(history), epochs=tuple(epochs),
+                          kept_epoch=kept.epoch, seconds=progress.elapsed,
+                          examples_per_second=progress.examples_per_second)
+            results = dataclasses.replace(results, trials=(*results.trials, trial))
+            _save(run, results, model)
+        mistakes = write_outputs(run, task, dev, results)
+    print(f"\n{results.table()}{mistakes}\n"
+          f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
+          f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
+    return results
+
+
+def compile_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
+                 seed: int) -> CompiledByLength:
+    """Returns a training step on all replicas; it takes the length of the rows, and a batch.
+
+    `seed` determines dropout, `num_steps` the schedule of the learning rate.
+    """
+    config = override(run.config, {"training.seed": seed})
+    state = build_state(config, model, run.strategy, rate_factors(
+        (variable.name for variable in model.trainable_variables),
+        num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
+        skip_first=config.optimizer.layerwise_decay_skips_one))
+    train_step = build_step(config, run.objective, state, run.strategy, num_steps)
+
+    def step_on_replicas(batch: RowBatch) -> Mapping[str, Any]:
+        results = run.strategy.run(train_step, args=(batch,))
+        return tf.nest.map_structure(
+            lambda value: run.strategy.experimental_local_results(value)[0], results)
+
+    return CompiledByLength(step_on_replicas)
+
+
+def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
+                 skip_first: bool = False) -> list[float]:
+    """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
+
+    Weights outside the encoder have depth 0, the last of `num_layers` layers 1, the first
+    `num_layers`, and the embeddings one more. `skip_first` adds 1 to all depths but the head's, as
+    in Google's code, which measured the published scores (its issues 51 and 64).
+    `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
+    """
+    factors = []
+    for path in paths:
+        depth = 0
+        if path.startswith("electra/"):
+            layer = _LAYER.search(path)
+            depth = num_layers - int(layer.group(1)) if layer else num_layers + 1
+            if depth < 1:
+                raise ValueError(f"{path} is beyond the encoder's {num_layers} layers")
+            depth += skip_first
+        factors.append(decay ** depth)
+    return factors
+
+
+@contextlib.contextmanager
+def _claimed_directory(run: FinetuningRun, task: Task,
+                       initial: Pretrained | None) -> Iterator[None]:
+    """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
     source = SCRATCH if initial is None else initial.source
     if initial is not None:  # Refuses weights of another shape before it writes a file.
         assign_weights(run.build_model(0).encoder.variables, initial.weights, source)
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
-        run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
-        constants = {name: run.kind.baseline(run.spec, task.train, examples)
-                     for name, examples in task.dev.items()}
-        results = Results.load(run.model_dir) or Results(
-            task=task.spec.name, metrics=task.spec.metrics, initial=source,
-            baseline=Baseline(name=next(iter(constants.values()))[0], scores={
-                name: dict(scores) for name, (_, scores) in constants.items()}))
-        if results.trials:  # Refuses a missing checkpoint before it runs further trials.
-            checkpoint_in_use(run.model_dir)
-        examples = list(task.train)
-        if run.config.task.swap_pairs:
-            examples += [dataclasses.replace(one, texts=one.texts[::-1]) for one in task.train]
-        encoded = run.encode(examples)
-        rows = encoded.rows
-        dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-        _print_header(run, task, initial, {"train": encoded, **dev}, len(results.trials))
         try:
-            for number in range(len(results.trials), run.config.training.num_trials):
-                results = _add_trial(run, results, number, rows, dev, initial)
-            seen = write_outputs(run, task, dev, results)
+            yield
         except Interrupted as interrupted:
+            results = Results.load(run.model_dir)
             raise Interrupted(interrupted.number, (
-                f"stopped in --task={run.spec.name}: {len(results.trials)} of "
+                f"stopped in --task={run.spec.name}: {len(results.trials) if results else 0} of "
                 f"{run.config.training.num_trials} trials finished and kept. To go on from there: "
                 f"{same_command()}")) from None
-    print(f"\n{results.table()}{seen}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
-          f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
-    return results
 
 
-def run_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
-              dev: Mapping[str, Split], *, metric: str, seed: int) -> Trial:
-    """Trains a model, scores it after every epoch, and assigns the weights to keep to it.
-
-    `rows` are training examples. The score `metric` on the first split of `dev` decides which epoch
-    is best. `seed` determines order and dropout.
-    """
-    training = run.config.training
-    finetuner = Finetuner(run, model, rows, seed=seed)
-    predictor = Predictor(run, model)
-    timer = _TrialTimer(finetuner.num_steps, training)
-    epochs: list[Epoch] = []
-    kept, kept_weights = 0, []
-    losses: list[tuple[int, float]] = []
-    for interval in finetuner.epochs():
-        timer.trained(interval)
-        if not interval.passing:
-            losses.append((interval.step, interval.loss))
-        if not interval.ends_epoch:
-            print(timer.line(f"loss {interval.loss:.4f}"), flush=True)
-            continue
-        loss = _mean_loss(losses, epochs[-1].step if epochs else 0)
-        scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
-                  for name, split in dev.items()}
-        timer.count_other_work("evaluation")
-        epochs.append(Epoch(epoch=interval.epoch, step=interval.step, loss=loss, scores=scores))
-        print(timer.line(f"mean loss of the epoch {loss:.4f}"), *(
-            f"{split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
-                                     for name in run.spec.metrics)
-            for split, values in scores.items()), sep="  ", flush=True)
-        first = next(iter(scores))
-        if not training.keep_best or len(epochs) == 1 or main_score(
-                scores[first], metric) > main_score(epochs[kept].scores[first], metric):
-            kept = len(epochs) - 1
-            kept_weights = [variable.numpy() for variable in model.variables
-                            if training.keep_best]
-    for variable, value in zip(model.variables, kept_weights, strict=False):
-        variable.assign(value)
-    return Trial(seed=seed, losses=tuple(losses), epochs=tuple(epochs), kept_epoch=kept + 1,
-                 seconds=timer.elapsed, examples_per_second=timer.examples_per_second)
+def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tuple[
+        Results, list[Row], dict[str, Split]]:
+    """Returns the results so far, the training rows and the splits to score; prints a header."""
+    run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
+    results = Results.load(run.model_dir)
+    if results is None:
+        constants = {name: run.kind.baseline(run.spec, task.train, examples)
+                     for name, examples in task.dev.items()}
+        results = Results(
+            task=task.spec.name, metrics=task.spec.metrics,
+            initial=SCRATCH if initial is None else initial.source,
+            baseline=Baseline(name=next(iter(constants.values()))[0], scores={
+                name: dict(scores) for name, (_, scores) in constants.items()}))
+    else:  # Refuses a missing checkpoint before it runs further trials.
+        checkpoint_in_use(run.model_dir)
+    examples = list(task.train)
+    if run.config.task.swap_pairs:
+        examples += [dataclasses.replace(example, texts=example.texts[::-1])
+                     for example in task.train]
+    encoded = run.encode(examples)
+    dev = {name: run.encode(examples) for name, examples in task.dev.items()}
+    _print_header(run, task, initial, {"train": encoded, **dev}, len(results.trials))
+    return results, encoded.rows, dev
 
 
-def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
-               dev: Mapping[str, Split], initial: Pretrained | None) -> Results:
-    """Runs a trial, saves its model if it is the best so far, and then saves its scores."""
-    directory, seed = run.model_dir / run_directory.CHECKPOINTS, run.config.training.seed + number
-    if run.config.training.num_trials > 1:
-        print(f"trial {number + 1} of {run.config.training.num_trials}, seed {seed}", flush=True)
-    model = run.build_model(seed)
-    if initial is not None:
-        assign_weights(model.encoder.variables, initial.weights, initial.source)
-    trial = run_trial(run, model, rows, dev, metric=results.metrics[0], seed=seed)
-    results = dataclasses.replace(results, trials=(*results.trials, trial))
+def _save(run: FinetuningRun, results: Results, model: TaskNetwork) -> None:
+    """Saves the last trial's model if it is the best so far, and then all scores."""
+    directory, trial = run.model_dir / run_directory.CHECKPOINTS, results.trials[-1]
     if results.best is trial:
         step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
         CheckpointManager(tf.train.Checkpoint(model=model, step=step), directory, keep=0).save(
@@ -132,49 +209,52 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     results.save(run.model_dir)
     checkpoint_files.remove(
         directory, set(checkpoint_files.steps(directory)) - {results.best_number})
-    return results
 
 
-def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
-    """Returns the mean over all steps past `after` from last step and mean of every interval."""
-    inside = [(step, loss) for step, loss in losses if step > after]
-    begins = [after, *(step for step, _ in inside)]
-    return sum((step - begin) * loss for begin, (step, loss) in zip(begins, inside, strict=False)
-               ) / (begins[-1] - after)
+class _Progress(StepTimer):
+    """The clock and the lines of a trial, whose throughput excludes evaluation."""
 
-
-class _TrialTimer(StepTimer):
-    """The clock of a trial, whose throughput excludes evaluation."""
-
-    def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
+    def __init__(self, num_steps: int, config: FinetuningConfig):
         super().__init__(sample_seconds=0.0)  # The median ignores the few intervals that compile.
-        self._num_steps, self._training = num_steps, training
+        self._num_steps, self._config = num_steps, config
         self._step = self._epoch = 0
         self._training_seconds = 0.0
 
-    def trained(self, interval: Interval) -> None:
-        """Counts the time as that of the steps since the last interval."""
-        self._training_seconds += self.steps(interval.step - self._step)
-        self._step, self._epoch = interval.step, interval.epoch
+    def is_line_due(self) -> bool:
+        return 0 < self._config.runtime.log_every_seconds <= self._clock() - self._last
+
+    def trained(self, step: int, *, epoch: int) -> None:
+        """Counts the time as that of the steps since the last call."""
+        self._training_seconds += self.steps(step - self._step)
+        self._step, self._epoch = step, epoch
 
     @property
     def examples_per_second(self) -> float:
-        examples = self._step * self._training.train_batch_size
+        examples = self._step * self._config.training.train_batch_size
         return examples / max(self._training_seconds, 1e-9)
 
     def line(self, loss: str) -> str:
+        training = self._config.training
         total, columns = f"{self._num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
         if len(self._samples) > 2:
-            speed = self._training.train_batch_size / max(1e-9, statistics.median(self._samples))
-            left = self.remaining_seconds(self._num_steps - self._step, {
-                "evaluation": math.ceil(self._training.num_train_epochs) - self._epoch})
-            columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1], f"ETA {duration(left)}"]
+            speed = training.train_batch_size / max(1e-9, statistics.median(self._samples))
+            seconds_left = self.remaining_seconds(self._num_steps - self._step, {
+                "evaluation": math.ceil(training.num_train_epochs) - self._epoch})
+            columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1],
+                           f"ETA {duration(seconds_left)}"]
         return (f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "
                 + "  ".join(columns))
 
+    def epoch_line(self, epoch: Epoch, metrics: Iterable[str]) -> str:
+        """Returns the line after an epoch, with its mean loss and its scores on all splits."""
+        return "  ".join([self.line(f"mean loss of the epoch {epoch.loss:.4f}"), *(
+            f"{split}: " + ", ".join(f"{name} {shown_score(name, scores[name])}"
+                                     for name in metrics)
+            for split, scores in epoch.scores.items())])
+
 
 def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
-                  splits: Mapping[str, Split], done: int) -> None:
+                  splits: Mapping[str, Split], num_finished: int) -> None:
     spec, training, strategy = run.spec, run.config.training, run.strategy
     rows = splits["train"].rows
     counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
@@ -183,14 +263,14 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
     source = "random weights (from scratch)" if initial is None else (
         f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
         "the head is new")
-    left = max(0, training.num_trials - done)
-    compiled = [f"compile  the step for each of up to {len(run.lengths_for(rows))} row lengths, in "
-                "every trial; the first steps take longer"] if left else []
+    remaining = max(0, training.num_trials - num_finished)
+    compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
+                "in every trial; the first steps take longer"] if remaining else []
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
           f"encoder  initialized from {source}\n"
           f"devices  {strategy.num_replicas_in_sync} x {device_name(strategy)}, "
           f"{training.precision.value}\n"
-          f"trials   {done} done, {left} to go; "
+          f"trials   {num_finished} done, {remaining} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"note     {name}: {note}" for name, split in splits.items() for note in split.notes),

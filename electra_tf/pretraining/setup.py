@@ -32,8 +32,8 @@ from electra_tf.pretraining import continuation
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training import devices, failures
-from electra_tf.training.step import build_model
+from electra_tf.training import failures, strategies
+from electra_tf.training.devices import build_model
 
 _POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
@@ -159,7 +159,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
-    strategy, resolved = devices.prepare(config)
+    strategy, resolved = strategies.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     shards.check_first_examples(records)
     config = override(config, {

@@ -8,8 +8,8 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.export.servable import ServedTask
-from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
@@ -74,9 +74,9 @@ class Example:
         """Returns the records that fine-tuning writes as predictions."""
         encoded = KINDS[self.spec.kind].encode(
             self.spec, examples, self.row_encoder, self.config.task)
-        settings = TrialSettings(config=self.config, objective=self.objective, pad_id=0,
-                                 strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
-        return encoded.score(Predictor(settings, self.model).predict(encoded.rows), None).records
+        run = FinetuningRun(config=self.config, objective=self.objective, spec=self.spec, text=TEXT,
+                            strategy=tf.distribute.OneDeviceStrategy("CPU:0"), model_dir=None)
+        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None).records
 
 
 example = functools.cache(Example)

@@ -1,21 +1,19 @@
 """A run is put together and traced under `TPUStrategy`, from records to the loop on the cores."""
 
 import collections
-import dataclasses
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.data.buckets import make_batch
-from electra_tf.finetuning.finetuner import Finetuner
+from electra_tf.finetuning import trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining.steps import compile_loop, compile_step
-from electra_tf.training import devices
+from electra_tf.training import strategies
 from electra_tf.training.workers import has_several_workers, is_chief
-from tests.finetuning.test_finetuner import model_of, of_one_length, task_of
+from tests.finetuning.test_trials import run_of, task_of
 from tests.support import tiny_run
-from tests.support.tiny_networks import task_objective
 from tests.training import fake_tpu
 
 CORES = 2
@@ -28,7 +26,7 @@ REFUSED = {"AsString", "StringFormat", "EagerPyFunc", "StatelessShuffle", "Decod
 def make_run(records, tmp_path, monkeypatch):
     """A run as --tpu=local prepares it."""
     strategy = fake_tpu.strategy(monkeypatch)
-    monkeypatch.setattr(devices, "create_strategy", lambda runtime: strategy)
+    monkeypatch.setattr(strategies, "create_strategy", lambda runtime: strategy)
     return lambda **changes: tiny_run.run_on(
         records, tmp_path / "run", runtime__tpu="local", training__precision="bfloat16", **changes)
 
@@ -73,13 +71,12 @@ def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
 
 @pytest.mark.parametrize("part", ["training", "prediction"])
 def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
-    settings = dataclasses.replace(
-        task_of(task_objective("classification", 2), model__num_layers=1, runtime__tpu="local",
-                training__precision="bfloat16"), strategy=fake_tpu.strategy(monkeypatch))
-    model, rows = model_of(settings, "mixed_bfloat16"), of_one_length(8)
-    compiled = (Finetuner(settings, model, rows, seed=1) if part == "training"
-                else Predictor(settings, model)._runner)._compiled
-    batch = settings.distributed(make_batch(rows, 8, [16], pad_id=0))
+    run = run_of(strategy=fake_tpu.strategy(monkeypatch), model__num_layers=1,
+                 runtime__tpu="local", training__precision="bfloat16")
+    model, rows = run.build_model(1), run.encode(task_of(8, lengths=(3,)).train).rows
+    compiled = (trials.compile_step(run, model, num_steps=10, seed=1) if part == "training"
+                else Predictor(run, model)._compiled)
+    batch = run.distributed(make_batch(rows, 8, [16], pad_id=0))
     cores, host = on_the_cores(compiled._function.get_concrete_function(batch).graph)
     assert cores["MatMul"] and not host["MatMul"] and not REFUSED & set(cores)
     assert bool(cores["ResourceApplyAdam"]) == (part == "training")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.finetuning.finetuner import ByLength
+from electra_tf.finetuning.predictor import CompiledByLength
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
@@ -36,8 +36,8 @@ class PseudoLikelihood:
         if not self.networks:
             raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
                             "output layer: it was fine-tuned, or converted without them.")
-        self._hidden_log_probabilities = ByLength(self._compute_generator)
-        self._sums = ByLength(self._compute_discriminator)
+        self._hidden_log_probabilities = CompiledByLength(self._compute_generator)
+        self._sums = CompiledByLength(self._compute_discriminator)
 
     @property
     def best(self) -> str:

@@ -1,0 +1,94 @@
+"""Fine-tuning learns, reports at intervals, and predicts in the order of the rows."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.finetuning import predictor, trials
+from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.objectives.objective import Ratio
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
+from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+SETTINGS = {
+    "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
+    "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+    "model.max_position_embeddings": 32, "task.max_seq_length": 32,
+    "training.train_batch_size": 8, "training.num_train_epochs": 20,
+    "training.precision": "float32", "optimizer.learning_rate": 2e-3,
+    "optimizer.layerwise_decay": 1.0, "runtime.eval_batch_size": 8, "runtime.log_every_seconds": 0,
+}
+SPEC = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
+                metrics=("accuracy",))
+WORDS = [f"word{number}" for number in range(35)]
+TEXT = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, *WORDS)))
+
+
+def run_of(model_dir=None, strategy=None, **changes):
+    config = override(FinetuningConfig(), SETTINGS | {
+        name.replace("__", "."): value for name, value in changes.items()})
+    return FinetuningRun(
+        config=config, objective=KINDS[SPEC.kind].objective(SPEC, config.task), spec=SPEC,
+        strategy=strategy or tf.distribute.OneDeviceStrategy("CPU:0"), text=TEXT,
+        model_dir=model_dir)
+
+
+def task_of(count=60, lengths=(3, 14, 28)):
+    """Sentences of so many words; the label is "yes" if word7 is among them."""
+    numbers = np.random.default_rng(1)
+    examples = []
+    for index in range(count):
+        words = list(numbers.choice(WORDS[8:], numbers.choice(lengths)))
+        if index % 2:
+            words[numbers.integers(len(words))] = "word7"
+        examples.append(TextExample(key=str(index), texts=(" ".join(words),),
+                                    label=("no", "yes")[index % 2]))
+    return Task(spec=SPEC, train=examples, dev={"dev": examples}, test={})
+
+
+def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch):
+    run, task = run_of(tmp_path), task_of()
+    epochs = trials.train(run, task, None).best.epochs
+    assert len(epochs) == 20
+    assert epochs[-1].loss < 0.3 < 0.6 < epochs[0].loss
+    model, split = run.trained_model(), run.encode(task.train)
+    on_one_cpu = Predictor(run, model).predict(split.rows)
+    assert split.score(on_one_cpu, None).scores["accuracy"] > 0.9
+    for row, together in zip(split.rows[:3], on_one_cpu, strict=False):
+        (alone,) = Predictor(run, model).predict([row])
+        np.testing.assert_allclose(alone["logits"], together["logits"], atol=1e-5)
+    monkeypatch.setattr(predictor, "runs_on_one_cpu", lambda strategy: False)
+    on_replicas = Predictor(run, model).predict(split.rows)
+    for results, expected in zip(on_replicas, on_one_cpu, strict=True):
+        np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)
+
+
+def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
+        tmp_path, monkeypatch, capsys):
+    task, few = task_of(40, lengths=(3,)), {
+        "training__num_train_epochs": 2, "runtime__log_every_steps": 4}
+    first, other = trials.train(
+        run_of(tmp_path / "a", training__num_trials=2, **few), task, None).trials
+    steps = [step for step, _ in first.losses]
+    assert steps == [4, 5, 8, 10] and [epoch.step for epoch in first.epochs] == [5, 10]
+    assert abs(first.losses[0][1] - other.losses[0][1]) > 1e-6
+    capsys.readouterr()
+    monkeypatch.setattr(trials._Progress, "is_line_due", lambda self: True)
+    again, = trials.train(run_of(tmp_path / "b", **few), task, None).trials
+    assert capsys.readouterr().out.count("  step ") == 10
+    assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))
+                                 for step, loss in first.losses)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
+    loss = Ratio(tf.constant(np.nan), tf.constant(1.0))
+    monkeypatch.setattr(
+        trials, "compile_step", lambda *_, **__: lambda length, batch: {"loss": loss})
+    with pytest.raises(UserError, match="not finite in epoch 1. Try a lower --learning_rate"):
+        trials.train(run_of(tmp_path), task_of(8), None)
