@@ -92,8 +92,11 @@ class BeamRunner:
                      | "Gather" >> gather
                      | "Write" >> beam.FlatMap(reporting(_write_results, scratch)))
                     job = pipeline.run()
-                except KeyboardInterrupt as interrupt:
-                    raise _first(interrupt) from None
+                except KeyboardInterrupt as error:
+                    # Beam wraps an interrupt of a worker's function.
+                    while isinstance(error.__context__, KeyboardInterrupt):
+                        error = error.__context__
+                    raise error from None
                 except _CANNOT_START as error:
                     if self.name == _DIRECT:  # Its `run` also does the work.
                         raise
@@ -106,7 +109,8 @@ class BeamRunner:
                 except KeyboardInterrupt:
                     job.cancel()
                     raise
-            yield from _results(scratch, kind)
+            for path in sorted(scratch.glob("part-*")):
+                yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
         finally:
             storage.remove_tree(self.scratch)
 
@@ -133,13 +137,6 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         raise UserError("--beam_options: DirectRunner works with --direct_running_mode=in_memory "
                         "only; for several processes leave out --runner and give --num_workers.")
     return options
-
-
-def _first(interrupt: BaseException) -> BaseException:
-    """Returns the original interrupt; Beam wraps an interrupt of a worker's function."""
-    while isinstance(interrupt.__context__, KeyboardInterrupt):
-        interrupt = interrupt.__context__
-    return interrupt
 
 
 def _require_job_server(options: PipelineOptions) -> None:
@@ -220,8 +217,3 @@ def _sum(counts: Iterable[WordCounts]) -> WordCounts:
 def _as_json(part: int, counts: WordCounts) -> tuple[int, list[bytes]]:
     by_text = {word.decode(): number for word, number in counts.items()}
     return part, [strict_json.dumps(by_text, dict[str, int])]
-
-
-def _results(scratch: Path, kind: type[Result]) -> Iterator[Result]:
-    for path in sorted(scratch.glob("part-*")):
-        yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from data_prep.cleaning.plan import CleaningPlan
 from data_prep.cleaning.settings import CleaningSettings
-from data_prep.documents import ReadingNotes, batches
+from data_prep.documents import batches
 from data_prep.sources.source import Source
 from data_prep.work_units import CorpusPiece, Progress, Runner, WordCounts, WorkUnit, pieces_of
 from electra_tf.platform.errors import UserError
@@ -77,8 +77,7 @@ def count_words(unit: WorkUnit, normalization: Normalization,
     """Returns the count of each normalized word in a unit; `UserError` for a damaged text."""
     splitter = _splitter(normalization)
     counts: WordCounts = collections.Counter()
-    lines = cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))
-    for batch in batches(lines, _BATCH_CHARACTERS):
+    for batch in batches(cleaning.clean(unit, collections.Counter()), _BATCH_CHARACTERS):
         counts.update(splitter.words(batch).flat_values.numpy().tolist())
     return counts
 

@@ -1,6 +1,5 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
-import dataclasses
 import os
 import re
 import warnings
@@ -40,15 +39,14 @@ class Electra:
 
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
-        self._text = networks.text
-        self._detects = networks.has_discriminator and not networks.has_energies
-        self._fills = networks.has_generator
+        self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
+        self._can_detect = networks.has_discriminator and not networks.has_energies
+        self._can_fill = networks.has_generator
         self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
-        longest, limit = networks.model.max_position_embeddings, networks.pooling.max_length
-        self._rows = self._embedded_rows = RowEncoder(networks.text, longest)
-        if limit is not None:
-            self._embedded_rows = RowEncoder(networks.text, min(longest, limit))
-        self._pooling = networks.pooling
+        positions, max_length = self.model.max_position_embeddings, self._pooling.max_length
+        self._row_encoder = self._embedding_row_encoder = RowEncoder(networks.text, positions)
+        if max_length is not None:
+            self._embedding_row_encoder = RowEncoder(networks.text, min(positions, max_length))
         self.encoder = ElectraEncoder(
             networks.model.discriminator, networks.text.vocabulary.tokens,
             vars(networks.text.normalization), encoder=self._network.discriminator.encoder)
@@ -76,18 +74,20 @@ class Electra:
         require(pooling in (None, *POOLING_MODES), "pooling",
                 f"one of {', '.join(POOLING_MODES)}", pooling)
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
-        checked = [string(text, "every text") for text in listed(texts)]
+        strings = [to_string(text, "every text") for text in to_list(texts)]
         modes = self._pooling.modes if pooling is None else (pooling,)
-        combination = dataclasses.replace(self._pooling, modes=modes)
-        vectors = np.zeros([len(checked), len(modes) * self.model.hidden_size], np.float32)
-        lengths = np.zeros(len(checked), np.int32)
-        order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
+        vectors = np.zeros([len(strings), len(modes) * self.model.hidden_size], np.float32)
+        lengths = np.zeros(len(strings), np.int32)
+        order = sorted(range(len(strings)), key=lambda index: len(strings[index]))
         for first in range(0, len(order), batch_size):
             indices = order[first:first + batch_size]
-            pooled, lengths[indices] = self._vectors(
-                tf.constant([checked[index] for index in indices]))
-            vectors[indices] = combination.combine(pooled)
-        for note in cut_notes(lengths, self._embedded_rows.max_length, "max_length", "texts"):
+            pooled, lengths[indices] = self._embed_batch(
+                tf.constant([strings[index] for index in indices]))
+            vectors[indices] = np.concatenate([pooled[mode] for mode in modes], axis=1)
+        if self._pooling.normalize:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        for note in cut_notes(
+                lengths, self._embedding_row_encoder.max_length, "max_length", "texts"):
             warnings.warn(note, stacklevel=2)
         return vectors
 
@@ -102,17 +102,16 @@ class Electra:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
             ['The', 'chef', 'ate', 'the', 'piano', '.']
         """
-        if not self._detects:
+        if not self._can_detect:
             raise UserError(f"{self.source} has no discriminator with probabilities; load a run "
                             "of objective.name=electra or a published discriminator.")
-        words = self._rows.tokenizer.tokenize_words(tf.constant([string(text)]))
-        written = [word.decode() for word in words.texts[0].numpy()]
+        words = self._row_encoder.tokenizer.tokenize_words(tf.constant([to_string(text)]))
         lengths = words.pieces.row_lengths().numpy()
-        ids = self._row(words.pieces.flat_values.numpy())
-        probabilities = self._probabilities(tf.constant([ids])).numpy()[0, 1:-1]
-        ends = np.cumsum(lengths)
-        return [Word(word, float(probabilities[end - length:end].max()))
-                for word, length, end in zip(written, lengths, ends, strict=True) if length]
+        ids = self._build_row(words.pieces.flat_values.numpy())
+        probabilities = self._detect_row(tf.constant([ids])).numpy()[0, 1:-1]
+        return [Word(word.decode(), float(probabilities[end - length:end].max()))
+                for word, length, end in zip(words.texts[0].numpy(), lengths, np.cumsum(lengths),
+                                             strict=True) if length]
 
     def fill(self, text: str, *, candidates: int = 5) -> list[list[Word]]:
         """Returns the generator's most likely words for every [MASK] of a text.
@@ -124,44 +123,45 @@ class Electra:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
             [[5], [5]]
         """
-        if not self._fills:
+        if not self._can_fill:
             raise UserError(f"{self.source} has no generator; load a pre-training run, or the "
                             "checkpoint of a generator beside it.")
         if not isinstance(candidates, int) or candidates < 1:
             raise UserError(f"candidates must be an int from 1. Received: {candidates!r}")
-        vocabulary = self._text.vocabulary
-        between = tf.constant(string(text).split("[MASK]"))
-        parts = self._rows.tokenizer.tokenize(between).to_list()
-        if len(parts) == 1:
+        vocabulary = self._vocabulary
+        segments = self._row_encoder.tokenizer.tokenize(
+            tf.constant(to_string(text).split("[MASK]"))).to_list()
+        if len(segments) == 1:
             raise UserError("text holds no [MASK]; put one where a word is missing.")
-        ids = self._row([index for part in parts for index in (vocabulary.mask_id, *part)][1:])
+        ids = self._build_row(
+            [index for pieces in segments for index in (vocabulary.mask_id, *pieces)][1:])
         positions = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
-        probabilities, words = self._candidates(
+        probabilities, words = self._fill_row(
             tf.constant([ids]), tf.constant([positions], tf.int32),
             min(candidates, vocabulary.size))
         return [[Word(vocabulary.tokens[index], float(probability))
                  for index, probability in zip(*row, strict=True)]
                 for row in zip(words.numpy(), probabilities.numpy(), strict=True)]
 
-    def _row(self, inside: Sequence[int]) -> list[int]:
-        most = self.model.max_position_embeddings - 2
-        if len(inside) > most:
-            raise UserError(f"the text has {len(inside):,} tokens and the networks read {most:,} "
-                            "at most; shorten it.")
-        return [self._text.vocabulary.cls_id, *map(int, inside), self._text.vocabulary.sep_id]
+    def _build_row(self, pieces: Sequence[int]) -> list[int]:
+        max_pieces = self.model.max_position_embeddings - 2
+        if len(pieces) > max_pieces:
+            raise UserError(f"the text has {len(pieces):,} tokens and the networks read "
+                            f"{max_pieces:,} at most; shorten it.")
+        return [self._vocabulary.cls_id, *map(int, pieces), self._vocabulary.sep_id]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _vectors(self, texts: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    def _embed_batch(self, texts: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Returns the vectors of texts, float32 [B, H] by mode of pooling.
 
         The other output has the numbers of tokens before the cut, int32 [B].
         """
-        tokens, lengths = self._embedded_rows.encode_counted(texts)
+        tokens, lengths = self._embedding_row_encoder.encode_counted(texts)
         hidden = self.encoder(tokens._asdict())
         return _pool(hidden, hidden._keras_mask), lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
-    def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:
+    def _detect_row(self, ids: tf.Tensor) -> tf.Tensor:
         with inference_mode():
             logits = self._network.discriminator(
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))
@@ -170,12 +170,12 @@ class Electra:
     @tf.function(autograph=False, input_signature=[
         tf.TensorSpec([1, None], tf.int32), tf.TensorSpec([1, None], tf.int32),
         tf.TensorSpec([], tf.int32)])
-    def _candidates(self, ids: tf.Tensor, positions: tf.Tensor, count: tf.Tensor) -> Any:
+    def _fill_row(self, ids: tf.Tensor, positions: tf.Tensor, count: tf.Tensor) -> Any:
         """Returns probabilities and ids of the `count` likeliest tokens at [1, N] positions."""
         with inference_mode():
             logits = self._network.generator(
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
-        logits = tf.cast(logits, tf.float32)[:, :self._text.vocabulary.size]
+        logits = tf.cast(logits, tf.float32)[:, :self._vocabulary.size]
         return tf.math.top_k(tf.nn.softmax(logits), count)
 
 
@@ -204,7 +204,7 @@ def load(name: str | os.PathLike[str]) -> Electra:
     return Electra(pretrained.read(storage.path(name)))
 
 
-def string(value: Any, what: str = "text") -> str:
+def to_string(value: Any, what: str = "text") -> str:
     """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
@@ -213,7 +213,7 @@ def string(value: Any, what: str = "text") -> str:
     return value
 
 
-def listed(values: Any, what: str = "texts") -> list[Any]:
+def to_list(values: Any, what: str = "texts") -> list[Any]:
     """Returns the elements of a list, an array, a tensor or a column of a table.
 
     Raises `UserError` for one string and for values without an order of texts.

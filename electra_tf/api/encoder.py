@@ -15,6 +15,7 @@ from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
@@ -56,16 +57,15 @@ class ElectraEncoder(tf_keras.layers.Layer):
                  encoder: Encoder | None = None, seed: int = 0, **options: Any):
         super().__init__(**options)
         config = config if isinstance(config, EncoderConfig) else EncoderConfig(**config)
-        longest = config.max_position_embeddings
-        if len(vocabulary) != config.vocab_size:
-            raise UserError(f"vocabulary must have config.vocab_size={config.vocab_size} tokens. "
-                            f"Received: {len(vocabulary)}")
-        if max_length is not None and not 3 <= max_length <= longest:
-            raise UserError(f"max_length must be in [3, {longest}]. Received: {max_length}")
+        positions = config.max_position_embeddings
+        require(len(vocabulary) == config.vocab_size, "vocabulary",
+                f"a list of config.vocab_size={config.vocab_size} tokens", len(vocabulary))
+        max_length = positions if max_length is None else max_length
+        require(3 <= max_length <= positions, "max_length", f"in [3, {positions}]", max_length)
         self.config, self._seed = config, seed
         self._text = TextSettings(vocabulary=Vocabulary(tuple(vocabulary)),
                                   normalization=Normalization(**normalization))
-        self._rows = RowEncoder(self._text, max_length or longest)
+        self._row_encoder = RowEncoder(self._text, max_length)
         self._encoder = encoder or create_encoder(
             config, Build(seed=seed, policy=self.dtype_policy.name))
         self._training_calls = self.add_weight(
@@ -103,29 +103,30 @@ class ElectraEncoder(tf_keras.layers.Layer):
         if not isinstance(inputs, Mapping):
             columns = _columns(inputs, pad_id)
             if columns[0].dtype == tf.string:
-                return self._rows.encode(*columns)
+                return self._row_encoder.encode(*columns)
             inputs = {"ids": columns[0]}
         named = {HUGGING_FACE_NAMES.get(name, name): value for name, value in inputs.items()}
         if len(named) < len(inputs) or "ids" not in named or named.keys() - set(Tokens._fields):
             raise UserError("inputs must have the key ids, and may have segment_ids and valid (or "
                             f"{', '.join(HUGGING_FACE_NAMES)}). Received: "
                             f"{', '.join(map(str, inputs))}")
-        ids, longest = _tensor(named["ids"], pad_id), self.config.max_position_embeddings
-        if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > longest:
+        ids, max_length = _to_tensor(named["ids"], pad_id), self.config.max_position_embeddings
+        if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > max_length:
             raise UserError("ids must be integers [B, L], as Input([None], dtype='int32') has, "
-                            f"with L at most {longest}. Received: {ids.dtype.name} {ids.shape}")
+                            f"with L at most {max_length}. Received: {ids.dtype.name} {ids.shape}")
         if ids.shape[1] is None:
             with tf.control_dependencies([tf.debugging.assert_less_equal(
-                    tf.shape(ids)[1], longest, "rows of ids are longer than the encoder reads")]):
+                    tf.shape(ids)[1], max_length,
+                    "rows of ids are longer than the encoder reads")]):
                 ids = tf.identity(ids)
-        segment_ids = _tensor(named.get("segment_ids", tf.zeros_like(ids)))
-        valid = _tensor(named.get("valid", ids != pad_id))
+        segment_ids = _to_tensor(named.get("segment_ids", tf.zeros_like(ids)))
+        valid = _to_tensor(named.get("valid", ids != pad_id))
         for name, values in (("segment_ids", segment_ids), ("valid", valid)):
             if not values.shape.is_compatible_with(ids.shape):
                 raise UserError(f"{name} must have the shape of ids, {ids.shape}. Received: "
                                 f"{values.shape}")
-        return Tokens(_checked(ids, self.config.vocab_size, "ids"),
-                      _checked(segment_ids, self.config.type_vocab_size, "segment_ids"),
+        return Tokens(_require_range(ids, self.config.vocab_size, "ids"),
+                      _require_range(segment_ids, self.config.type_vocab_size, "segment_ids"),
                       tf.cast(valid, tf.bool))
 
     @property
@@ -144,33 +145,33 @@ class ElectraEncoder(tf_keras.layers.Layer):
             "config": dataclasses.asdict(self.config),
             "vocabulary": list(self._text.vocabulary.tokens),
             "normalization": dataclasses.asdict(self._text.normalization),
-            "max_length": self._rows.max_length, "seed": self._seed}
+            "max_length": self._row_encoder.max_length, "seed": self._seed}
 
 
 def _columns(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
     """Returns a tensor of ids, or one or two columns of texts, string [B]."""
-    if isinstance(inputs, tuple) and any(isinstance(each, str | bytes) for each in inputs):
+    if isinstance(inputs, tuple) and any(isinstance(value, str | bytes) for value in inputs):
         raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "
                         f"and ['a', 'b'] for two texts. Received: {shown(inputs)}")
     if isinstance(inputs, list | tuple) and inputs and all(
-            isinstance(each, tf.Tensor | np.ndarray) and each.shape != () for each in inputs):
-        columns = list(map(_tensor, inputs))
+            isinstance(value, tf.Tensor | np.ndarray) and value.shape != () for value in inputs):
+        columns = list(map(_to_tensor, inputs))
         if columns[0].dtype == tf.string:
-            texts = [_column(each) for each in columns]
+            texts = [_flatten_texts(column) for column in columns]
             if len(texts) != 2 or not texts[0].shape.is_compatible_with(texts[1].shape):
                 raise UserError("a list of tensors must be the first and the second texts of "
                                 "pairs, string [B] each; give texts as one tensor. Received: "
-                                f"shapes {', '.join(str(each.shape) for each in columns)}")
+                                f"shapes {', '.join(str(column.shape) for column in columns)}")
             return texts
-    values = _tensor(inputs, pad_id)
+    values = _to_tensor(inputs, pad_id)
     if values.dtype != tf.string:
         return [values]
     if values.shape.rank == 2 and values.shape[1] == 2:
         return tf.unstack(values, axis=1)
-    return [_column(values)]
+    return [_flatten_texts(values)]
 
 
-def _column(texts: tf.Tensor) -> tf.Tensor:
+def _flatten_texts(texts: tf.Tensor) -> tf.Tensor:
     if texts.shape.rank is None:
         return tf.ensure_shape(texts, [None])
     if texts.shape.rank and texts.shape[1:].num_elements() != 1:
@@ -179,7 +180,7 @@ def _column(texts: tf.Tensor) -> tf.Tensor:
     return tf.reshape(texts, [-1])
 
 
-def _tensor(values: Any, padding: int = 0) -> tf.Tensor:
+def _to_tensor(values: Any, padding: int = 0) -> tf.Tensor:
     """Returns a tensor; rows of a ragged tensor of integers are padded."""
     try:
         if isinstance(values, tf.RaggedTensor) and values.dtype.is_integer:
@@ -191,14 +192,14 @@ def _tensor(values: Any, padding: int = 0) -> tf.Tensor:
                         f"Received: {shown(values)} ({reason})") from error
 
 
-def _checked(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
+def _require_range(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
     """Returns integers as int32; they must be from 0 to `size` - 1, as the graph checks later."""
     values = tf.cast(values, tf.int64)
-    inside = tf.reduce_all((values >= 0) & (values < size))
+    in_range = tf.reduce_all((values >= 0) & (values < size))
     message = f"{name} must be from 0 to {size - 1}. Received:"
-    if tf.executing_eagerly() and not inside:
+    if tf.executing_eagerly() and not in_range:
         raise UserError(f"{message} {values.numpy().min()} to {values.numpy().max()}")
-    with tf.control_dependencies([tf.debugging.Assert(inside, [message, values])]):
+    with tf.control_dependencies([tf.debugging.Assert(in_range, [message, values])]):
         return tf.cast(values, tf.int32)
 
 
@@ -207,6 +208,6 @@ def _refuse_keras_3(inputs: Any) -> None:
     calls = {(frame.f_globals.get("__name__"), frame.f_code.co_name)
              for frame, _ in traceback.walk_stack(None)}
     if calls & _KERAS_3_CALLS or any(
-            type(each).__module__.startswith("keras.") for each in tf.nest.flatten(inputs)):
+            type(value).__module__.startswith("keras.") for value in tf.nest.flatten(inputs)):
         raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
                         "tf.keras) would not train it; use tf_keras for the whole model.")

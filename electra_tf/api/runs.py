@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from electra_tf.api.electra import listed, string
+from electra_tf.api.electra import to_list, to_string
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
@@ -49,10 +49,10 @@ class TaskModel:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
-        records = self._predictor.predict(
-            [string(one) if isinstance(one, str | bytes) else
-             [string(part) for part in listed(one, "every example")]
-             for one in listed(examples, "examples")])
+        records = self._predictor.predict([
+            to_string(example) if isinstance(example, str | bytes)
+            else list(map(to_string, to_list(example, "every example")))
+            for example in to_list(examples, "examples")])
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
 
@@ -107,7 +107,7 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
     """
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    train_files, dev_files = (() if one is None else [storage.path(one)] for one in (train, dev))
+    train_files, dev_files = (() if file is None else [storage.path(file)] for file in (train, dev))
     loaded = registry.load(
         task, None if data_dir is None else storage.path(data_dir),
         Files(texts=texts, label=label_column, train=train_files, dev=dev_files),

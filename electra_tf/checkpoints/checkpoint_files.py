@@ -1,7 +1,7 @@
 """Lists, checks, seals and removes the checkpoints of a directory.
 
     ckpt-60.data-00000-of-00001    values
-    ckpt-60.index                  their names, shapes and places
+    ckpt-60.index                  their names, shapes and offsets
     ckpt-60.json                   the seal, written last: size and SHA-256 of the other files
     checkpoint                     the newest one's name, for TensorFlow's own tools
 
@@ -20,7 +20,6 @@ from electra_tf.platform.storage import Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _POINTER = "checkpoint"
-_MOST_NAMED = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ def steps(directory: Path) -> list[int]:
 
 def sealed_steps(directory: Path) -> list[int]:
     """Returns the steps of sealed checkpoints, newest first, without reading their files."""
-    return [step for step in steps(directory) if _seal_of(directory, step).exists()]
+    return [step for step in steps(directory) if (directory / f"ckpt-{step}.json").exists()]
 
 
 def was_used(directory: Path) -> bool:
@@ -58,21 +57,21 @@ def was_used(directory: Path) -> bool:
 
 
 def newest_step(directory: Path) -> int | None:
-    """Returns the step of the newest whole checkpoint, and prints which newer ones are damaged.
+    """Returns the step of the newest intact checkpoint, and prints which newer ones are damaged.
 
     Returns None if none was ever finished; raises `UserError` if all are damaged or removed.
     """
-    broken: list[str] = []
+    faults: list[str] = []
     for step in steps(directory):
         fault = _fault(directory, step)
         if fault is None:
-            if broken:
-                note_once(f"{directory}: {_listed(broken)}; the newest whole checkpoint is "
+            if faults:
+                note_once(f"{directory}: {_first_five(faults)}; the newest whole checkpoint is "
                           f"that of step {step:,}, and work goes on from there.")
             return step
-        broken.append(f"ckpt-{step} {fault}")
+        faults.append(f"ckpt-{step} {fault}")
     if was_used(directory):
-        raise lost_error(directory, broken)
+        raise lost_error(directory, faults)
     return None
 
 
@@ -83,11 +82,11 @@ def require_intact(directory: Path, step: int) -> None:
         raise lost_error(directory, [f"ckpt-{step} {fault}"])
 
 
-def lost_error(directory: Path, broken: Sequence[str] = ()) -> UserError:
-    """Returns the error of a trained run without a whole checkpoint, with the fixes."""
+def lost_error(directory: Path, faults: Sequence[str] = ()) -> UserError:
+    """Returns the error of a trained run without an intact checkpoint, with the fixes."""
     return UserError(
         f"{directory} holds no whole checkpoint of this run, which was trained before: "
-        f"{_listed(broken) or 'none is left'}. Put one back from a copy; or begin again with "
+        f"{_first_five(faults) or 'none is left'}. Put one back from a copy; or begin again with "
         "--restart, or in a new --model_dir.")
 
 
@@ -97,7 +96,7 @@ def seal(directory: Path, step: int) -> None:
              if file_step == step and not path.name.endswith((".json", "_temp"))]
     for path in paths:
         flush_to_disk(path)
-    write_json(_seal_of(directory, step), {"step": step, "files": {
+    write_json(directory / f"ckpt-{step}.json", {"step": step, "files": {
         path.name: {"bytes": path.stat().st_size, "sha256": file_sha256(path)} for path in paths}})
     pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
     write_atomically(directory / _POINTER, pointer.encode())
@@ -111,14 +110,8 @@ def remove(directory: Path, unwanted: Collection[int]) -> None:
         remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Returns the first names, and the number of the others."""
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _seal_of(directory: Path, step: int) -> Path:
-    return directory / f"ckpt-{step}.json"
+def _first_five(faults: Sequence[str]) -> str:
+    return ", ".join(faults[:5]) + (f" and {len(faults) - 5} more" if len(faults) > 5 else "")
 
 
 def _files(directory: Path) -> list[tuple[int, Path]]:
@@ -130,8 +123,8 @@ def _files(directory: Path) -> list[tuple[int, Path]]:
 
 
 def _fault(directory: Path, step: int) -> str | None:
-    """Returns the fault of a checkpoint, as words that follow its name; None if it is whole."""
-    path = _seal_of(directory, step)
+    """Returns the fault of a checkpoint, as words that follow its name; None if it is intact."""
+    path = directory / f"ckpt-{step}.json"
     if not path.exists():
         return "was not finished"
     try:

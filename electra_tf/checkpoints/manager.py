@@ -53,7 +53,11 @@ class CheckpointManager:
                 f"{tensorflow_reason(error)}. Make room or make it writable and run the same "
                 f"command again; it continues from {last}.") from error
         self._newest = step
-        self._remove_older()
+        if self._keep:  # Steps above this one are of damaged checkpoints, which stay.
+            older = {saved for saved in checkpoint_files.steps(self.directory) if saved < step}
+            sealed = [saved for saved in checkpoint_files.sealed_steps(self.directory)
+                      if saved <= step]
+            checkpoint_files.remove(self.directory, older.difference(sealed[:self._keep]))
         return path
 
     def restore_or_initialize(self) -> str | None:
@@ -72,12 +76,3 @@ class CheckpointManager:
                             f"{tensorflow_reason(error)}") from error
         self._newest = step
         return path
-
-    def _remove_older(self) -> None:
-        """Removes all but the newest up to the one just saved; newer ones are damaged and stay."""
-        if self._keep:
-            kept = [step for step in checkpoint_files.sealed_steps(self.directory)
-                    if step <= self._newest]
-            checkpoint_files.remove(self.directory, {
-                step for step in checkpoint_files.steps(self.directory)
-                if step < self._newest and step not in kept[:self._keep]})

@@ -7,7 +7,6 @@
 
 import contextlib
 import dataclasses
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -39,8 +38,7 @@ _WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", EVALUAT
             VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of a task's facts, which `tasks/task.py` defines."""
-_MOST_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
-_PATTERN = re.compile(r"[][*?\\]")
+_MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
 Config = TypeVar("Config")
@@ -71,32 +69,41 @@ def settings_of(saved: Identity) -> dict[str, Any]:
     return {name: value for name, value in saved.items() if "." in name}
 
 
-def claim(model_dir: Path, wanted: Identity, *, initial_section: str = "") -> list[str]:
+def all_settings(model_dir: Path) -> dict[str, Any]:
+    """Returns the settings of a pre-training run, with the steps of all its stages."""
+    saved = settings_of(read_identity(model_dir))
+    objective = override(PretrainingConfig(), saved).objective
+    if objective.generator_steps(saved[STEPS]):
+        saved[STEPS] += read_identity(objective.generator_dir(model_dir))[STEPS]
+    return saved
+
+
+def claim(model_dir: Path, identity: Identity, *, initial_section: str = "") -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
-    A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
+    A directory without a checkpoint or results is free. A finished run can be extended: `identity`
     then has its number of steps last in `FINISHED`. `initial_section` names a section of settings
     that have no effect once a checkpoint exists. Returns the differences in this section, as text.
     """
-    if _PATTERN.search(str(model_dir)):
+    if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
                         "for a pattern of names; choose another name.")
     if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
-        write_json(model_dir / SETTINGS_FILE, wanted)
+        write_json(model_dir / SETTINGS_FILE, identity)
         return []
     saved = read_identity(model_dir)
-    settled = {name: value for name, value in wanted.items()
+    ignored = {name: value for name, value in identity.items()
                if initial_section and name.startswith(f"{initial_section}.")}
-    extended = {}
-    if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
-        extended = {name: wanted[name] for name in (STEPS, FINISHED)}
+    extension = {}
+    if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
+        extension = {name: identity[name] for name in (STEPS, FINISHED)}
     # Initial networks need not be named again.
-    begun = {"initial": None} if initial_section and wanted.get("initial", "") is None else {}
-    refuse_differences(model_dir, saved | settled | extended | begun, wanted)
-    if extended:
-        write_json(model_dir / SETTINGS_FILE, saved | extended)
-    return _differences(saved, settled, settled)
+    unnamed = {"initial": None} if initial_section and identity.get("initial", "") is None else {}
+    refuse_differences(model_dir, saved | ignored | extension | unnamed, identity)
+    if extension:
+        write_json(model_dir / SETTINGS_FILE, saved | extension)
+    return _differences(saved, ignored, ignored)
 
 
 def is_taken(model_dir: Path) -> bool:
@@ -137,10 +144,10 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
     checked, but of fine-tuning the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
-    saved = strict_json.read(path, _Saved, max_bytes=_MOST_SETTING_BYTES, fix=fix, absent=(
+    saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
         "another directory."))
-    strict_json.read(path, _Facts, max_bytes=_MOST_SETTING_BYTES, fix=fix)
+    strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)
     settings = settings_of(saved)
     if known is None and any(name.startswith(TASK) for name in saved):
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
@@ -149,44 +156,47 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
         for name, value in flatten(override(known or PretrainingConfig(), settings)).items():
             if name.partition(".")[0] not in sections or name == "training.num_trials":
                 continue  # Trials can be added.
-            given = settings.get(name)
+            received = settings.get(name)
             # No type is converted into another; 1 and 1.0 are both numbers of JSON.
-            same = given == value and isinstance(given, bool) == isinstance(value, bool)
-            require(same, name, f"of type {type(value).__name__}", given)
+            equal = received == value and isinstance(received, bool) == isinstance(value, bool)
+            require(equal, name, f"of type {type(value).__name__}", received)
     except UserError as error:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
     return saved
 
 
-def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
+def saved_config(model_dir: Path, config: Config, required: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
-    `given` are settings, or whole sections, that must have the run's values.
+    `required` are names of settings or sections that must have the run's values.
     """
     saved = read_identity(model_dir)
-    asked = {name: value for name, value in flatten(config).items()
-             if (name in given or name.split(".")[0] in given) and name in saved
-             and name != "model.vocab_size" and value not in ("auto", 0)}
-    refuse_differences(model_dir, {name: saved[name] for name in asked}, asked)
+    settings = {name: value for name, value in flatten(config).items()
+                if (name in required or name.split(".")[0] in required) and name in saved
+                and name != "model.vocab_size" and value not in ("auto", 0)}
+    refuse_differences(model_dir, {name: saved[name] for name in settings}, settings)
     return override(config, settings_of(saved))
 
 
-def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> None:
+def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> None:
     """Raises `UserError` that names every setting whose value isn't the saved one."""
-    changed = _differences(saved, wanted, saved.keys() | wanted.keys())
+    changed = _differences(saved, identity, saved.keys() | identity.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). To continue it, leave out these flags, "
+                        f"({'; '.join(changed)}). To continue it, leave out these settings, "
                         "--model_size and --recipe, or give its values. Otherwise name a new "
                         "--model_dir.")
 
 
-def _differences(saved: Identity, wanted: Identity, names: Iterable[str]) -> list[str]:
+def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> list[str]:
     """Returns the settings whose values differ, each with both values, as text."""
-    none = "no such setting"
-    return [f"{name}: {_shown(name, saved.get(name, none))} then, "
-            f"{_shown(name, wanted.get(name, none))} now"
-            for name in sorted(names) if saved.get(name) != wanted.get(name)]
+    def text(name: str, settings: Identity) -> str:
+        value = one_line(str(settings.get(name, "no such setting")))
+        is_checksum = len(value) > 24 and "." not in name
+        return f"{value[:12]}..." if is_checksum else value
+
+    return [f"{name}: {text(name, saved)} then, {text(name, identity)} now"
+            for name in sorted(names) if saved.get(name) != identity.get(name)]
 
 
 @contextlib.contextmanager
@@ -198,12 +208,6 @@ def only_process(model_dir: Path) -> Iterator[None]:
     with atomic_file.lock_directory(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
-        for left in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):
-            remove_tree(left)
+        for unfinished in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):
+            remove_tree(unfinished)
         yield
-
-
-def _shown(name: str, value: Any) -> str:
-    """Returns a value in one line; a checksum without its end."""
-    text = one_line(str(value))
-    return f"{text[:12]}..." if len(text) > 24 and "." not in name else text

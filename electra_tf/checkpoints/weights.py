@@ -28,9 +28,9 @@ SLOTS = ("/adam_m", "/adam_v")
 
 def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
     """Returns the weights, without Adam's slots, and the step of `checkpoint_in_use`."""
-    with reading(checkpoint_in_use(model_dir)) as reader:
+    with open_reader(checkpoint_in_use(model_dir)) as reader:
         keys = {value.full_name: value.checkpoint_key
-                for node in objects(reader) for value in node.attributes}
+                for node in object_graph(reader) for value in node.attributes}
         weights = {name: reader.get_tensor(key) for name, key in keys.items()
                    if "/" in name and not name.endswith(SLOTS)}
         return weights, int(reader.get_tensor(keys["step"]))
@@ -53,7 +53,7 @@ def checkpoint_in_use(model_dir: Path) -> str:
 
 
 @contextlib.contextmanager
-def reading(prefix: str) -> Iterator[Any]:
+def open_reader(prefix: str) -> Iterator[Any]:
     """Yields TensorFlow's reader of a checkpoint; `UserError` if the checkpoint is damaged."""
     try:
         yield tf.compat.v1.train.NewCheckpointReader(prefix)
@@ -64,7 +64,7 @@ def reading(prefix: str) -> Iterator[Any]:
                         f"{tensorflow_reason(error)}") from error
 
 
-def objects(reader: Any) -> Any:
+def object_graph(reader: Any) -> Any:
     """Returns the nodes of the object graph of a TensorFlow 2 checkpoint."""
     return trackable_object_graph_pb2.TrackableObjectGraph.FromString(
         reader.get_tensor(GRAPH)).nodes
@@ -96,11 +96,11 @@ def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str
 
 def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     """Raises a `UserError` that names weights that are missing, unknown or of another shape."""
-    other = [f"{name} {weights[name].shape} instead of {shapes[name]}"
-             for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
+    misshapen = [f"{name} {weights[name].shape} instead of {shapes[name]}"
+                 for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
     for problem, names in (("lacks", shapes.keys() - weights.keys()),
                            ("has no place for", weights.keys() - shapes.keys()),
-                           ("has another shape for", other)):
+                           ("has another shape for", misshapen)):
         if names:
             raise UserError(f"{source} {problem} {len(names)} weights: {', '.join(sorted(names))}; "
                             "it is of another model, or of another size or vocabulary.")

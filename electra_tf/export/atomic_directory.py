@@ -1,4 +1,4 @@
-"""Writes directories as a whole or not at all, with checksums that detect later damage."""
+"""Writes directories completely or not at all, with checksums that detect later damage."""
 
 import contextlib
 import os
@@ -35,15 +35,22 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     """
     make_directory(final.parent)
     remote = isinstance(final, RemotePath)
-    for left in () if remote else final.parent.glob(f"{TEMPORARY_PREFIX}*"):
-        if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+    for abandoned in () if remote else final.parent.glob(f"{TEMPORARY_PREFIX}*"):
+        if time.time() - abandoned.stat().st_mtime > ABANDONED_SECONDS:
+            shutil.rmtree(abandoned, ignore_errors=True)
     unfinished = (pathlib.Path(tempfile.mkdtemp(prefix="electra-"), final.name) if remote
                   else final.with_name(
                       f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{final.name}"))
     try:
         yield unfinished
-        _copy(unfinished, final) if remote else unfinished.rename(final)
+        if not remote:
+            unfinished.rename(final)
+            return
+        files = [path for path in unfinished.rglob("*") if path.is_file()]
+        for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+            copy = final / str(path.relative_to(unfinished))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
@@ -51,14 +58,6 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
                         "another directory.") from error
     finally:
         shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)
-
-
-def _copy(directory: pathlib.Path, final: RemotePath) -> None:
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
-        copy = final / str(path.relative_to(directory))
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
 
 
 def write_checksums(directory: pathlib.Path) -> None:

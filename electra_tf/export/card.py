@@ -53,11 +53,17 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         (directory / curves).write_bytes((source / curves).read_bytes())
     base = saved.get("initial", networks.source)
     base = "" if base in (None, "none") else _public(base)
-    columns, scores = _scores(source) if saved else ((), {})
+    metadata: dict[str, Any] = {"library_name": "transformers", "license": license,
+                                "tags": ["electra", "electra-tf"]}
+    if name := _MODEL_NAME.fullmatch(base):
+        metadata["base_model"] = name[1]
+    if architecture in _PIPELINES:
+        metadata["pipeline_tag"] = _PIPELINES[architecture]
+    columns, scores = _read_scores(source) if saved else ((), {})
     template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True,
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = template.render(
-        metadata=_metadata(base, license, architecture), title=title, task=task,
+        metadata=yaml.safe_dump(metadata, sort_keys=True), title=title, task=task,
         networks=networks, model=networks.model, source=_public(networks.source), base=base,
         license=license, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in networks.weights.values()),
@@ -72,18 +78,7 @@ def _public(source: str) -> str:
     return source.rpartition("/")[2] if source.startswith("/") else source
 
 
-def _metadata(base: str, license: str, architecture: str) -> str:
-    """Returns the YAML front matter that the Hub reads."""
-    entries: dict[str, Any] = {"library_name": "transformers", "license": license,
-                               "tags": ["electra", "electra-tf"]}
-    if name := _MODEL_NAME.fullmatch(base):
-        entries["base_model"] = name[1]
-    if architecture in _PIPELINES:
-        entries["pipeline_tag"] = _PIPELINES[architecture]
-    return yaml.safe_dump(entries, sort_keys=True)
-
-
-def _scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+def _read_scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Returns the columns of a run's scores, and the cells of each row by its name."""
     if (source / RESULTS_FILE).exists():
         results = strict_json.read(

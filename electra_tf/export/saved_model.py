@@ -58,7 +58,16 @@ def export(model: Servable, final: Path, precision: str,
     with atomic_directory(final) as unfinished:
         served.save(str(unfinished), signatures)
         requests = probes(served.columns)
-        _write_warm_up(unfinished, final.parent.name, requests)
+        (unfinished / WARM_UP_FILE).parent.mkdir()
+        with tf.io.TFRecordWriter(str(unfinished / WARM_UP_FILE)) as writer:
+            for columns in requests:
+                request = predict_pb2.PredictRequest()
+                request.model_spec.name = final.parent.name
+                request.model_spec.signature_name = DEFAULT
+                for name, texts in columns.items():
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+                writer.write(prediction_log_pb2.PredictionLog(predict_log=(
+                    prediction_log_pb2.PredictLog(request=request))).SerializeToString())
         add_files(unfinished)
         write_checksums(unfinished)
         difference = compare(unfinished, model, requests, PRECISIONS[precision])
@@ -70,22 +79,8 @@ def export(model: Servable, final: Path, precision: str,
 
 def probes(columns: Sequence[str]) -> Sequence[Request]:
     """Returns two batches: all of `PROBES`, and the first text of each column."""
-    whole = {name: [pair[number] for pair in PROBES] for number, name in enumerate(columns)}
-    return whole, {name: texts[:1] for name, texts in whole.items()}
-
-
-def _write_warm_up(directory: pathlib.Path, model: str, requests: Sequence[Request]) -> None:
-    """Writes requests to the default signature of a model that will be served by this name."""
-    path = directory / WARM_UP_FILE
-    path.parent.mkdir()
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for request in requests:
-            asked = predict_pb2.PredictRequest()
-            asked.model_spec.name, asked.model_spec.signature_name = model, DEFAULT
-            for name, texts in request.items():
-                asked.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
-            writer.write(prediction_log_pb2.PredictionLog(predict_log=(
-                prediction_log_pb2.PredictLog(request=asked))).SerializeToString())
+    batch = {name: [pair[index] for pair in PROBES] for index, name in enumerate(columns)}
+    return batch, {name: texts[:1] for name, texts in batch.items()}
 
 
 def compare(directory: Path, trained: Servable, requests: Sequence[Request],
@@ -102,17 +97,17 @@ def compare(directory: Path, trained: Servable, requests: Sequence[Request],
         with inference_mode():
             expected = trained.answer(*columns.values())
         for name, value in exported(**columns).items():
-            found, wanted = value.numpy(), expected[name].numpy()
+            actual, trained_value = value.numpy(), expected[name].numpy()
             difference = 0.0
-            if found.shape != wanted.shape:
+            if actual.shape != trained_value.shape:
                 difference = np.inf
             elif value.dtype.is_floating:
-                difference = np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)),
-                                    initial=0.0)
-            elif dtype == tf.float32 and not np.array_equal(found, wanted):
+                difference = np.max(np.abs(actual - trained_value) / np.maximum(
+                    1.0, np.abs(trained_value)), initial=0.0)
+            elif dtype == tf.float32 and not np.array_equal(actual, trained_value):
                 difference = np.inf
             if not difference <= _TOLERANCE[dtype]:
-                shown = [" ".join(str(values).split())[:120] for values in (found, wanted)]
+                shown = [" ".join(str(array).split())[:120] for array in (actual, trained_value)]
                 raise UserError(f"the exported model's {name} is {shown[0]}, the trained one's "
                                 f"{shown[1]}; nothing was exported.")
             largest = max(largest, float(difference))

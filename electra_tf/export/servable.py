@@ -7,7 +7,7 @@ padded with empty strings.
 import abc
 import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 import tf_keras
@@ -31,26 +31,23 @@ from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 
 Outputs = Mapping[str, tf.Tensor]
-Signatures = dict[str, tf.types.experimental.ConcreteFunction]
+ConcreteFunction = tf.types.experimental.ConcreteFunction
+Signatures = dict[str, ConcreteFunction]
 """Traced functions by the name that a request gives."""
 DEFAULT, TOKEN_IDS = "serving_default", "token_ids"
 TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 """Inputs of the signature `token_ids`, int32 [B, L], with BERT's names."""
-_TENSOR_PARALLEL = 2
-"""Parts of a layer's computation: one request takes two cores."""
 
 
 class Servable(abc.ABC):
     """A network with a head in float32 and signatures that take texts or token ids."""
 
+    columns: tuple[str, ...]
+    """Names of the texts that `answer` takes."""
+
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
                  texts: RowEncoder):
         self.encoder, self.head, self.texts = encoder, head, texts
-
-    @property
-    @abc.abstractmethod
-    def columns(self) -> tuple[str, ...]:
-        """Names of the texts that `answer` takes."""
 
     @abc.abstractmethod
     def answer(self, *columns: tf.Tensor) -> Outputs:
@@ -62,10 +59,10 @@ class Servable(abc.ABC):
 
     def for_inference(self, dtype: tf.DType) -> "Servable":
         """Returns the model on the faster encoder of inference; `dtype` is float32 or bfloat16."""
-        config = self.encoder.config
-        odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
+        config, parts = self.encoder.config, 2  # Of a layer: one request takes two cores.
+        is_divisible = config.num_heads % parts == config.intermediate_size % parts == 0
         model = copy.copy(self)
-        model.encoder = InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL)
+        model.encoder = InferenceEncoder(self.encoder, dtype, parts if is_divisible else 1)
         return model
 
     def save(self, directory: str, signatures: Signatures) -> None:
@@ -77,34 +74,29 @@ class Servable(abc.ABC):
 
     def signatures(self) -> Signatures:
         """Returns the traced functions by name."""
-        return {DEFAULT: self._traced(self._answer_columns, self._text_specs()),
-                TOKEN_IDS: self._traced(self._score_checked, _token_specs((None, None)))}
+        def answer(*columns: tf.Tensor) -> Outputs:
+            return self.answer(*_require_equal_shapes(
+                dict(zip(self.columns, columns, strict=True)), "as many texts each"))
 
-    def for_token_ids(self, shape: tuple[int | None, int | None]
-                      ) -> tf.types.experimental.ConcreteFunction:
-        """Returns `score`, traced for inputs [B, L], unchecked; None where a size varies."""
-        return self._traced(lambda ids, segment_ids, mask: self.score(
-            Tokens(ids, segment_ids, mask > 0)), _token_specs(shape))
+        def score(*inputs: tf.Tensor) -> Outputs:
+            return self.score(_checked_tokens(
+                inputs, self.encoder.config, self.texts.vocabulary.cls_id))
 
-    def _score_checked(self, *inputs: tf.Tensor) -> Outputs:
-        return self.score(_checked_tokens(
-            inputs, self.encoder.config, self.texts.vocabulary.cls_id))
+        return {DEFAULT: trace(answer, self.columns, tf.string, [None]),
+                TOKEN_IDS: trace(score, TOKEN_INPUTS, tf.int32, [None, None])}
 
-    def _answer_columns(self, *columns: tf.Tensor) -> Outputs:
-        named = dict(zip(self.columns, columns, strict=True))
-        return self.answer(*_checked_shapes(named, "as many texts each"))
-
-    def _text_specs(self) -> list[tf.TensorSpec]:
-        return [tf.TensorSpec([None], tf.string, name) for name in self.columns]
-
-    @staticmethod
-    def _traced(function, specs: Sequence[tf.TensorSpec]):
-        with inference_mode():
-            return tf.function(function, autograph=False).get_concrete_function(*specs)
+    def for_token_ids(self, shape: Sequence[int | None]) -> ConcreteFunction:
+        """Returns `score`, traced without checks for inputs [B, L]; None where a size varies."""
+        return trace(lambda ids, segment_ids, mask: self.score(Tokens(ids, segment_ids, mask > 0)),
+                     TOKEN_INPUTS, tf.int32, shape)
 
 
-def _token_specs(shape: tuple[int | None, int | None]) -> list[tf.TensorSpec]:
-    return [tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS]
+def trace(function: Callable[..., Outputs], names: Sequence[str], dtype: tf.DType,
+          shape: Sequence[int | None]) -> ConcreteFunction:
+    """Returns a function traced for inputs of these names, with one type and shape."""
+    with inference_mode():
+        return tf.function(function, autograph=False).get_concrete_function(*(
+            tf.TensorSpec(shape, dtype, name) for name in names))
 
 
 class TextEncoder(Servable):
@@ -127,8 +119,8 @@ class TextEncoder(Servable):
     def signatures(self) -> Signatures:
         """Adds `embed` and `embed_tokens`."""
         return super().signatures() | {
-            "embed": self._traced(self.embed, self._text_specs()),
-            "embed_tokens": self._traced(self.embed_tokens, self._text_specs())}
+            "embed": trace(self.embed, self.columns, tf.string, [None]),
+            "embed_tokens": trace(self.embed_tokens, self.columns, tf.string, [None])}
 
     def embed(self, text: tf.Tensor) -> Outputs:
         """Returns the mean over all tokens, `pooled`, and the vector of [CLS], `cls`.
@@ -162,16 +154,15 @@ class Detector(TextEncoder):
         split = words.split_as_tokenized(self.texts, *columns)
         rows = words.pack_in_rows(self.texts, split)
         pieces = tf.ragged.range(rows.sizes)
-        word = tf.cast(pieces.value_rowids(), tf.int32)
-        first = tf.gather(rows.first_piece, word)
+        word_indices = tf.cast(pieces.value_rowids(), tf.int32)
+        first = tf.gather(rows.first_piece, word_indices)
         positions = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
         probabilities = tf.gather_nd(inference.map_in_chunks(
             lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
             inference.rows_per_chunk(tf.shape(rows.tokens.ids)[1]),
             tf.TensorSpec([None, None], tf.float32)), positions)
-        of_words = tf.math.segment_max(probabilities, word)
-        return {"words": split.texts.to_tensor(""),
-                "replaced_probability": words.per_text(split, of_words, 0.0)}
+        return {"words": split.texts.to_tensor(""), "replaced_probability": words.per_text(
+            split, tf.math.segment_max(probabilities, word_indices), 0.0)}
 
     def score(self, tokens: Tokens) -> Outputs:
         """Returns `replaced_probability`, float32 [B, L], of every position."""
@@ -189,11 +180,7 @@ class ServedTask(Servable):
     def __init__(self, network: ServedNetwork):
         super().__init__(network.encoder, network.head, network.texts)
         self._network, self._kind = network, KINDS[network.spec.kind]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the texts that the kind reads."""
-        return self._kind.served_inputs(self._network.spec)
+        self.columns = self._kind.served_inputs(network.spec)
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Maps string [B] for every column to answers."""
@@ -211,21 +198,17 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
     """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
+    Raises `UserError` for a discriminator of energies.
     """
-    if networks.task is None:
-        return _of_pretrained(networks)
-    spec = TaskSpec.of_facts(networks.task, networks.source)
-    config = override(recipe(spec.name, networks.model), networks.task_settings).task
-    model = KINDS[spec.kind].objective(spec, config).build_model(
-        networks.model, seed=0, policy="float32")
-    assign_weights(model.variables, networks.weights, networks.source)
-    return ServedTask(ServedNetwork(
-        encoder=model.encoder, head=model.head, spec=spec, config=config, threshold=threshold,
-        texts=RowEncoder(networks.text, config.max_seq_length)))
-
-
-def _of_pretrained(networks: Pretrained) -> TextEncoder:
-    """Returns a discriminator, or an encoder without its head; refuses energies."""
+    if networks.task is not None:
+        spec = TaskSpec.of_facts(networks.task, networks.source)
+        task_config = override(recipe(spec.name, networks.model), networks.task_settings).task
+        model = KINDS[spec.kind].objective(spec, task_config).build_model(
+            networks.model, seed=0, policy="float32")
+        assign_weights(model.variables, networks.weights, networks.source)
+        return ServedTask(ServedNetwork(
+            encoder=model.encoder, head=model.head, spec=spec, config=task_config,
+            threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
     if networks.has_energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not the probability of a replaced token. `python -m "
@@ -248,39 +231,34 @@ def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: 
     [CLS] at the end of a row is padding, also where the mask has a 1: TensorFlow Serving's
     `pad_variable_length_inputs` pads every input with its first element.
     """
-    ids, segment_ids, mask = _checked_shapes(
+    ids, segment_ids, mask = _require_equal_shapes(
         dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
-    followed = tf.cumsum(tf.cast(ids != cls_id, tf.int32), axis=1, reverse=True) > 0
-    valid = (mask > 0) & (followed | (tf.range(tf.shape(ids)[1]) == 0))
+    is_followed = tf.cumsum(tf.cast(ids != cls_id, tf.int32), axis=1, reverse=True) > 0
+    valid = (mask > 0) & (is_followed | (tf.range(tf.shape(ids)[1]) == 0))
     positions = config.max_position_embeddings
 
-    def below(values: tf.Tensor, size: int, name: str) -> tf.Operation:
-        fits = (values >= 0) & (values < size) | ~valid
-        return _require(tf.reduce_all(fits), f"{name} must be from 0 to {size - 1}")
+    def in_range(values: tf.Tensor, size: int) -> tf.Tensor:
+        return tf.reduce_all((values >= 0) & (values < size) | ~valid)
 
-    checks = [
-        _require(tf.reduce_all(tf.reduce_any(valid, axis=1)),
-                 "attention_mask must have a 1 in every row"),
-        _require(tf.logical_not(tf.reduce_any(valid[:, positions:])),
-                 f"attention_mask: the model reads rows of at most {positions} tokens; received "
-                 "a 1 beyond"),
-        below(ids, config.vocab_size, TOKEN_INPUTS[0]),
-        below(segment_ids, config.type_vocab_size, TOKEN_INPUTS[1])]
+    conditions = {
+        "attention_mask must have a 1 in every row": tf.reduce_all(tf.reduce_any(valid, axis=1)),
+        f"attention_mask: the model reads rows of at most {positions} tokens; received a 1 beyond":
+            tf.logical_not(tf.reduce_any(valid[:, positions:])),
+        f"input_ids must be from 0 to {config.vocab_size - 1}": in_range(ids, config.vocab_size),
+        f"token_type_ids must be from 0 to {config.type_vocab_size - 1}":
+            in_range(segment_ids, config.type_vocab_size)}
     rows, length = tf.unstack(tf.shape(ids))
-    with tf.control_dependencies(checks):
+    with tf.control_dependencies([tf.debugging.Assert(condition, [message])
+                                  for message, condition in conditions.items()]):
         # A batch of 0 rows can have 0 columns, but heads read the first.
         shape = tf.stack([rows, tf.maximum(length, 1)])
     return Tokens(*(tf.reshape(values, shape) for values in (ids, segment_ids, valid)))
 
 
-def _checked_shapes(inputs: Mapping[str, tf.Tensor], wanted: str) -> list[tf.Tensor]:
+def _require_equal_shapes(inputs: Mapping[str, tf.Tensor], requirement: str) -> list[tf.Tensor]:
     """Returns tensors of one rank; their graph checks that they have one shape."""
     shapes = [tf.shape(value) for value in inputs.values()]
-    same = tf.reduce_all(tf.stack(shapes) == shapes[0])
-    message = f"{', '.join(inputs)} must have {wanted}. Received:"
-    with tf.control_dependencies([tf.debugging.Assert(same, [message, *shapes])]):
+    equal = tf.reduce_all(tf.stack(shapes) == shapes[0])
+    message = f"{', '.join(inputs)} must have {requirement}. Received:"
+    with tf.control_dependencies([tf.debugging.Assert(equal, [message, *shapes])]):
         return [tf.identity(value) for value in inputs.values()]
-
-
-def _require(condition: tf.Tensor, message: str) -> tf.Operation:
-    return tf.debugging.Assert(condition, [message])

@@ -18,7 +18,6 @@ from electra_tf.platform import native_logging
 from electra_tf.platform.atomic_file import replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.rows import Tokens
 
 Answers = Mapping[str, np.ndarray]
 
@@ -46,29 +45,10 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
     if length is not None and length > positions:
         raise UserError(f"--sequence_length={length} is more than the network's {positions} "
                         "positions.")
-    whole, _ = probes(model.columns)
-    texts = Tokens(*model.texts.encode(*map(tf.constant, whole.values())))
-    tokens = [tf.cast(part, tf.int32).numpy()[:, :length] for part in texts]
-    score = model.for_token_ids((None, None))
-
-    def trained(inputs: Sequence[np.ndarray]) -> Answers:
-        named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
-        return {name: value.numpy() for name, value in score(**dict(named)).items()}
-
-    with replacing(path) as unfinished:
-        unfinished.write_bytes(_converted(model, quantization, length))
-        difference = compare(_answers(unfinished, tokens, length), trained, tokens,
-                             _TOLERANCE[quantization])
-    takes = "rows of any length" if length is None else f"one row of {length} tokens"
-    print(f"exported {path}: quantization {quantization}, {path.stat().st_size / 1e6:,.1f} MB, "
-          f"takes {takes}\ncompared with the trained network: within {difference:.1e}", flush=True)
-
-
-def _converted(model: Servable, quantization: Quantization, length: int | None) -> bytes:
-    function = model.for_token_ids((None, None) if length is None else (1, length))
-    with tempfile.TemporaryDirectory() as directory:
+    with replacing(path) as unfinished, tempfile.TemporaryDirectory() as directory:
         # The signature keeps its name only through a SavedModel.
-        model.save(directory, {TOKEN_IDS: function})
+        model.save(directory, {TOKEN_IDS: model.for_token_ids(
+            [None, None] if length is None else [1, length])})
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=[TOKEN_IDS])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
@@ -77,10 +57,24 @@ def _converted(model: Servable, quantization: Quantization, length: int | None) 
         if quantization is Quantization.FLOAT16:
             converter.target_spec.supported_types = [tf.float16]
         with native_logging.stderr_closed():  # It lists the options that it ignores.
-            return converter.convert()
+            unfinished.write_bytes(converter.convert())
+        all_texts, _ = probes(model.columns)
+        rows = model.texts.encode(*map(tf.constant, all_texts.values()))
+        tokens = [tf.cast(part, tf.int32).numpy()[:, :length] for part in rows]
+        score = model.for_token_ids([None, None])
+
+        def run_network(inputs: Sequence[np.ndarray]) -> Answers:
+            named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
+            return {name: value.numpy() for name, value in score(**dict(named)).items()}
+
+        difference = compare(_run_file(unfinished, tokens, length), run_network, tokens,
+                             _TOLERANCE[quantization])
+    takes = "rows of any length" if length is None else f"one row of {length} tokens"
+    print(f"exported {path}: quantization {quantization}, {path.stat().st_size / 1e6:,.1f} MB, "
+          f"takes {takes}\ncompared with the trained network: within {difference:.1e}", flush=True)
 
 
-def _answers(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
+def _run_file(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
     """Returns a file's outputs for rows [B, L], which run one by one if `length` is fixed."""
     with native_logging.stderr_closed():  # It reports its delegate.
         interpreter = Interpreter(str(path))
@@ -94,22 +88,22 @@ def _answers(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> An
     return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 
-def compare(found: Answers, trained: Callable[[Sequence[np.ndarray]], Answers],
+def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]], Answers],
             tokens: Sequence[np.ndarray], tolerance: float) -> float:
     """Compares a file's answers to padded rows with a network's to each row alone.
 
-    `trained` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns the
-    largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
+    `run_network` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns
+    the largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
     """
     largest = 0.0
     for row, size in enumerate(tokens[2].sum(axis=1)):
-        answers = trained([part[row:row + 1, :size] for part in tokens])
-        of_row = _comparable({name: found[name][row:row + 1] for name in answers},
+        answers = run_network([part[row:row + 1, :size] for part in tokens])
+        padded = _comparable({name: file_answers[name][row:row + 1] for name in answers},
                              tokens[0].shape[1])
-        for name, numbers in _comparable(answers, size).items():
-            without_padding = of_row[name][tuple(slice(end) for end in numbers.shape)]
-            scale = np.maximum(1.0, np.abs(numbers))
-            difference = float(np.max(np.abs(without_padding - numbers) / scale))
+        for name, expected in _comparable(answers, size).items():
+            actual = padded[name][tuple(slice(end) for end in expected.shape)]
+            scale = np.maximum(1.0, np.abs(expected))
+            difference = float(np.max(np.abs(actual - expected) / scale))
             if not difference <= tolerance:
                 raise UserError(f"{name} is {difference:.1e} away from that of the trained "
                                 f"network, more than {tolerance:g}; nothing was exported.")

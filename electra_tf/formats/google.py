@@ -15,8 +15,8 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, SLOTS, Weights
 from electra_tf.config.model import ModelConfig
 from electra_tf.formats.pretrained import (
-    OTHERS,
-    SIZES,
+    BERT_SIZES,
+    BERT_TRAINING_SETTINGS,
     Pretrained,
     infer_generator,
     note_unused,
@@ -44,8 +44,8 @@ def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, 
         note_unused(weights.keys() - encoder.keys(), prefix)
         weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
     settings = read_settings(storage.path(prefix).parent)
-    heads_beside = settings.pop("num_heads", None)
-    model = infer_model(weights, prefix, num_heads or heads_beside)
+    stored_heads = settings.pop("num_heads", None)
+    model = infer_model(weights, prefix, num_heads or stored_heads)
     return dataclasses.replace(model, **settings), weights
 
 
@@ -63,8 +63,9 @@ def write(networks: Pretrained, directory: Path) -> None:
 
 def write_settings(model: ModelConfig, directory: Path) -> None:
     """Writes `bert_config.json`, whose names of settings are BERT's."""
-    settings = {theirs: getattr(model, ours) for ours, theirs in (SIZES | OTHERS).items()}
-    write_json(directory / CONFIG_FILE, settings)
+    names = BERT_SIZES | BERT_TRAINING_SETTINGS
+    write_json(directory / CONFIG_FILE, {
+        bert_name: getattr(model, name) for name, bert_name in names.items()})
 
 
 def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
@@ -100,7 +101,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Config:
+class _BertConfig:
     __pydantic_config__ = strict_json.OPEN
     hidden_act: Literal["gelu"] = "gelu"
     num_attention_heads: Annotated[int, Ge(1)] | None = None
@@ -114,9 +115,9 @@ def read_settings(directory: Path) -> dict[str, Any]:
     path = directory / CONFIG_FILE
     if not path.exists():
         return {}
-    config = strict_json.read(path, _Config, fix=(
+    config = strict_json.read(path, _BertConfig, fix=(
         "mend it; or remove it, and give --num_heads to electra_tf.apps.tools."
         "convert_checkpoint."))
-    names = {"num_heads": "num_attention_heads"} | OTHERS
-    return {ours: getattr(config, theirs) for ours, theirs in names.items()
-            if getattr(config, theirs) is not None}
+    names = {"num_heads": "num_attention_heads"} | BERT_TRAINING_SETTINGS
+    return {name: getattr(config, bert_name) for name, bert_name in names.items()
+            if getattr(config, bert_name) is not None}

@@ -21,27 +21,17 @@ from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
 from electra_tf.formats.hugging_face_tokenizer import read_max_length, read_text, write_text
-from electra_tf.formats.hugging_face_weights import (
-    WEIGHTS_FILE,
-    WEIGHTS_FILES,
-    read_weights,
-    weights_file,
-)
+from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
 from electra_tf.formats.pretrained import (
-    OTHERS,
-    SIZES,
+    BERT_SIZES,
+    BERT_TRAINING_SETTINGS,
     Pretrained,
     drop_padding_rows,
     infer_generator,
     join_networks,
     note_unused,
 )
-from electra_tf.modeling.weight_table import (
-    Shapes,
-    discriminator,
-    full_encoder,
-    language_model,
-)
+from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.platform.errors import UserError
@@ -50,8 +40,6 @@ from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
 CONFIG_FILE = "config.json"
-FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
-_MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
@@ -60,7 +48,8 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/bias":
                 "discriminator_predictions.dense_prediction.bias"}
 _TIED = "generator_lm_head.weight"
-"""The table of words where it is saved twice."""
+"""Name of the word embeddings where they are saved twice."""
+_CONFIG_NAMES = BERT_SIZES | BERT_TRAINING_SETTINGS
 _ENCODERS = frozenset({"ElectraModel", "BertModel", "BertForMaskedLM", "BertForPreTraining",
                        "BertForNextSentencePrediction"})
 """Classes of which the encoder is read; BERT's heads of pre-training are not used."""
@@ -92,13 +81,6 @@ class Config(HeadConfig):
     attention_probs_dropout_prob: float
     initializer_range: float = ModelConfig.initializer_range
 
-    def settings(self) -> dict[str, Any]:
-        """Returns the encoder's settings by our names."""
-        settings = {ours: getattr(self, theirs) for ours, theirs in (SIZES | OTHERS).items()}
-        if self.model_type == "bert":
-            settings["embedding_size"] = self.hidden_size
-        return {name: value for name, value in settings.items() if value is not None}
-
 
 def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     """Returns the networks of a directory or of a model of the Hub.
@@ -108,30 +90,32 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     ELECTRA's with embeddings of the hidden size. Refuses damaged files, other architectures and two
     networks that share too little. A note names weights that are not used.
     """
-    directory, beside = (_fetch(path, generator=not encoder_only) if hub.is_name(path)
-                         else (path, path / GENERATOR))
+    directory, generator_directory = (
+        _fetch(path, with_generator=not encoder_only) if hub.is_name(path)
+        else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
     pooling, lower_case = Pretrained.pooling, False
     if (directory / sentence_transformers.MODULES_FILE).exists():
         directory, pooling, lower_case = sentence_transformers.read(directory)
     config, model = read_config(directory)
-    text, stored = read_text(directory), read_weights(directory)
+    text, tensors = read_text(directory), read_weights(directory)
     if lower_case:
         text = dataclasses.replace(text, normalization=dataclasses.replace(
             text.normalization, lower_case=True))
-    architecture = config.architecture or _architecture(stored)
-    more: dict[str, Any] = {}
+    architecture = config.architecture or _infer_architecture(tensors)
+    task, settings = None, {}
     if architecture == ARCHITECTURES[DISCRIMINATOR]:
-        model, weights = _by_our_names(
-            stored, model, discriminator(model.discriminator).weights, text, directory)
-        if not encoder_only and (beside / CONFIG_FILE).exists():
-            model, weights = _read_generator(beside, model, weights, text)
+        model, weights = _convert(
+            tensors, model, discriminator(model.discriminator).weights, text, directory)
+        if not encoder_only and (generator_directory / CONFIG_FILE).exists():
+            model, weights = _read_generator(generator_directory, model, weights, text)
     else:
-        encoder = f"{_prefix(stored)}embeddings", f"{_prefix(stored)}encoder", _TIED
-        unused = {name: stored.pop(name) for name in list(stored) if not name.startswith(encoder)}
-        model, weights = _by_our_names(
-            stored, model, full_encoder(model.discriminator), text, directory)
+        encoder = f"{_prefix(tensors)}embeddings", f"{_prefix(tensors)}encoder", _TIED
+        unused = {name: tensors.pop(name) for name in list(tensors)
+                  if not name.startswith(encoder)}
+        model, weights = _convert(
+            tensors, model, full_encoder(model.discriminator), text, directory)
         if not encoder_only and architecture in (
                 hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
             head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
@@ -140,33 +124,33 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             weights |= head
             settings["task.max_seq_length"] = int(
                 min(read_max_length(directory), model.max_position_embeddings))
-            more = {"task": spec.facts(), "task_settings": settings}
+            task = spec.facts()
         elif architecture not in _ENCODERS:
-            _require_encoder(architecture, directory, encoder_only)
+            _refuse_head(architecture, directory, encoder_only)
         note_unused(unused, str(weights_file(directory)))
     networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
-                          pooling=pooling, **more)
-    if networks.task is None:
+                          pooling=pooling, task=task, task_settings=settings)
+    if task is None:
         networks.require_networks()
     return networks
 
 
-def _architecture(stored: Weights) -> str:
+def _infer_architecture(tensors: Weights) -> str:
     """Returns the class of a network whose config.json doesn't name it, by its weights."""
     for weight, architecture in {
             "discriminator_predictions.dense.weight": ARCHITECTURES[DISCRIMINATOR],
             "generator_predictions.dense.weight": ARCHITECTURES[GENERATOR],
             "classifier.out_proj.weight": "ElectraForSequenceClassification",
             "qa_outputs.weight": "ElectraForQuestionAnswering"}.items():
-        if weight in stored:
+        if weight in tensors:
             return architecture
-    if "classifier.weight" not in stored:
+    if "classifier.weight" not in tensors:
         return "ElectraModel"
-    pooled = f"{_prefix(stored)}pooler.dense.weight" in stored
-    return "BertForSequenceClassification" if pooled else "ElectraForTokenClassification"
+    return ("BertForSequenceClassification" if f"{_prefix(tensors)}pooler.dense.weight" in tensors
+            else "ElectraForTokenClassification")
 
 
-def _require_encoder(architecture: str, directory: Path, encoder_only: bool) -> None:
+def _refuse_head(architecture: str, directory: Path, encoder_only: bool) -> None:
     """Raises `UserError` for a generator, and for a head that isn't read unless none is needed."""
     path = directory / CONFIG_FILE
     if architecture == ARCHITECTURES[GENERATOR]:
@@ -191,17 +175,17 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
                         "(vocabulary, lower case or accents); they are no pair.")
-    _, generator = _by_our_names(read_weights(directory), shape, language_model(
+    _, generator = _convert(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
     weights = join_networks(weights, generator, str(directory))
     return infer_generator(model, weights, str(directory), encoder.num_heads), weights
 
 
-def _fetch(path: Path, *, generator: bool) -> tuple[Path, Path]:
+def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
     """Downloads a model of the Hub; returns its directory and that of a generator, if any."""
     model, revision = hub.parse(path)
-    directory = _download(model, revision, ("", f"{GENERATOR}/") if generator else ("",))
-    if generator and model.endswith("-discriminator"):
+    directory = _download(model, revision, ("", f"{GENERATOR}/") if with_generator else ("",))
+    if with_generator and model.endswith("-discriminator"):
         with contextlib.suppress(MissingRepository):
             return directory, _download(
                 f"{model.removesuffix('discriminator')}generator", revision, ("",))
@@ -252,48 +236,54 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
                    ) -> None:
     """Writes one network; `entries` are those of the head in config.json, `head` its weights."""
     make_directory(directory)
-    tensors = {_pytorch_name(name): _transposed(name, value) for name, value in weights.items()}
-    write_atomically(directory / WEIGHTS_FILE, save(
+    tensors = {_pytorch_name(name): value.T if name.endswith("/kernel") else value
+               for name, value in weights.items()}
+    write_atomically(directory / WEIGHTS_FILES[0], save(
         {name: np.ascontiguousarray(value) for name, value in {**tensors, **head}.items()},
         metadata={"format": "pt"}))
-    config = {**entries, **FIXED,
-              **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | OTHERS).items()},
-              "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
-    write_json(directory / CONFIG_FILE, config)
+    write_json(directory / CONFIG_FILE, {
+        **entries, "model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+        **{entry: getattr(encoder, name) for name, entry in _CONFIG_NAMES.items()},
+        "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"})
     write_text(text, directory, max_length or encoder.max_position_embeddings)
 
 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:
     """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
-    config = strict_json.read(path, Config, max_bytes=_MOST_CONFIG)
+    config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and the names of labels.
+    settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
+                if getattr(config, entry) is not None}
+    if config.model_type == "bert":
+        settings["embedding_size"] = config.hidden_size
     try:
-        return config, ModelConfig(**config.settings())
+        return config, ModelConfig(**settings)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 
 
-def _by_our_names(stored: Weights, model: ModelConfig, shapes: Shapes, text: TextSettings,
-                  directory: Path) -> tuple[ModelConfig, Weights]:
-    """Returns a shape and its weights by our names, in float32 and our form.
+def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSettings,
+             directory: Path) -> tuple[ModelConfig, Weights]:
+    """Returns a shape and its weights by our names, float32, kernels as [in, out].
 
     They have no rows of embeddings beyond the vocabulary. Raises `UserError` for other shapes.
     """
-    prefix = _prefix(stored)
+    source, prefix = str(weights_file(directory)), _prefix(tensors)
     names = {name: re.sub(r"^electra\.", prefix, _pytorch_name(name)) for name in shapes}
     require_exactly(
-        {name: value for name, value in stored.items() if name != _TIED},
+        {name: value for name, value in tensors.items() if name != _TIED},
         {names[name]: shape[::-1] if name.endswith("/kernel") else shape
-         for name, shape in shapes.items()}, str(weights_file(directory)))
+         for name, shape in shapes.items()}, source)
+    weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
     return drop_padding_rows(model, {
-        name: _transposed(name, stored[names[name]]).astype(np.float32) for name in shapes},
-        text.vocabulary, str(weights_file(directory)))
+        name: value.T if name.endswith("/kernel") else value for name, value in weights.items()},
+        text.vocabulary, source)
 
 
-def _prefix(stored: Weights) -> str:
+def _prefix(tensors: Weights) -> str:
     """Returns the beginning of the names of an encoder's weights: "electra.", "bert." or ""."""
     return next((prefix for prefix in ("electra.", "bert.")
-                 if any(name.startswith(prefix) for name in stored)), "")
+                 if any(name.startswith(prefix) for name in tensors)), "")
 
 
 def _pytorch_name(name: str) -> str:
@@ -307,8 +297,3 @@ def _pytorch_name(name: str) -> str:
     path = re.sub(r"/layer_(\d+)/", r"/layer/\1/", name)
     path = re.sub("/(kernel|gamma)$", "/weight", re.sub("/beta$", "/bias", path))
     return (f"{path}/weight" if path.endswith("_embeddings") else path).replace("/", ".")
-
-
-def _transposed(name: str, value: np.ndarray) -> np.ndarray:
-    """Returns a weight in the other form: PyTorch's kernels are [out, in]."""
-    return value.T if name.endswith("/kernel") else value

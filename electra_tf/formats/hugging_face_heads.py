@@ -25,8 +25,6 @@ from electra_tf.tasks.task import TaskSpec
 HEAD = "head/"
 ARCHITECTURES = frozenset(kind.hugging_face.architecture for kind in KINDS.values())
 """Classes whose heads are converted."""
-_DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
-"""Labels by id that transformers assumes where config.json has none."""
 _REGRESSION, _CLASSIFICATION = "regression", "single_label_classification"
 """Values of problem_type in config.json."""
 _Layer = tuple[np.ndarray, np.ndarray]
@@ -87,13 +85,13 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
                         "`python run_finetuning.py`.")
     require_exactly(head, shapes, source)
 
-    def joined(parts: Sequence[str]) -> _Layer:
+    def concatenated(parts: Sequence[str]) -> _Layer:
         return (np.concatenate([head[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
                 np.concatenate([head[f"{HEAD}{part}/bias"] for part in parts]))
 
-    layers = {theirs: joined(names) for theirs, names in hidden if names[0] in sizes}
+    layers = {layer: concatenated(names) for layer, names in hidden if names[0] in sizes}
     # The converted head outputs a regression in the units of the labels.
-    kernel, bias = (value * np.float32(spec.scale) for value in joined(parts))
+    kernel, bias = (value * np.float32(spec.scale) for value in concatenated(parts))
     bias = bias + np.float32(spec.offset)
     if len(layers) < len(hidden):
         layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
@@ -114,8 +112,8 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
         "metrics": list(spec.metrics),
         "settings": {f"task.{name}": value for name, value in settings.items()
                      if name not in ("dropout", "max_seq_length")}}}
-    return {name: value for theirs, (kernel, bias) in layers.items()
-            for name, value in ((f"{theirs}.weight", kernel.T), (f"{theirs}.bias", bias))}, config
+    return {name: value for layer, (kernel, bias) in layers.items()
+            for name, value in ((f"{layer}.weight", kernel.T), (f"{layer}.bias", bias))}, config
 
 
 def task_config(networks: Pretrained) -> TaskConfig:
@@ -127,16 +125,16 @@ def task_config(networks: Pretrained) -> TaskConfig:
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:
     """Returns two layers that, with GELU between them, are equal to one dense layer."""
     hidden_size, outputs = kernel.shape
-    rest = hidden_size - 2 * outputs
-    if rest < 0:
+    unused = hidden_size - 2 * outputs
+    if unused < 0:
         raise UserError(f"{source}: {outputs} labels don't fit into Hugging Face's head, whose "
                         f"hidden layer has {hidden_size} units; train it again with "
                         "--set task.hidden_layer=true, its other flags and a new --model_dir of "
                         "`python run_finetuning.py`.")
-    first = np.concatenate([kernel, -kernel, np.zeros([hidden_size, rest], np.float32)], axis=1)
-    first_bias = np.concatenate([bias, -bias, np.zeros(rest, np.float32)])
+    first = np.concatenate([kernel, -kernel, np.zeros([hidden_size, unused], np.float32)], axis=1)
+    first_bias = np.concatenate([bias, -bias, np.zeros(unused, np.float32)])
     identity = np.eye(outputs, dtype=np.float32)
-    second = np.concatenate([identity, -identity, np.zeros([rest, outputs], np.float32)])
+    second = np.concatenate([identity, -identity, np.zeros([unused, outputs], np.float32)])
     return (first, first_bias), (second, np.zeros(outputs, np.float32))
 
 
@@ -150,25 +148,33 @@ def from_hugging_face(architecture: str, config: HeadConfig, weights: Weights, s
         raise UserError(f"{source}: problem_type of config.json must be {_CLASSIFICATION} or "
                         f"{_REGRESSION}. Received: {shown(config.problem_type)}. The encoder can "
                         f"be fine-tuned: run_finetuning.py --init_checkpoint={source}")
-    kinds = [kind for kind in KINDS.values()
-             if kind.hugging_face.architecture == architecture]
-    labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()
+    kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
+    labels: tuple[str, ...] = ()
+    if any(kind.labelled for kind in kinds):
+        # transformers leaves out of config.json the labels that it assumes.
+        names = {"0": "LABEL_0", "1": "LABEL_1"} if config.id2label is None else config.id2label
+        labels = tuple(names.get(str(index)) for index in range(len(names)))
+        ids = {label: index for index, label in enumerate(labels)}
+        if None in labels or config.label2id not in (None, ids) or len(ids) < len(labels):
+            raise UserError(f"{source}: id2label of config.json must name every label by its "
+                            "number, from 0, and label2id must be its reverse. Received: "
+                            f"{shown(names)}, {shown(config.label2id)}")
     problem = (_REGRESSION if config.problem_type == _REGRESSION or len(labels) == 1
                else _CLASSIFICATION)
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
     labels = labels if kind.labelled else ()
     form, inputs = kind.hugging_face, config.hidden_size
     *hidden, (output, parts) = form.layers.items()
-    sizes = {theirs: inputs for theirs, _ in hidden} | {output: len(parts) * (len(labels) or 1)}
+    sizes = {layer: inputs for layer, _ in hidden} | {output: len(parts) * (len(labels) or 1)}
     require_exactly(weights, {
-        name: shape for theirs, size in sizes.items()
-        for name, shape in ((f"{theirs}.weight", (size, inputs)), (f"{theirs}.bias", (size,)))},
+        name: shape for layer, size in sizes.items()
+        for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))},
         source)
     head = {}
-    for theirs, ours in form.layers.items():
-        kernels = np.split(weights[f"{theirs}.weight"].T, len(ours), axis=1)
-        biases = np.split(weights[f"{theirs}.bias"], len(ours))
-        for name, kernel, bias in zip(ours, kernels, biases, strict=True):
+    for layer, parts in form.layers.items():
+        kernels = np.split(weights[f"{layer}.weight"].T, len(parts), axis=1)
+        biases = np.split(weights[f"{layer}.bias"], len(parts))
+        for name, kernel, bias in zip(parts, kernels, biases, strict=True):
             head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
     spec, settings = kind.converted(config.finetuning_task, labels), dict(form.settings)
@@ -179,15 +185,3 @@ def from_hugging_face(architecture: str, config: HeadConfig, weights: Weights, s
                                    metrics=entry.metrics)
         settings |= entry.settings
     return spec, settings, head
-
-
-def _labels(config: HeadConfig, source: str) -> tuple[str, ...]:
-    """Returns the labels in the order of their ids."""
-    names = _DEFAULT_LABELS if config.id2label is None else config.id2label
-    labels = tuple(names.get(str(index)) for index in range(len(names)))
-    numbers = {label: index for index, label in enumerate(labels)}
-    if None in labels or config.label2id not in (None, numbers) or len(numbers) < len(labels):
-        raise UserError(f"{source}: id2label of config.json must name every label by its number, "
-                        "from 0, and label2id must be its reverse. Received: "
-                        f"{shown(names)}, {shown(config.label2id)}")
-    return labels

@@ -43,14 +43,11 @@ _SPECIAL_NAMES = {"pad_token": PAD, "unk_token": UNK, "cls_token": CLS, "sep_tok
                   "mask_token": MASK}
 _LIBRARY_WORD_CHARACTERS = 100
 """The tokenizers library's default of max_input_chars_per_word."""
-_MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
-_NO_MAXIMUM = b"1000000000000000019884624838656"
-"""Value that transformers writes for an unlimited model_max_length; JSON numbers have 64 bits."""
 _BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
 _NFC, _BERT_SPLIT = {"type": "NFC"}, {"type": "BertPreTokenizer"}
-_CUT = {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
-        "invert": False}
-_SIGMA = {"type": "Replace", "pattern": {"Regex": FINAL_SIGMA}, "content": "ς"}
+_LONG_WORD_SPLIT = {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
+                    "invert": False}
+_FINAL_SIGMA = {"type": "Replace", "pattern": {"Regex": FINAL_SIGMA}, "content": "ς"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,7 +67,7 @@ _Name = str | _Token
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Settings:
+class _TokenizerConfig:
     """The entries of tokenizer_config.json and special_tokens_map.json that are followed."""
 
     __pydantic_config__ = strict_json.OPEN
@@ -86,14 +83,14 @@ class _Settings:
     added_tokens_decoder: dict[str, _Token] | None = None
 
 
-_ONLY = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "never_split": [],
-         "padding_side": "right", "truncation_side": "right", "auto_map": None,
-         **_SPECIAL_NAMES}
-"""The value of each entry that has only one here."""
+_FIXED_ENTRIES = {
+    "tokenize_chinese_chars": True, "do_basic_tokenize": True, "never_split": [],
+    "padding_side": "right", "truncation_side": "right", "auto_map": None, **_SPECIAL_NAMES}
+"""Entries of which one value is followed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Limit:
+class _LengthLimit:
     __pydantic_config__ = strict_json.OPEN
 
     model_max_length: Annotated[float, Ge(8)] | None = None
@@ -111,7 +108,7 @@ class _WordPiece:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Tokenizer:
+class _TokenizerFile:
     """The entries of tokenizer.json that affect ids."""
 
     __pydantic_config__ = strict_json.OPEN
@@ -130,89 +127,89 @@ def read_text(directory: Path) -> TextSettings:
 
     The caller compares the number of tokens with the rows of the embeddings.
     """
-    settings, path = _read_settings(directory), directory / TOKENIZER_FILE
-    file = _read(path, _Tokenizer) if path.exists() else None
-    library = settings.tokenizer_class in _LIBRARY_CLASSES
-    if library and file is None:
-        raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class {settings.tokenizer_class} "
+    config, path = _read_config(directory), directory / TOKENIZER_FILE
+    file = _read(path, _TokenizerFile) if path.exists() else None
+    is_library_class = config.tokenizer_class in _LIBRARY_CLASSES
+    if is_library_class and file is None:
+        raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class {config.tokenizer_class} "
                         f"needs {TOKENIZER_FILE}, which is missing; copy it from the model.")
-    base, ids, added = _tokens(directory, settings, file)
-    vocabulary = _vocabulary(directory, ids, file)
+    base_ids, ids, added_tokens = _read_tokens(directory, config, file)
+    vocabulary = _build_vocabulary(directory, ids, file)
     normalization = dataclasses.replace(
-        Normalization.of(settings.do_lower_case, settings.strip_accents),
-        max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=settings.do_lower_case is False)
+        Normalization.of(config.do_lower_case, config.strip_accents),
+        max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
     if file is not None:
-        written = _normalization(path, file, ids)
-        if not library and (written.nfc or written.lower_case and written.final_sigma
-                            or written.max_word_characters != _LIBRARY_WORD_CHARACTERS):
+        described = _read_normalization(path, file, ids)
+        if is_library_class:
+            normalization = described
+        elif (described.nfc or described.lower_case and described.final_sigma
+              or described.max_word_characters != _LIBRARY_WORD_CHARACTERS):
             raise UserError(f"{path} has a step or a max_input_chars_per_word that the class "
                             'BertTokenizer does not read; write "tokenizer_class": '
                             f'"{_LIBRARY_CLASSES[0]}" in {SETTINGS_FILE} to use it.')
-        normalization = written if library else normalization
     return TextSettings(vocabulary=vocabulary, normalization=dataclasses.replace(
-        normalization, **_added_tokens(directory, settings, added, base)))
+        normalization, **_searched_tokens(directory, config, added_tokens, base_ids)))
 
 
 def read_max_length(directory: Path) -> float:
     """Returns the number of tokens at which the tokenizer cuts texts; infinity without a limit."""
     path = directory / SETTINGS_FILE
-    limit = _read(path, _Limit).model_max_length if path.exists() else None
+    limit = _read(path, _LengthLimit).model_max_length if path.exists() else None
     return limit or math.inf
 
 
 def _read(path: Path, form: Any) -> Any:
     try:
-        return strict_json.loads(
-            read_bytes(path, _MOST_TOKENIZER).replace(_NO_MAXIMUM, b"1e30"), form)
+        content = read_bytes(path, 256 * MIB)  # A tokenizer.json of 500,000 tokens has 30 MB.
+        # transformers writes int(1e30) for an unlimited model_max_length, past JSON's 64 bits.
+        return strict_json.loads(content.replace(str(int(1e30)).encode(), b"1e30"), form)
     except OSError as error:
         raise read_error(path, error) from error
     except strict_json.Unreadable as error:
         raise UserError(f"{path}: {error}.") from error
 
 
-def _read_settings(directory: Path) -> _Settings:
+def _read_config(directory: Path) -> _TokenizerConfig:
     """Returns the entries of all files that have some; refuses those that can't be followed."""
-    values: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name in (CONFIG_FILE, SPECIAL_FILE, SETTINGS_FILE):
         path = directory / name
         if not path.exists():
             continue
-        settings = _read(path, _Settings)
+        config = _read(path, _TokenizerConfig)
         if name == CONFIG_FILE:
-            settings = _Settings(tokenizer_class=settings.tokenizer_class)
-        else:
-            _require_only_values(path)
-        values |= {key: value for key, value in vars(settings).items() if value is not None}
-    settings = _Settings(**values)
-    if settings.tokenizer_class not in (None, *_BERT_CLASSES, *_LIBRARY_CLASSES):
+            entries["tokenizer_class"] = config.tokenizer_class
+            continue
+        entries |= {key: value for key, value in vars(config).items() if value is not None}
+        all_entries = _read(path, dict[str, Any])
+        for key, expected in _FIXED_ENTRIES.items():
+            value = all_entries.get(key)
+            value = value.get("content", value) if isinstance(value, dict) else value
+            if value not in (None, expected):
+                also = " and in the vocabulary" if key.endswith("_token") else ""
+                raise UserError(
+                    f"{path}: {key} is {shown(value)}, and this program reads only "
+                    f"{json.dumps(expected)}: it would give other ids. To read the model all the "
+                    f"same, write {json.dumps(expected)} there{also}.")
+    config = _TokenizerConfig(**entries)
+    if config.tokenizer_class not in (None, *_BERT_CLASSES, *_LIBRARY_CLASSES):
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class "
-                        f"{shown(settings.tokenizer_class)} makes other words and ids of a text "
+                        f"{shown(config.tokenizer_class)} makes other words and ids of a text "
                         f"than this program; choose a model with {_BERT_CLASSES[0]}, "
                         f"{_BERT_CLASSES[2]} or {_LIBRARY_CLASSES[0]}.")
-    return settings
+    return config
 
 
-def _require_only_values(path: Path) -> None:
-    entries = _read(path, dict[str, Any])
-    for key, only in _ONLY.items():
-        value = entries.get(key)
-        value = value.get("content", value) if isinstance(value, dict) else value
-        if value not in (None, only):
-            also = " and in the vocabulary" if key.endswith("_token") else ""
-            raise UserError(f"{path}: {key} is {shown(value)}, and this program reads only "
-                            f"{json.dumps(only)}: it would give other ids. To read the model all "
-                            f"the same, write {json.dumps(only)} there{also}.")
-
-
-def _normalization(path: Path, file: _Tokenizer, ids: Mapping[str, int]) -> Normalization:
+def _read_normalization(path: Path, file: _TokenizerFile, ids: Mapping[str, int]
+                        ) -> Normalization:
     """Returns what tokenizer.json does to text; `UserError` if this program does other things."""
     steps = _flat(file.normalizer, "normalizers")
     splits = _flat(file.pre_tokenizer, "pretokenizers")
-    sigma = steps[:1] == [_SIGMA]
-    bert, after = steps[sigma:][:1], steps[sigma:][1:]
-    nfc = (after, splits[1:]) == ([_NFC], [_CUT])
+    has_sigma = steps[:1] == [_FINAL_SIGMA]
+    bert, later_steps = steps[has_sigma:][:1], steps[has_sigma:][1:]
+    nfc = (later_steps, splits[1:]) == ([_NFC], [_LONG_WORD_SPLIT])
     if (not bert or not _BERT_NORMALIZER.items() <= bert[0].items() or splits[:1] != [_BERT_SPLIT]
-            or ((after or splits[1:]) and not nfc)):
+            or ((later_steps or splits[1:]) and not nfc)):
         normalizer, splitter = (", ".join(shown(step)[1:-1] for step in part) or "none"
                                 for part in (steps, splits))
         raise UserError(f"{path}: this program can't follow its normalizer ({normalizer}) or its "
@@ -222,16 +219,17 @@ def _normalization(path: Path, file: _Tokenizer, ids: Mapping[str, int]) -> Norm
         if (value or {}).get("direction", "Right") != "Right":
             raise UserError(f"{path}: the direction of {name} is not Right; this program cuts and "
                             'pads rows at their end: write "Right".')
-    rows, written = _rows(ids), file.post_processor or {}
-    ends = {"type": "BertProcessing", "sep": [SEP, ids.get(SEP)], "cls": [CLS, ids.get(CLS)]}
-    if written not in ({}, ends) and any(written.get(key) != rows[key]
-                                         for key in ("type", "single", "pair")):
-        raise UserError(f"{path}: its post_processor {shown(written)} makes other rows than "
+    template, processor = _row_template(ids), file.post_processor or {}
+    bert_processor = {
+        "type": "BertProcessing", "sep": [SEP, ids.get(SEP)], "cls": [CLS, ids.get(CLS)]}
+    if processor not in ({}, bert_processor) and any(
+            processor.get(key) != template[key] for key in ("type", "single", "pair")):
+        raise UserError(f"{path}: its post_processor {shown(processor)} makes other rows than "
                         "[CLS] text [SEP] text [SEP] with the segments 0, 0, 0, 1, 1; write null "
                         "to use these.")
     lower, strip = bert[0].get("lowercase", True), bert[0].get("strip_accents")
     return dataclasses.replace(
-        Normalization.of(lower, strip), nfc=nfc, final_sigma=sigma or not lower,
+        Normalization.of(lower, strip), nfc=nfc, final_sigma=has_sigma or not lower,
         max_word_characters=file.model.max_input_chars_per_word)
 
 
@@ -241,24 +239,23 @@ def _flat(step: Any, key: str) -> list[dict[str, Any]]:
     return [step] if isinstance(step, dict) else []
 
 
-def _tokens(directory: Path, settings: _Settings, file: _Tokenizer | None
-            ) -> tuple[Mapping[str, int], dict[str, int], list[_Token]]:
+def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile | None
+                 ) -> tuple[Mapping[str, int], dict[str, int], list[_Token]]:
     """Returns ids before and after tokens were added, and the added tokens."""
-    base = file.model.vocab if file else Vocabulary.load(directory / VOCABULARY_FILE).ids
-    extra = settings.extra_special_tokens or settings.additional_special_tokens or []
+    base_ids = file.model.vocab if file else Vocabulary.load(directory / VOCABULARY_FILE).ids
+    extra = config.extra_special_tokens or config.additional_special_tokens or []
     extra = [*(extra.values() if isinstance(extra, dict) else extra),
-             *filter(None, (settings.bos_token, settings.eos_token))]
+             *filter(None, (config.bos_token, config.eos_token))]
     special = [token if isinstance(token, _Token) else _Token(content=token, special=True)
                for token in extra]
     added = [*(file.added_tokens if file else ()),
              *(dataclasses.replace(token, id=int(index)) for index, token in
-               (settings.added_tokens_decoder or {}).items())]
+               (config.added_tokens_decoder or {}).items())]
     if (directory / ADDED_FILE).exists():
-        contents = _read(directory / ADDED_FILE, dict[str, int])
         names = [token.content for token in special]
         added += [_Token(content=name, id=index, special=name in names)
-                  for name, index in contents.items()]
-    ids = dict(base)
+                  for name, index in _read(directory / ADDED_FILE, dict[str, int]).items()]
+    ids = dict(base_ids)
     for token in added:
         if ids.setdefault(token.content, token.id) != token.id:
             raise UserError(f"{directory}: the added token {shown(token.content)} has the id "
@@ -268,28 +265,29 @@ def _tokens(directory: Path, settings: _Settings, file: _Tokenizer | None
             raise UserError(f"{directory}: the special token {shown(token.content)} "
                             "(additional_special_tokens) has no id; remove it from "
                             f"{SETTINGS_FILE} and {SPECIAL_FILE}.")
-    return base, ids, added + special
+    return base_ids, ids, added + special
 
 
-def _vocabulary(directory: Path, ids: Mapping[str, int], file: _Tokenizer | None) -> Vocabulary:
-    listed = directory / VOCABULARY_FILE
-    path = directory / TOKENIZER_FILE if file else listed
+def _build_vocabulary(directory: Path, ids: Mapping[str, int], file: _TokenizerFile | None
+                      ) -> Vocabulary:
+    vocab_file = directory / VOCABULARY_FILE
+    path = directory / TOKENIZER_FILE if file else vocab_file
     names = sorted(ids, key=ids.__getitem__)
     if [ids[name] for name in names] != list(range(len(names))):
         raise UserError(f"{path}: the ids of its {len(names)} tokens aren't 0, 1, 2 and so on; "
                         "restore the file and those of added tokens.")
-    if file and listed.exists():
-        lines = Vocabulary.load(listed).tokens
+    if file and vocab_file.exists():
+        lines = Vocabulary.load(vocab_file).tokens
         for index, line in enumerate(lines):  # The library strips lines of more characters.
             if index >= len(names) or line.strip() != names[index].strip():
-                raise UserError(f"{listed}: the token of id {index} is {shown(line)}, but another "
-                                f"one in {path}; remove the file that is another model's.")
+                raise UserError(f"{vocab_file}: the token of id {index} is {shown(line)}, but "
+                                f"another one in {path}; remove the file that is another model's.")
         names[:len(lines)] = lines
-    return Vocabulary(tuple(names), source=str(listed if listed.exists() else path))
+    return Vocabulary(tuple(names), source=str(vocab_file if vocab_file.exists() else path))
 
 
-def _added_tokens(directory: Path, settings: _Settings, added: Iterable[_Token],
-                  base: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def _searched_tokens(directory: Path, config: _TokenizerConfig, added: Iterable[_Token],
+                     base_ids: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     """Returns the fields of `Normalization` with the tokens that are searched for in a text."""
     literal: list[str] = []
     normalized: list[str] = []
@@ -297,13 +295,13 @@ def _added_tokens(directory: Path, settings: _Settings, added: Iterable[_Token],
         name, special = token.content, token.special
         in_normalized = not special if token.normalized is None else token.normalized
         if (name in (*SPECIAL_TOKENS, *literal, *normalized)
-                or special and settings.split_special_tokens):
+                or special and config.split_special_tokens):
             continue
         problem = ("is matched as a whole word only; write \"single_word\": false"
                    if token.single_word else
                    f"begins with {CONTINUATION}; remove it" if name.startswith(CONTINUATION) else
                    "is a word of the vocabulary too; write \"normalized\": true"
-                   if name in base and name.isalnum() and not in_normalized else "")
+                   if name in base_ids and name.isalnum() and not in_normalized else "")
         if problem:
             raise UserError(f"{directory}: the added token {shown(name)} {problem} in its entry.")
         (normalized if in_normalized else literal).append(name)
@@ -311,26 +309,22 @@ def _added_tokens(directory: Path, settings: _Settings, added: Iterable[_Token],
 
 
 def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
-    """Writes the files of a tokenizer that reads rows of at most `max_length` tokens."""
-    normalization = text.normalization
-    settings = {"tokenizer_class": _LIBRARY_CLASSES[0],
-                "do_lower_case": normalization.lower_case,
-                "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
-                "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
-                "model_max_length": max_length, **_SPECIAL_NAMES}
-    write_json(directory / SETTINGS_FILE, settings)
-    write_json(directory / TOKENIZER_FILE, _library_form(text))
-    text.vocabulary.save(directory / VOCABULARY_FILE)
+    """Writes the files of a tokenizer that reads rows of at most `max_length` tokens.
 
-
-def _library_form(text: TextSettings) -> dict[str, Any]:
-    """Returns tokenizer.json, with the steps of `text.tokenizer`."""
+    tokenizer.json has the steps of `text.tokenizer`.
+    """
     normalization, ids = text.normalization, text.vocabulary.ids
+    write_json(directory / SETTINGS_FILE, {
+        "tokenizer_class": _LIBRARY_CLASSES[0], "do_lower_case": normalization.lower_case,
+        "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "model_max_length": max_length, **_SPECIAL_NAMES})
+    text.vocabulary.save(directory / VOCABULARY_FILE)
     added = set(normalization.literal_tokens + normalization.normalized_tokens)
     # WordPiece doesn't get the added tokens after the last token that is none.
     size = 1 + max(index for name, index in ids.items() if name not in added)
-    sigma = normalization.lower_case and normalization.final_sigma
-    return {
+    has_sigma = normalization.lower_case and normalization.final_sigma
+    write_json(directory / TOKENIZER_FILE, {
         "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": [
             {"id": ids[name], "content": name, "single_word": False, "lstrip": False,
@@ -338,27 +332,27 @@ def _library_form(text: TextSettings) -> dict[str, Any]:
              "special": name not in normalization.normalized_tokens}
             for name in sorted({*SPECIAL_TOKENS, *added}, key=ids.__getitem__)],
         "normalizer": {"type": "Sequence", "normalizers": [
-            *([_SIGMA] if sigma else []),
+            *([_FINAL_SIGMA] if has_sigma else []),
             {**_BERT_NORMALIZER, "strip_accents": normalization.strip_accents,
              "lowercase": normalization.lower_case},
             *([_NFC] if normalization.nfc else [])]},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [_BERT_SPLIT, _CUT]}
-        if normalization.nfc else _BERT_SPLIT,
-        "post_processor": _rows(ids),
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            _BERT_SPLIT, _LONG_WORD_SPLIT]} if normalization.nfc else _BERT_SPLIT,
+        "post_processor": _row_template(ids),
         "decoder": {"type": "WordPiece", "prefix": CONTINUATION, "cleanup": False},
         "model": {"type": "WordPiece", "unk_token": UNK,
                   "continuing_subword_prefix": CONTINUATION,
                   "max_input_chars_per_word": normalization.max_word_characters,
-                  "vocab": {name: index for name, index in ids.items() if index < size}}}
+                  "vocab": {name: index for name, index in ids.items() if index < size}}})
 
 
-def _rows(ids: Mapping[str, int]) -> dict[str, Any]:
+def _row_template(ids: Mapping[str, int]) -> dict[str, Any]:
     """Returns the post_processor: [CLS] text [SEP], or [CLS] text [SEP] text [SEP]."""
     first, second = ({"Sequence": {"id": name, "type_id": segment}}
                      for segment, name in enumerate("AB"))
-    begin, end, last = ({"SpecialToken": {"id": token, "type_id": segment}}
-                        for token, segment in ((CLS, 0), (SEP, 0), (SEP, 1)))
-    return {"type": "TemplateProcessing", "single": [begin, first, end],
-            "pair": [begin, first, end, second, last],
+    cls, first_sep, second_sep = ({"SpecialToken": {"id": token, "type_id": segment}}
+                                  for token, segment in ((CLS, 0), (SEP, 0), (SEP, 1)))
+    return {"type": "TemplateProcessing", "single": [cls, first, first_sep],
+            "pair": [cls, first, first_sep, second, second_sep],
             "special_tokens": {token: {"id": token, "ids": [ids.get(token)], "tokens": [token]}
                                for token in (CLS, SEP)}}

@@ -17,7 +17,7 @@ from electra_tf.platform.storage import Path, read_bytes, read_error
 
 WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = WEIGHTS_FILES = (
     "model.safetensors", "tf_model.h5", "pytorch_model.bin")
-_MOST_WEIGHTS = 16 << 30  # Bytes, read into memory; ELECTRA-Large's has 1.3 GB.
+_MAX_WEIGHT_BYTES = 16 << 30  # Read into memory; the file of ELECTRA-Large has 1.3 GB.
 
 
 def weights_file(directory: Path) -> Path:
@@ -53,7 +53,7 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
 
 def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
     try:
-        return load(read_bytes(path, _MOST_WEIGHTS))
+        return load(read_bytes(path, _MAX_WEIGHT_BYTES))
     except SafetensorError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
     except KeyError as error:  # NumPy has no bfloat16 and no 8-bit floats.
@@ -65,7 +65,7 @@ def _read_keras(path: Path) -> dict[str, np.ndarray]:
     """Returns the weights of Keras' HDF5 format; layers that share a weight repeat it."""
     import h5py  # Only these files need it.
 
-    content = io.BytesIO(read_bytes(path, _MOST_WEIGHTS))
+    content = io.BytesIO(read_bytes(path, _MAX_WEIGHT_BYTES))
     try:
         with h5py.File(content, "r") as file:
             groups = [file[name] for name in file.attrs["layer_names"]]
@@ -100,7 +100,7 @@ def _read_pickled(path: Path) -> dict[str, np.ndarray]:
         raise UserError(
             f"{path} is pickled and needs PyTorch: pip install torch. Or convert the file where "
             f"PyTorch is installed: python -c {shlex.quote(program)}") from error
-    content = io.BytesIO(read_bytes(path, _MOST_WEIGHTS))
+    content = io.BytesIO(read_bytes(path, _MAX_WEIGHT_BYTES))
     try:
         tensors = torch.load(content, map_location="cpu", weights_only=True)
         return {name: value.detach().float().numpy() for name, value in tensors.items()}

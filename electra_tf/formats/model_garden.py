@@ -10,22 +10,17 @@ are needed:
 
 import dataclasses
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import ENCODER, Weights, objects
+from electra_tf.checkpoints.weights import ENCODER, Weights, object_graph
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import google
 from electra_tf.formats.pretrained import Pretrained, infer_generator, join_networks
-from electra_tf.modeling.weight_table import (
-    discriminator,
-    full_encoder,
-    language_model,
-)
+from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
@@ -62,22 +57,22 @@ def garden_path(name: str) -> str:
     >>> garden_path("electra/encoder/layer_3/output/dense/kernel")
     'discriminator_network/_transformer_layers/3/_output_dense/kernel'
     """
-    for ours, theirs in _RENAMED:
-        name = re.sub(ours, theirs, name)
+    for pattern, attributes in _RENAMED:
+        name = re.sub(pattern, attributes, name)
     return name
 
 
 def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     """Returns the shape of the networks, and their weights by our names."""
-    tree = _Objects(reader, source)
+    objects = _Objects(reader, source)
     encoder = next((path for path in _ENCODER_PATHS
-                    if tree.node(f"{path}/_transformer_layers")), "")
+                    if objects.node(f"{path}/_transformer_layers")), "")
     if not encoder:
         raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
     parent = "model/" if encoder == _ENCODER_PATHS[0] else ""
-    (weights, num_heads), generator_heads = tree.network(encoder, parent), None
-    if tree.node(parent + _GENERATOR):
-        generator, generator_heads = tree.network(parent + _GENERATOR, parent)
+    (weights, num_heads), generator_heads = objects.network(encoder, parent), None
+    if objects.node(parent + _GENERATOR):
+        generator, generator_heads = objects.network(parent + _GENERATOR, parent)
         weights = join_networks(weights, generator, source)
     settings = google.read_settings(storage.path(source).parent) | {"num_heads": num_heads}
     model = dataclasses.replace(google.infer_model(weights, source, num_heads), **settings)
@@ -88,7 +83,17 @@ class _Objects:
     """The objects of a checkpoint, by the paths of attributes that lead to them."""
 
     def __init__(self, reader: Any, source: str):
-        self._reader, self._source, self._nodes = reader, source, objects(reader)
+        self._reader, self._source, self._nodes = reader, source, object_graph(reader)
+
+    def node(self, path: str) -> Any:
+        """Returns the object at a path of attributes; None if there is none."""
+        node = self._nodes[0]
+        for attribute in path.split("/"):
+            ids = {child.local_name: child.node_id for child in node.children}
+            if attribute not in ids:
+                return None
+            node = self._nodes[ids[attribute]]
+        return node
 
     def network(self, encoder: str, parent: str) -> tuple[Weights, int]:
         """Returns the weights and the number of attention heads of a network.
@@ -96,36 +101,25 @@ class _Objects:
         `encoder` is the path of its encoder, whose weights are named "electra/..."; the output
         layers are attributes of `parent`.
         """
+        def value(path: str) -> np.ndarray:
+            node = self.node(path)
+            if node is None or not node.attributes:
+                raise UserError(f"{self._source} lacks {path}: it is no ELECTRA checkpoint.")
+            return self._reader.get_tensor(node.attributes[0].checkpoint_key)
+
         layers = self.node(f"{encoder}/_transformer_layers").children
         config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))
         network = (language_model("generator", config, full_encoder(config))
                    if encoder.endswith(_GENERATOR) else discriminator(config))
         weights = {}
         for name in network.weights:
-            path = garden_path(name)
-            path = (path.replace(_ENCODER, encoder, 1) if name.startswith(ENCODER)
-                    else parent + path)
-            optional = "embeddings_project" in name or not name.startswith(ENCODER)
-            if not optional or self.node(path):
-                weights[name] = _reshaped(path, self._value(path))
+            in_encoder, path = name.startswith(ENCODER), garden_path(name)
+            path = path.replace(_ENCODER, encoder, 1) if in_encoder else parent + path
+            is_optional = "embeddings_project" in name or not in_encoder
+            if not is_optional or self.node(path):
+                weights[name] = _reshaped(path, value(path))
         query = f"{encoder}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
-        return weights, self._value(query).shape[1]
-
-    def node(self, path: str) -> Any:
-        """Returns the object at a path of attributes; None if there is none."""
-        node = self._nodes[0]
-        for part in path.split("/"):
-            ids = [child.node_id for child in node.children if child.local_name == part]
-            if not ids:
-                return None
-            node = self._nodes[ids[0]]
-        return node
-
-    def _value(self, path: str) -> np.ndarray:
-        node = self.node(path)
-        if node is None or not node.attributes:
-            raise UserError(f"{self._source} lacks {path}: it is no ELECTRA checkpoint.")
-        return self._reader.get_tensor(node.attributes[0].checkpoint_key)
+        return weights, value(query).shape[1]
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -140,12 +134,20 @@ def write(networks: Pretrained, directory: Path) -> None:
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
             values[path] = _reshaped(path, value, encoder.num_heads)
-        size, spread = encoder.hidden_size, encoder.initializer_range
+        size, stddev = encoder.hidden_size, encoder.initializer_range
         pooler = f"{network}_network/_pooler_layer"
         values |= {f"{pooler}/bias": np.zeros(size, np.float32),
                    f"{pooler}/kernel": tf.random.stateless_truncated_normal(
-                       [size, size], seed=[0, 0], stddev=spread).numpy()}
-    root = _objects(values)
+                       [size, size], seed=[0, 0], stddev=stddev).numpy()}
+    root = tf.Module()
+    for path, value in values.items():
+        *parents, leaf = path.split("/")
+        module = root
+        for attribute in parents:
+            if not hasattr(module, attribute):
+                setattr(module, attribute, tf.Module())
+            module = getattr(module, attribute)
+        setattr(module, leaf, tf.Variable(value))
     if networks.has_generator:
         root.masked_lm.embedding_table = root.generator_network._embedding_layer.embeddings
     make_directory(directory)
@@ -162,17 +164,3 @@ def _reshaped(path: str, value: np.ndarray, *heads: int) -> np.ndarray:
     if re.search("_attention_layer/_(query|key|value)_dense/", path):
         return value.reshape(*value.shape[:path.endswith("kernel")], *heads, -1)
     return value
-
-
-def _objects(values: Mapping[str, np.ndarray]) -> tf.Module:
-    """Returns an object with a variable at each path of attributes; `values` are by path."""
-    root = tf.Module()
-    for path, value in values.items():
-        *parents, leaf = path.split("/")
-        node = root
-        for name in parents:
-            if not hasattr(node, name):
-                setattr(node, name, tf.Module())
-            node = getattr(node, name)
-        setattr(node, leaf, tf.Variable(value))
-    return root

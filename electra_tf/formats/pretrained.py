@@ -21,7 +21,7 @@ from electra_tf.checkpoints.weights import (
     GRAPH,
     Weights,
     assign_parts,
-    reading,
+    open_reader,
     require_exactly,
 )
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
@@ -36,22 +36,18 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 
-SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
-         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
-         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
-         "max_position_embeddings": "max_position_embeddings",
-         "type_vocab_size": "type_vocab_size"}
+BERT_SIZES = {
+    "vocab_size": "vocab_size", "embedding_size": "embedding_size", "hidden_size": "hidden_size",
+    "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size", "max_position_embeddings": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size"}
 """Setting -> its name in the files of BERT and Hugging Face; integers."""
-OTHERS = {"hidden_dropout": "hidden_dropout_prob",
-          "attention_dropout": "attention_probs_dropout_prob",
-          "initializer_range": "initializer_range"}
+BERT_TRAINING_SETTINGS = {"hidden_dropout": "hidden_dropout_prob",
+                          "attention_dropout": "attention_probs_dropout_prob",
+                          "initializer_range": "initializer_range"}
 """The same, of floats that only affect training."""
-
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 """Kinds of vectors of a text, as sentence-transformers names and concatenates them."""
-_SMALLEST_NORM = 1e-12
-
-
 GENERATOR_BIAS = "generator_predictions/output_bias"
 
 
@@ -74,20 +70,11 @@ class Pooling:
     """Pooling, normalization and length of the vectors that `embed` returns."""
 
     modes: tuple[str, ...] = ("mean",)
-    """Names from `POOLING_MODES`; their vectors are concatenated."""
+    """Names from `POOLING_MODES`, in its order; their vectors are concatenated."""
     normalize: bool = False
     """Divide vectors by their Euclidean norm."""
     max_length: int | None = None
     """Tokens to which texts are cut, [CLS] and [SEP] included; None: what the encoder reads."""
-
-    def combine(self, vectors: Mapping[str, tf.Tensor]) -> np.ndarray:
-        """Returns float32 [B, modes * H] from float32 [B, H] by mode."""
-        combined = np.concatenate(
-            [vectors[mode].numpy() for mode in POOLING_MODES if mode in self.modes], axis=1)
-        if self.normalize:
-            norms = np.linalg.norm(combined, axis=1, keepdims=True)
-            combined = combined / np.maximum(norms, _SMALLEST_NORM)
-        return combined
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,7 +172,7 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     elif hub.is_name(path) or any((path / name).exists() for name in (
             "config.json", "discriminator/config.json", "modules.json")):
         networks = Format.HUGGING_FACE.module.read(path, encoder_only=encoder_only)
-    elif (prefix := _prefix(path)) is not None:
+    elif (prefix := _find_prefix(path)) is not None:
         networks = _read_tensorflow(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
@@ -208,15 +195,15 @@ def write(networks: Pretrained, directory: Path, form: Format) -> None:
     form.module.write(networks, directory)
 
 
-def _prefix(path: Path) -> str | None:
+def _find_prefix(path: Path) -> str | None:
     """Returns the prefix of the checkpoint that a path is or holds; None if there is none."""
     if storage.path(f"{path}.index").exists():
         return str(path)
     newest = tf.train.latest_checkpoint(str(path))
     if newest is not None and (path / f"{os.path.basename(newest)}.index").exists():
         return str(path / os.path.basename(newest))
-    files = sorted(path.glob("*.index"))
-    return str(files[0]).removesuffix(".index") if len(files) == 1 else None
+    indices = list(path.glob("*.index"))
+    return str(indices[0]).removesuffix(".index") if len(indices) == 1 else None
 
 
 def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
@@ -225,18 +212,18 @@ def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normal
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     text = TextSettings.load(vocab_file, normalization)
     if normalization is None and recorded_normalization(text.vocabulary, vocab_file) is None:
-        cased = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
-        if len(cased) > text.vocabulary.size / 100:
+        capitals = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
+        if len(capitals) > text.vocabulary.size / 100:
             raise UserError(
-                f"{vocab_file} has {len(cased):,} tokens with capitals, such as {cased[0]!r}, and "
-                "no file says that text isn't lower-cased. Convert the checkpoint: python -m "
+                f"{vocab_file} has {len(capitals):,} tokens with capitals, such as "
+                f"{capitals[0]!r}, and no file says that text isn't lower-cased. Convert the "
+                "checkpoint: python -m "
                 f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
                 "--to_format=run --nolower_case")
-    with reading(prefix) as reader:
-        if reader.has_tensor(GRAPH):
-            model, weights = Format.MODEL_GARDEN.module.read(reader, prefix)
-        else:
-            model, weights = Format.GOOGLE.module.read(reader, prefix, num_heads)
+    with open_reader(prefix) as reader:
+        model, weights = (Format.MODEL_GARDEN.module.read(reader, prefix)
+                          if reader.has_tensor(GRAPH)
+                          else Format.GOOGLE.module.read(reader, prefix, num_heads))
     model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
     networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
     networks.require_networks()
@@ -251,7 +238,7 @@ def note_unused(names: Collection[str], source: str) -> None:
 
 
 def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
-                    source: str) -> tuple[ModelConfig, Weights]:
+                      source: str) -> tuple[ModelConfig, Weights]:
     """Returns a shape and weights without the rows of embeddings beyond the vocabulary.
 
     A note names them; other programs round the number of rows up. Raises `UserError` if tokens have
@@ -272,8 +259,8 @@ def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabula
 def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:
     """Returns a discriminator's weights and those of its generator that it doesn't share.
 
-    `generator` is named as if it were alone. Raises `UserError` for embeddings that no tying
-    allows.
+    The generator's encoder is named "electra/..." too. Raises `UserError` for embeddings that no
+    tying allows.
     """
     paths = ENCODER, f"{ENCODER}embeddings/", f"{ENCODER}embeddings/word_embeddings"
     shared = next((path for path in paths if all(
@@ -289,23 +276,23 @@ def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:
 
 
 def infer_generator(model: ModelConfig, weights: Weights, source: str,
-                   num_heads: int | None = None) -> ModelConfig:
+                    num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of a discriminator with that of the generator among the weights, if any.
 
     Raises `UserError` for another number of heads than the generator of this shape has.
     """
-    query = "encoder/layer_{}/attention/self/query/bias"
-    if f"generator/{query.format(0)}" not in weights:
+    query = "generator/encoder/layer_{}/attention/self/query/bias"
+    if query.format(0) not in weights:
         if GENERATOR_BIAS not in weights:
             return model
         return dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
              Tying.TOKEN_EMBEDDINGS if "generator/embeddings/position_embeddings" in weights else
              Tying.ALL_EMBEDDINGS)
-    layers = sum(f"generator/{query.format(index)}" in weights for index in range(1000))
+    num_layers = sum(query.format(index) in weights for index in range(1000))
     model = dataclasses.replace(
-        model, tying=tying, generator_depth=layers / model.num_layers,
-        generator_width=weights[f"generator/{query.format(0)}"].shape[0] / model.hidden_size)
+        model, tying=tying, generator_depth=num_layers / model.num_layers,
+        generator_width=weights[query.format(0)].shape[0] / model.hidden_size)
     if num_heads not in (None, model.generator.num_heads):
         raise UserError(f"{source}: the generator's num_heads is {num_heads}; the generator of "
                         f"this discriminator has {model.generator.num_heads}.")

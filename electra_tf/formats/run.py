@@ -13,7 +13,7 @@ from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.formats.pretrained import GENERATOR_BIAS, OTHERS, Pretrained
+from electra_tf.formats.pretrained import BERT_TRAINING_SETTINGS, GENERATOR_BIAS, Pretrained
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
@@ -67,7 +67,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         task = TaskSpec.of_facts(networks.task, networks.source)
         # The recipe has dropout rates of its own.
         config = override(recipe(task.name, networks.model), {
-            f"model.{name}": getattr(networks.model, name) for name in OTHERS
+            f"model.{name}": getattr(networks.model, name) for name in BERT_TRAINING_SETTINGS
         } | networks.task_settings)
         identity = run_directory.identity(config, facts | task.facts())
     run_directory.claim(directory, identity)

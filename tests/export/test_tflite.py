@@ -100,9 +100,9 @@ def test_quantized_weights_are_smaller(tmp_path):
 
 
 def test_a_difference_or_too_long_a_row_leaves_nothing(classifier, tmp_path, monkeypatch):
-    answers = tflite._answers
-    monkeypatch.setattr(tflite, "_answers", lambda *arguments: {
-        name: value + 0.001 for name, value in answers(*arguments).items()})
+    run_file = tflite._run_file
+    monkeypatch.setattr(tflite, "_run_file", lambda *arguments: {
+        name: value + 0.001 for name, value in run_file(*arguments).items()})
     for length, words in ((None, "away from that of the trained network.* nothing was"),
                           (17, "--sequence_length=17 is more than the network's 16")):
         with pytest.raises(UserError, match=words):

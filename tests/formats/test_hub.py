@@ -1,7 +1,6 @@
-"""Models of a hub come by name, whole, and every refusal is one line that says what to do."""
+"""Models of a hub are read by name, and every refusal is one line that says what to do."""
 
 import hashlib
-import json
 import shlex
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from huggingface_hub import constants
 from electra_tf.formats import hub, pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.command_line import pip_install
-from electra_tf.platform.errors import UserError
-from tests.formats import keras_files
+from tests.formats.hugging_face_files import change_json, use_keras
 from tests.support import hub_server, tiny_networks
+from tests.support.refusals import refused
 
 SMALL = "google/electra-small-discriminator"
 GENERATOR = "google/electra-small-generator"
@@ -28,9 +27,9 @@ def networks():
 
 @pytest.fixture
 def server(pair, tmp_path, monkeypatch):
-    with hub_server.running(monkeypatch, tmp_path) as found:
-        found.models = {SMALL: pair / "discriminator", GENERATOR: pair / "generator"}
-        yield found
+    with hub_server.running(monkeypatch, tmp_path) as running:
+        running.models = {SMALL: pair / "discriminator", GENERATOR: pair / "generator"}
+        yield running
 
 
 def read(name):
@@ -38,41 +37,38 @@ def read(name):
 
 
 def refusal(name):
-    with pytest.raises(UserError) as error:
+    with refused("") as error:
         read(name)
-    assert "\n" not in str(error.value)
     return str(error.value)
 
 
 @pytest.mark.parametrize("name", [SMALL, f"hf://{SMALL}", f"hf://{SMALL}@main"])
 def test_a_discriminator_comes_with_its_generator(server, networks, name):
-    found = read(name)
-    tiny_networks.require_equal_weights(found, networks)
-    assert (found.source, found.text) == (name, networks.text)
-    assert found.model.generator.hidden_size == found.model.discriminator.hidden_size
+    both = read(name)
+    tiny_networks.require_equal_weights(both, networks)
+    assert (both.source, both.text) == (name, networks.text)
+    assert both.model.generator.hidden_size == both.model.discriminator.hidden_size
 
 
 @pytest.mark.parametrize("options", [{}, {"encoder_only": True}])
-def test_a_discriminator_is_read_alone_if_there_is_no_generator_or_none_is_wanted(
-        server, networks, options):
+def test_a_discriminator_is_read_without_a_generator(server, networks, options):
     if not options:
         del server.models[GENERATOR]
-    found = pretrained.read(storage.path(SMALL), **options)
+    discriminator = pretrained.read(storage.path(SMALL), **options)
     assert not any(name.startswith(GENERATOR) for name in server.fetched())
-    assert found.weights.keys() == {
+    assert discriminator.weights.keys() == {
         name for name in networks.weights if not name.startswith("generator")}
 
 
-@pytest.mark.parametrize("format_there", ["safetensors", "keras"])
-def test_one_file_of_weights_is_downloaded_and_once(server, networks, pair, format_there):
-    if format_there == "keras":
-        keras_files.replace_safetensors(pair, networks)
+@pytest.mark.parametrize("weights_file", ["model.safetensors", "tf_model.h5"])
+def test_one_file_of_weights_is_downloaded_once(server, networks, pair, weights_file):
+    if weights_file == "tf_model.h5":
+        use_keras(pair, networks)
     for name in ("pytorch_model.bin", "flax_model.msgpack", "README.md"):
         (pair / "discriminator" / name).write_bytes(b"not read")
-    weights = {"safetensors": "model.safetensors", "keras": "tf_model.h5"}[format_there]
     tiny_networks.require_equal_weights(read(SMALL), networks)
     expected = sorted(f"{model}/{name}" for model in (SMALL, GENERATOR) for name in (
-        "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", weights))
+        "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", weights_file))
     assert server.fetched() == expected
     read(SMALL)
     assert server.fetched() == expected
@@ -92,8 +88,7 @@ def test_the_cache_is_enough_offline(server, networks, monkeypatch):
 def test_a_server_that_cannot_be_reached_is_named(server):
     server.shutdown()
     server.server_close()
-    message = refusal(SMALL)
-    assert f"{server.endpoint} can't be reached" in message
+    assert f"{server.endpoint} can't be reached" in refusal(SMALL)
 
 
 def test_a_misspelt_name_is_refused_with_those_that_are_close(server):
@@ -110,10 +105,10 @@ def test_a_revision_may_be_named_and_must_exist(server, networks):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_gated_model_is_refused_with_the_way_in(server, status):
+def test_a_gated_model_is_refused_with_what_gives_access(server, status):
     server.gated[SMALL] = status
-    message = refusal(SMALL)
-    assert f"accept its terms at {server.endpoint}/{SMALL}, then log in with hf auth" in message
+    assert (f"accept its terms at {server.endpoint}/{SMALL}, then log in with hf auth"
+            in refusal(SMALL))
 
 
 def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, networks):
@@ -126,7 +121,7 @@ def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, netwo
 def test_a_file_with_another_hash_than_the_hubs_is_refused(server, networks):
     server.etags = lambda content: hashlib.sha256(content).hexdigest()
     tiny_networks.require_equal_weights(read(SMALL), networks)
-    damaged = next(path for path in (server.home.parent / "cache").rglob("model.safetensors"))
+    damaged = next((server.home.parent / "cache").rglob("model.safetensors"))
     damaged.resolve().write_bytes(b"other")
     message = refusal(SMALL)
     assert "isn't the Hub's file: its hash is d9298a10d1b0..., the Hub's " in message
@@ -135,8 +130,7 @@ def test_a_file_with_another_hash_than_the_hubs_is_refused(server, networks):
 
 
 def test_another_architecture_is_refused_before_its_weights_are_downloaded(server, pair):
-    path = pair / "discriminator" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "roberta"}))
+    change_json(pair / "discriminator" / "config.json", model_type="roberta")
     assert "'model_type' must be 'electra' or 'bert'. Received: 'roberta'" in refusal(SMALL)
     assert not any("safetensors" in name for name in server.fetched())
 

@@ -1,7 +1,5 @@
 """Tokenizers that this program can't follow are refused in one line that names the entry."""
 
-import json
-
 import pytest
 import tensorflow as tf
 
@@ -9,22 +7,12 @@ from electra_tf.formats import hugging_face_tokenizer
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.formats.hugging_face_files import change_json
 from tests.support.refusals import refused
 
 WORDS = Vocabulary((*SPECIAL_TOKENS, "the", "berlin", "e", "1", "[", "]", "[E1]", "covid-19"))
 SEQUENCE = {"type": "Sequence", "normalizers": [
     {"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
-
-
-def change(path, entries):
-    content = json.loads(path.read_text()) if path.exists() else {}
-    for name, value in entries.items():
-        *outer, last = name.split("/")
-        place = content
-        for key in outer:
-            place = place[key]
-        place[last] = value
-    path.write_text(json.dumps(content))
 
 
 @pytest.fixture
@@ -66,7 +54,7 @@ def directory(tmp_path):
 def test_what_gives_other_ids_is_refused_by_name(directory, file, entries, words):
     if file == "config":  # Its class counts if tokenizer_config.json has none.
         (directory / "tokenizer_config.json").unlink()
-    change(directory / f"{file}.json", entries)
+    change_json(directory / f"{file}.json", **entries)
     with refused(words):
         hugging_face_tokenizer.read_text(directory)
 
@@ -81,12 +69,6 @@ def test_a_class_of_the_library_needs_its_file(directory):
     (directory / "tokenizer.json").unlink()
     with refused("PreTrainedTokenizerFast needs tokenizer.json, which is missing; copy it"):
         hugging_face_tokenizer.read_text(directory)
-
-
-def test_a_maximum_length_without_limit_is_read(directory):
-    """transformers writes int(1e30), which has more than 64 bits."""
-    change(directory / "tokenizer_config.json", {"model_max_length": int(1e30)})
-    assert hugging_face_tokenizer.read_text(directory) == TextSettings(vocabulary=WORDS)
 
 
 def test_added_tokens_are_words_of_their_own(directory):

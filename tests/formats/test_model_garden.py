@@ -1,6 +1,5 @@
 """Checkpoints that Model Garden's own classes restore and write, with equal outputs."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -39,29 +38,29 @@ def pretrainer(model, tied):
     """Returns Model Garden's ElectraPretrainer with the exact GELU, built."""
     encoder = encoder_of(BertEncoder, model.discriminator)
     more = {"embedding_layer": encoder.get_embedding_layer()} if tied else {}
-    found = models.ElectraPretrainer(
+    garden = models.ElectraPretrainer(
         encoder_of(BertEncoder, model.generator, **more), encoder, vocab_size=model.vocab_size,
         num_classes=2, num_token_predictions=3, mlm_activation=tf_keras.activations.gelu)
-    found(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": IDS[:, :3]})
-    return found
+    garden(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": IDS[:, :3]})
+    return garden
 
 
 def restore(path, **objects):
     return tf.train.Checkpoint(**objects).restore(tf.train.latest_checkpoint(str(path)))
 
 
-def require_equal_outputs(networks, encoder, found=None):
+def require_equal_outputs(networks, encoder, garden=None):
     """Compares hidden vectors of valid positions, and the logits of a whole pretrainer."""
     model, inputs = ElectraModel(networks.model, seed=0), (IDS, TYPES, MASK > 0)
-    assign_parts(model.trainable_variables, networks.weights, "here")
+    assign_parts(model.trainable_variables, networks.weights, "the tiny networks")
     hidden = encoder(INPUTS)["sequence_output"]
     expected = model.discriminator.encoder(*inputs).numpy()
     np.testing.assert_allclose(hidden[MASK > 0], expected[MASK > 0], rtol=0, atol=1e-5)
-    if found is not None:
-        logits = found.discriminator_head(found.discriminator_projection(hidden))[..., 0]
+    if garden is not None:
+        logits = garden.discriminator_head(garden.discriminator_projection(hidden))[..., 0]
         np.testing.assert_allclose(logits[MASK > 0], model.discriminator(*inputs)[MASK > 0],
                                    rtol=0, atol=1e-5)
-        scores = found(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": POSITIONS})
+        scores = garden(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": POSITIONS})
         expected = model.generator(*inputs, tf.constant(POSITIONS))[:, :networks.model.vocab_size]
         np.testing.assert_allclose(np.reshape(scores["lm_outputs"], expected.shape), expected,
                                    rtol=0, atol=1e-5)
@@ -83,19 +82,19 @@ def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
 def test_an_electra_pretrainer_restores_both_networks_tied_or_not(tmp_path, tying):
     networks = tiny_networks.pretrained(model__tying=tying)
     pretrained.write(networks, tmp_path / "out", Format.MODEL_GARDEN)
-    found = pretrainer(networks.model, tied=tying is not Tying.NONE)
-    restore(tmp_path / "out", model=found).expect_partial()
-    require_equal_outputs(networks, found.discriminator_network, found)
+    garden = pretrainer(networks.model, tied=tying is not Tying.NONE)
+    restore(tmp_path / "out", model=garden).expect_partial()
+    require_equal_outputs(networks, garden.discriminator_network, garden)
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_what_model_garden_saves_is_read(networks, tmp_path, tied):
-    found = pretrainer(networks.model, tied)
-    tf.train.Checkpoint(model=found, **found.checkpoint_items).save(str(tmp_path / "ckpt"))
+    garden = pretrainer(networks.model, tied)
+    tf.train.Checkpoint(model=garden, **garden.checkpoint_items).save(str(tmp_path / "ckpt"))
     networks.text.save(tmp_path / "vocab.txt")
     read = pretrained.read(tmp_path)
     assert read.model.tying is (Tying.TOKEN_EMBEDDINGS if tied else Tying.NONE)
-    require_equal_outputs(read, found.discriminator_network, found)
+    require_equal_outputs(read, garden.discriminator_network, garden)
 
 
 def test_another_network_of_model_garden_is_one_line(networks, tmp_path):
@@ -105,7 +104,7 @@ def test_another_network_of_model_garden_is_one_line(networks, tmp_path):
     with pytest.raises(UserError, match="holds no encoder of Model Garden"):
         pretrained.read(storage.path(prefix))
     prefix = tf.train.Checkpoint(encoder=encoder).save(str(tmp_path / "encoder"))
-    found = pretrained.read(storage.path(prefix))
-    assert not found.has_discriminator
-    np.testing.assert_array_equal(found.weights["electra/embeddings/word_embeddings"],
+    networks = pretrained.read(storage.path(prefix))
+    assert not networks.has_discriminator
+    np.testing.assert_array_equal(networks.weights["electra/embeddings/word_embeddings"],
                                   encoder.get_embedding_table())

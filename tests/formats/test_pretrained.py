@@ -20,16 +20,16 @@ from tests.support import tiny_networks
 
 @pytest.mark.parametrize("tying", list(Tying))
 @pytest.mark.parametrize("form", list(Format))
-def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
+def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tying):
     networks = tiny_networks.pretrained(
         model__tying=tying, model__hidden_dropout=0.2, model__attention_dropout=0.05,
         model__initializer_range=0.03)
     pretrained.write(networks, tmp_path / "out", form)
-    found = pretrained.read(tmp_path / "out")
-    tiny_networks.require_equal_weights(networks, found)
+    loaded = pretrained.read(tmp_path / "out")
+    tiny_networks.require_equal_weights(networks, loaded)
     for part in ("discriminator", "generator", "tying"):
-        assert getattr(found.model, part) == getattr(networks.model, part)
-    assert found.text == networks.text
+        assert getattr(loaded.model, part) == getattr(networks.model, part)
+    assert loaded.text == networks.text
 
 
 @pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
@@ -73,13 +73,13 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
     networks.text.vocabulary.save(out / "vocab.txt")
     (out / "bert_config.json").write_text(
         '{"num_attention_heads": 2, "hidden_dropout_prob": 0.3, "hidden_act": "gelu"}')
-    found = pretrained.read(out)
-    assert found.weights.keys() == encoder.keys()
-    assert (found.model.num_heads, found.model.hidden_dropout) == (2, 0.3)
+    loaded = pretrained.read(out)
+    assert loaded.weights.keys() == encoder.keys()
+    assert (loaded.model.num_heads, loaded.model.hidden_dropout) == (2, 0.3)
     assert "2 weights are not used: bert.pooler, cls.seq_relationship." in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_google_without_a_config_or_damaged_is_one_line(networks, tmp_path):
+def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(networks, tmp_path):
     pretrained.write(networks, out := tmp_path / "out", Format.GOOGLE)
     assert pretrained.read(out, num_heads=4).model.num_heads == 4
     (out / "bert_config.json").write_bytes(b"{}")
@@ -117,10 +117,10 @@ def test_the_published_models_heads_are_known():
                              num_heads=heads, intermediate_size=2, max_position_embeddings=5)
         table = weight_table.full_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
-        assert google.infer_model(weights, "theirs").num_heads == heads
+        assert google.infer_model(weights, "a checkpoint").num_heads == heads
 
 
-def test_weights_that_are_no_numbers_are_refused(networks, tmp_path):
+def test_weights_that_are_not_finite_are_refused(networks, tmp_path):
     name = "electra/encoder/layer_1/output/dense/bias"
     broken = networks.weights[name].copy()
     broken[3] = np.nan

@@ -37,11 +37,11 @@ def by_hand(loaded, modes, length):
         if len(ids) > length:
             ids = np.append(ids[:length - 1], ids[-1])
         vectors = loaded.encoder(ids[np.newaxis]).numpy()[0]
-        places = np.arange(1, len(ids) + 1)
+        positions = np.arange(1, len(ids) + 1)
         pooled = {"cls_token": vectors[0], "max_tokens": vectors.max(0),
                   "mean_tokens": vectors.mean(0), "lasttoken": vectors[-1],
                   "mean_sqrt_len_tokens": vectors.sum(0) / np.sqrt(len(ids)),
-                  "weightedmean_tokens": places @ vectors / places.sum()}
+                  "weightedmean_tokens": positions @ vectors / positions.sum()}
         rows.append(np.concatenate([pooled[mode] for mode in modes]))
     return np.stack(rows)
 
@@ -55,10 +55,10 @@ def test_the_pooling_normalization_and_length_are_those_of_its_files(pair):
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     cls = by_hand(loaded, ["cls_token"], 6)
     cls /= np.linalg.norm(cls, axis=1, keepdims=True)
-    for arguments, vectors in ({}, expected), ({"pooling": "cls"}, cls):
+    for arguments, expected_vectors in ({}, expected), ({"pooling": "cls"}, cls):
         with pytest.warns(UserWarning, match="1 of 3 texts are longer than max_length=6 tokens"):
-            found = loaded.embed(TEXTS, **arguments)
-        np.testing.assert_allclose(found, vectors, rtol=0, atol=1e-5)
+            vectors = loaded.embed(TEXTS, **arguments)
+        np.testing.assert_allclose(vectors, expected_vectors, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("pooling", "modes"), [

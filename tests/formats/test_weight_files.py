@@ -13,29 +13,28 @@ from safetensors.numpy import load_file
 
 from electra_tf.formats import pretrained
 from electra_tf.formats.hugging_face_weights import read_weights
-from electra_tf.platform.errors import UserError
-from tests.formats import keras_files
+from tests.formats.hugging_face_files import use_keras
 from tests.support import tiny_networks
+from tests.support.refusals import refused
 
 
 @pytest.fixture
 def keras(networks, pair):
-    keras_files.replace_safetensors(pair, networks)
+    use_keras(pair, networks)
     return pair
 
 
-def test_kernels_of_keras_are_read_unturned(networks, keras):
+def test_kernels_of_keras_are_not_transposed(networks, keras):
     tiny_networks.require_equal_weights(pretrained.read(keras), networks)
 
 
-def test_weights_of_keras_that_are_left_over_are_named_with_their_file(keras):
+def test_unknown_weights_of_keras_are_named_with_their_file(keras):
     with h5py.File(keras / "discriminator" / "tf_model.h5", "a") as file:
         group = file["electra"]
         name = "tf_electra_for_pre_training/electra/pooler/dense/bias:0"
         group.create_dataset(name, data=np.zeros(3, np.float32))
         group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
-    with pytest.raises(UserError, match="tf_model.h5 has no place for 1 weights: "
-                       "electra.pooler.dense.bias"):
+    with refused("tf_model.h5 has no place for 1 weights: electra.pooler.dense.bias"):
         pretrained.read(keras)
 
 
@@ -43,7 +42,7 @@ def test_weights_of_keras_that_are_left_over_are_named_with_their_file(keras):
 def test_a_file_of_keras_that_is_cut_short_is_one_line(keras, length):
     path = keras / "discriminator" / "tf_model.h5"
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(UserError, match="tf_model.h5 is damaged, or no weights of Keras"):
+    with refused("tf_model.h5 is damaged, or no weights of Keras"):
         pretrained.read(keras)
 
 
@@ -55,7 +54,7 @@ def test_a_weight_that_is_not_in_the_file_is_refused(tmp_path, options):
         group = file.create_group("electra")
         group.create_dataset("model/electra/bias:0", shape=(100,), dtype="f4", **options)
         group.attrs["weight_names"] = ["model/electra/bias:0"]
-    with pytest.raises(UserError, match="'model/electra/bias:0' is not stored whole in the file"):
+    with refused("'model/electra/bias:0' is not stored whole in the file"):
         read_weights(tmp_path)
 
 
@@ -78,12 +77,12 @@ def test_pickles_are_read_by_pytorch_as_weights_only(networks, pair, monkeypatch
     assert calls == [{"map_location": "cpu", "weights_only": True}] * 2
 
 
-def test_without_pytorch_a_pickle_is_refused_with_a_command_that_converts_it(tmp_path, monkeypatch):
+def test_without_pytorch_a_pickle_is_refused_with_a_conversion_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     directory = tmp_path / "it's here"
     directory.mkdir()
     (directory / "pytorch_model.bin").write_bytes(b"a pickle")
-    with pytest.raises(UserError, match="needs PyTorch: pip install torch. Or convert") as error:
+    with refused("needs PyTorch: pip install torch. Or convert") as error:
         read_weights(directory)
     *start, program = shlex.split(str(error.value).split("PyTorch is installed: ")[1])
     assert start == ["python", "-c"]

@@ -9,8 +9,8 @@ from electra_tf.platform.errors import UserError
 
 
 @contextlib.contextmanager
-def refused(words: str) -> Iterator[None]:
+def refused(words: str) -> Iterator[pytest.ExceptionInfo]:
     """Expects a `UserError` of one line in which a regular expression is found."""
     with pytest.raises(UserError, match=words) as error:
-        yield
+        yield error
     assert "\n" not in str(error.value)

@@ -55,9 +55,7 @@ def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_ou
                         runner or ShuffledRunner(), mock.create_autospec(Progress, instance=True))
     tally, left = collections.Counter(), {"train": [], "eval": []}
     for unit in units():
-        cleaner = made.cleaner(unit)
-        left[unit.split] += cleaner.clean(unit.lines())
-        tally += cleaner.tally
+        left[unit.split] += made.clean(unit, tally)
     return {name: split(lines) for name, lines in left.items()}, +tally
 
 
