@@ -129,15 +129,6 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     yield prepared(config, model_dir)
 
 
-def settings_of_run(model_dir: Path) -> dict[str, Any]:
-    """Returns the settings of a run, by name, with the steps of all stages; `UserError` without."""
-    saved = run_directory.settings_of(run_directory.read_identity(model_dir))
-    objective = override(PretrainingConfig(), saved).objective
-    if objective.generator_steps(saved[STEPS]):
-        saved[STEPS] += run_directory.read_identity(objective.generator_dir(model_dir))[STEPS]
-    return saved
-
-
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
             restart: bool = False) -> Run:
