@@ -28,13 +28,10 @@ from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 
-PARTS = 64
-"""Number of a job's result files, and of the groups in which words are counted."""
-_MAX_BYTES = 1024 * MIB
-"""Largest file of results; 64 such files hold those of 50 million shards."""
-_DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
+PARTS = 64  # Number of a job's result files, and of the groups in which words are counted.
+_MAX_BYTES = 1024 * MIB  # Largest file of results; 64 such files hold those of 50 million shards.
+_DIRECT = "DirectRunner"
 _REFUSED = "refused-"
-_CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
 """Time limit for a job server to accept a connection; Beam itself waits for minutes."""
 
@@ -92,9 +89,12 @@ class BeamRunner:
                      | "Gather" >> gather
                      | "Write" >> beam.FlatMap(reporting(_write_results, scratch)))
                     job = pipeline.run()
-                except KeyboardInterrupt as interrupt:
-                    raise _first(interrupt) from None
-                except _CANNOT_START as error:
+                except KeyboardInterrupt as error:
+                    # Beam wraps an interrupt of a worker's function.
+                    while isinstance(error.__context__, KeyboardInterrupt):
+                        error = error.__context__
+                    raise error from None
+                except (OSError, ValueError, ImportError, RuntimeError) as error:
                     if self.name == _DIRECT:  # Its `run` also does the work.
                         raise
                     raise UserError(f"--runner={self.name} can't start the job: "
@@ -106,7 +106,8 @@ class BeamRunner:
                 except KeyboardInterrupt:
                     job.cancel()
                     raise
-            yield from _results(scratch, kind)
+            for path in sorted(scratch.glob("part-*")):
+                yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
         finally:
             storage.remove_tree(self.scratch)
 
@@ -126,20 +127,13 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         raise UserError(f"--beam_options: {problem}.") from None
     if unknown:
         names = ", ".join(f"--{option}" for option in sorted(unknown))
-        if name in (_DIRECT, _DATAFLOW):
+        if name in (_DIRECT, "DataflowRunner"):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
         print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
     if name == _DIRECT and known["direct_running_mode"] != "in_memory":
         raise UserError("--beam_options: DirectRunner works with --direct_running_mode=in_memory "
                         "only; for several processes leave out --runner and give --num_workers.")
     return options
-
-
-def _first(interrupt: BaseException) -> BaseException:
-    """Returns the original interrupt; Beam wraps an interrupt of a worker's function."""
-    while isinstance(interrupt.__context__, KeyboardInterrupt):
-        interrupt = interrupt.__context__
-    return interrupt
 
 
 def _require_job_server(options: PipelineOptions) -> None:
@@ -220,8 +214,3 @@ def _sum(counts: Iterable[WordCounts]) -> WordCounts:
 def _as_json(part: int, counts: WordCounts) -> tuple[int, list[bytes]]:
     by_text = {word.decode(): number for word, number in counts.items()}
     return part, [strict_json.dumps(by_text, dict[str, int])]
-
-
-def _results(scratch: Path, kind: type[Result]) -> Iterator[Result]:
-    for path in sorted(scratch.glob("part-*")):
-        yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)

@@ -19,13 +19,11 @@ from annotated_types import Interval
 from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from electra_tf.platform import atomic_file, command_line, errors, storage
-from electra_tf.platform.setting_text import define_flags, from_flags
+from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
-from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import NFC, TextSettings, normalization_from_flags
 
-_FEWEST_LEARNED = 50
-"""Least number of tokens to learn."""
+_MIN_LEARNED_TOKENS = 50
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,9 +42,9 @@ class VocabularySettings(Section, prefix="--"):
 
     def __post_init__(self):
         super().__post_init__()
-        most = self.vocab_size - _FEWEST_LEARNED
-        require(self.reserved_tokens <= most, "--reserved_tokens",
-                f"at most {most} of --vocab_size={self.vocab_size}", self.reserved_tokens)
+        maximum = self.vocab_size - _MIN_LEARNED_TOKENS
+        require(self.reserved_tokens <= maximum, "--reserved_tokens",
+                f"at most {maximum} of --vocab_size={self.vocab_size}", self.reserved_tokens)
 
 
 define_flags(VocabularySettings)
@@ -56,20 +54,24 @@ define_flags(CleaningSettings, LINE_RULES)
 def main() -> None:
     """Learns a vocabulary and prints a summary."""
     values = from_flags(VocabularySettings)
-    output = _free_output(values.output, values.overwrite)
+    if not values.output:
+        raise errors.UserError("--output is missing; see --help for an example.")
+    output = storage.path(values.output)
+    if output.exists() and not values.overwrite:
+        raise errors.UserError(f"{output} exists; give another --output, or --overwrite.")
+    atomic_file.make_directory(output.parent)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    asked = normalization_from_flags(flags.FLAGS)
-    normalization = asked or NFC
+    normalization = normalization_from_flags(flags.FLAGS)
     source = shared_flags.source()
     runner = shared_flags.runner(output.with_name(f".beam-{output.name}"))
     counts = vocabulary_learner.count_corpus_words(
-        source, normalization, runner, from_flags(CleaningSettings, LINE_RULES))
+        source, normalization or NFC, runner, from_flags(CleaningSettings, LINE_RULES))
     if source.note:
         print(f"note: {source.note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
-    if asked is None:
+    if normalization is None:
         normalization, counts, reason = vocabulary_learner.choose_normalization(counts)
         print(f"normalization: {normalization} ({reason})")
     vocabulary = vocabulary_learner.learn(counts, values.vocab_size, values.reserved_tokens)
@@ -80,16 +82,6 @@ def main() -> None:
         print(f"note: the text has only {vocabulary.size:,} tokens, because no other pair of "
               f"pieces occurs twice; --vocab_size={values.vocab_size} needs more text.",
               file=sys.stderr)
-
-
-def _free_output(name: str, overwrite: bool) -> Path:
-    if not name:
-        raise errors.UserError("--output is missing; see --help for an example.")
-    path = storage.path(name)
-    if path.exists() and not overwrite:
-        raise errors.UserError(f"{path} exists; give another --output, or --overwrite.")
-    atomic_file.make_directory(path.parent)
-    return path
 
 
 run = command_line.program(main, summary=__doc__, groups={

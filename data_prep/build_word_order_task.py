@@ -10,44 +10,36 @@ are left out. One core with AVX-512 takes 11 s. The task is "bigram shift" of Co
 
 import random
 import re
-from collections.abc import Iterator
 
 from absl import flags
 
 from data_prep.documents import key_of
-from data_prep.sources.embedded import TEXTS, Docstring, docstrings
+from data_prep.sources.embedded import TEXTS, docstrings
 from electra_tf.platform import atomic_file, command_line, errors, storage
 
 ROWS = {"train": 6000, "dev": 1000}
-_WORDS = range(8, 31)
-"""Allowed numbers of words in a sentence."""
+_WORDS = range(8, 31)  # Allowed numbers of words in a sentence.
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 def rows() -> dict[str, list[tuple[str, str]]]:
     """Returns split -> rows of text and label; no sentence occurs twice."""
-    texts = docstrings()
-    train = dict.fromkeys(_sentences([text for text in texts if not text.held_out]))
-    dev = dict.fromkeys(_sentences([text for text in texts if text.held_out]))
-    splits = {"train": train, "dev": dev.keys() - train.keys()}
-    return {split: [_row(sentence) for sentence in
-                    sorted(sentences, key=lambda one: key_of(one.encode()))[:ROWS[split]]]
-            for split, sentences in splits.items()}
-
-
-def _sentences(texts: list[Docstring]) -> Iterator[str]:
-    """Yields the sentences of allowed length in which two words can be swapped."""
-    for text in texts:
+    sentences: dict[str, set[str]] = {"train": set(), "dev": set()}
+    for text in docstrings():
         for paragraph in text.paragraphs:
-            for sentence in _END.split(paragraph):
-                if len(sentence.split()) in _WORDS and _places(sentence.split()):
-                    yield sentence
+            sentences["dev" if text.held_out else "train"].update(
+                sentence for sentence in _END.split(paragraph)
+                if len(sentence.split()) in _WORDS and _swappable(sentence.split()))
+    sentences["dev"] -= sentences["train"]
+    return {split: [_row(sentence) for sentence in sorted(
+                sentences[split], key=lambda sentence: key_of(sentence.encode()))[:ROWS[split]]]
+            for split in sentences}
 
 
-def _places(words: list[str]) -> list[int]:
-    """Returns the places of words that can be swapped with the next one, within the sentence."""
-    return [place for place in range(1, len(words) - 2) if words[place].isalpha()
-            and words[place + 1].isalpha() and words[place] != words[place + 1]]
+def _swappable(words: list[str]) -> list[int]:
+    """Returns the indices of words that can be swapped with the next one, within the sentence."""
+    return [index for index in range(1, len(words) - 2) if words[index].isalpha()
+            and words[index + 1].isalpha() and words[index] != words[index + 1]]
 
 
 def _row(sentence: str) -> tuple[str, str]:
@@ -55,8 +47,8 @@ def _row(sentence: str) -> tuple[str, str]:
     if draw.random() < 0.5:
         return sentence, "original"
     words = sentence.split()
-    place = draw.choice(_places(words))
-    words[place:place + 2] = words[place + 1], words[place]
+    index = draw.choice(_swappable(words))
+    words[index:index + 2] = words[index + 1], words[index]
     return " ".join(words), "swapped"
 
 

@@ -20,8 +20,7 @@ from electra_tf.text.coverage import UnknownScripts
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
-BATCH_CHARACTERS = 1 << 19
-"""Characters per call of the tokenizer's graph."""
+BATCH_CHARACTERS = 1 << 19  # Characters per call of the tokenizer's graph.
 
 
 def build_shard(
@@ -41,13 +40,13 @@ def build_shard(
         single_segment_rate=settings.single_segment_rate,
         short_example_rate=settings.short_example_rate)
     packing = PACKINGS[settings.packing](layout, random.Random(f"{settings.seed}/{unit.name}"))
-    cleaner, notes = cleaning.cleaner(unit), ReadingNotes()
     tally: collections.Counter[str] = collections.Counter()
+    notes = ReadingNotes()
     unknown_scripts = UnknownScripts(text)
 
     def serialized() -> Iterator[tuple[bytes, int]]:
         """Yields records and their numbers of tokens."""
-        lines = cleaner.clean(unit.lines(notes))
+        lines = cleaning.clean(unit, tally, notes)
         for tokenized in _tokenized(lines, text, tally, unknown_scripts):
             examples = packing.finish() if tokenized is None else packing.add(tokenized)
             ids = np.frombuffer(b"".join(example.ids for example in examples), layout.dtype)
@@ -64,7 +63,7 @@ def build_shard(
 
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized())
     counts = manifest.Counts(
-        **tally, **cleaner.tally, documents=unit.documents, skipped_documents=notes.skipped,
+        **tally, documents=unit.documents, skipped_documents=notes.skipped,
         unknown_by_script=dict(unknown_scripts.counts))
     return shard, counts, notes
 

@@ -14,8 +14,16 @@ _LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
 def table(result: Manifest, seconds: float) -> str:
     """Returns the table of a build's counts."""
     counts = result.counts
-    cleaned = _cleaning_rows(result)
-    whole = sum(source.text_bytes for source in result.sources)
+    cleaned: list[tuple[str, str]] = []
+    if dropped := counts.dropped_text_bytes:
+        lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
+        totals = dict.fromkeys(_DOCUMENTS, counts.documents) | dict.fromkeys(_LINES, lines)
+        cleaned = [("text dropped by cleaning", f"{dropped / 1e6:,.1f} MB "
+                    f"({_percent(dropped, dropped + counts.text_bytes)})"),
+                   *((f"  {name.replace('_', ' ')}",
+                      f"{number:,} ({_percent(number, total)} of {total:,})")
+                     for name, total in totals.items() if (number := getattr(counts, name)))]
+    source_bytes = sum(source.text_bytes for source in result.sources)
     rows = [
         ("documents; lines, words left" if cleaned else "documents, lines, words read",
          f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
@@ -23,7 +31,7 @@ def table(result: Manifest, seconds: float) -> str:
           if counts.skipped_documents else ()),
         ("text read", f"{(counts.text_bytes + counts.dropped_text_bytes) / 1e6:,.1f} MB"),
         *((f"  of which {source.name}",
-           f"{_percent(source.text_bytes, whole)}, {source.text_bytes / 1e6:,.1f} MB, "
+           f"{_percent(source.text_bytes, source_bytes)}, {source.text_bytes / 1e6:,.1f} MB, "
            f"{source.documents:,} documents") for source in result.sources),
         *cleaned,
         ("tokens of the text", f"{counts.text_tokens:,}"),
@@ -39,21 +47,6 @@ def table(result: Manifest, seconds: float) -> str:
         ("time", f"{seconds:.1f} s ({counts.content_tokens / seconds:,.0f} tokens/s)"),
     ]
     return "\n".join(f"{name:<29} {value}" for name, value in rows)
-
-
-def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
-    """Returns the rows of dropped text, documents and lines; none if cleaning dropped none."""
-    counts = result.counts
-    if not counts.dropped_text_bytes:
-        return []
-    lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
-    wholes = dict.fromkeys(_DOCUMENTS, counts.documents) | dict.fromkeys(_LINES, lines)
-    dropped = counts.dropped_text_bytes
-    return [("text dropped by cleaning",
-             f"{dropped / 1e6:,.1f} MB ({_percent(dropped, dropped + counts.text_bytes)})"),
-            *((f"  {name.replace('_', ' ')}",
-               f"{number:,} ({_percent(number, whole)} of {whole:,})")
-              for name, whole in wholes.items() if (number := getattr(counts, name)))]
 
 
 def held_out_note(result: Manifest) -> str:
@@ -78,16 +71,16 @@ def warnings(result: Manifest) -> list[str]:
     """Returns warnings of skipped documents, unknown words and changed letters."""
     counts = result.counts
     strips = result.vocabulary.normalization.strip_accents
-    found = coverage.coverage_warnings(
+    texts = coverage.coverage_warnings(
         counts.tokenizer_words, counts.unknown_words, counts.characters,
         counts.changed_characters if strips else 0)
     if skipped := counts.skipped_documents:
         lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
                  *(f"  {errors.one_line(message)}" for message in result.skipped)]
-        others = skipped - len(lines) + 1
-        found.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
-    return found
+        others = skipped - len(result.skipped)
+        texts.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
+    return texts
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / max(1, whole):.2f} %"
+def _percent(part: int, total: int) -> str:
+    return f"{100 * part / max(1, total):.2f} %"

@@ -14,7 +14,7 @@ CURRENT, OBSOLETE, SUPERSEDED = "current", "obsolete", "superseded by "
 _TABLE = "| date | question and answer | status |\n"
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """The front matter of one file of the log, and its name without `.md`."""
 
     date: str
@@ -25,16 +25,17 @@ class Entry(NamedTuple):
     name: str
 
 
-def entries() -> list[Entry]:
+def entries() -> list[LogEntry]:
     """Returns all entries, newest first; `UserError` for an incomplete front matter."""
-    found = []
+    log = []
     for path in LOG.glob("2*.md"):
         head = path.read_text(encoding="utf-8").split("---\n")[1]
         values = dict(line.split(": ", 1) for line in head.splitlines()) | {"name": path.stem}
-        if tuple(values) != Entry._fields:
-            raise UserError(f"{path}: the front matter must have {', '.join(Entry._fields[:-1])}.")
-        found.append(Entry(**values))
-    return sorted(found, key=lambda entry: (entry.date, entry.name), reverse=True)
+        if tuple(values) != LogEntry._fields:
+            names = ", ".join(LogEntry._fields[:-1])
+            raise UserError(f"{path}: the front matter must have {names}.")
+        log.append(LogEntry(**values))
+    return sorted(log, key=lambda entry: (entry.date, entry.name), reverse=True)
 
 
 def index() -> str:

@@ -1,16 +1,18 @@
-r"""Writes the page of reference results from the table that sweeps fill.
+r"""Stores the results of all sweeps, and writes the page of reference results.
 
     python -m experiments.results --results=experiments/results/results.sqlite \
         --output=docs/explanation/results.md --records='Wikipedia and books, 8,156 pieces'
 
-The page has a section per sweep and budget of the table: the settings, scores with standard errors,
-and a picture beside the page.
+The table is an SQLite file with a row per score. The page has a section per sweep and budget of it:
+the settings, scores with standard errors, and a picture beside the page.
 """
 
 import collections
+import contextlib
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,21 +23,88 @@ from electra_tf.platform import command_line
 from electra_tf.platform.atomic_file import write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting import plot_style
-from experiments import sweep as sweeps
-from experiments.sweep import Budget, Sweep
-from experiments.table import Row, Table
+from experiments.sweep import Budget, Sweep, budget_of, load
 
 _MEAN = "mean of tasks"
 _TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
                "sst2": "SST-2", "mrpc": "MRPC", "blimp": "BLiMP", "squad": "SQuAD 1.1",
                "squad2": "SQuAD 2.0", _MEAN: _MEAN}
 """Names of tasks on the page; others are written in capitals."""
+PRETRAINING = "pretraining"
+"""The task of rows with measures of held-out text."""
 _HEAD = """# Results of the paper's comparisons
 
 `python -m experiments.results` writes this page from recorded runs. All variants of a comparison
 have equal compute, counted in matmul FLOPs; a share of 0.25 has a quarter of it. Numbers are means
 over seeds with one standard error. [Comparisons](../how_to/paper_comparisons.md) describes the
 variants."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScoreRow:
+    """A score of one run."""
+
+    sweep: str
+    budget: str
+    variant: str
+    seed: int
+    task: str
+    metric: str
+    main: bool
+    """True for the metric that compares runs; SQLite returns 0 or 1."""
+    score: float | None
+    """None if it is not a number."""
+    steps: int
+    """Pre-training steps."""
+    tokens: int
+    flops: float
+    """FLOPs of the whole pre-training, in matrix multiplications."""
+    settings: str
+    """Non-default settings of the run, and the records' fingerprint, as JSON."""
+    task_settings: str
+    """The sweep's fine-tuning settings besides the task's own, as JSON; "" for none."""
+
+
+_NAMES = tuple(field.name for field in dataclasses.fields(ScoreRow))
+_TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}
+
+
+class ResultsTable:
+    """An SQLite file; the rows of a finished run are written together."""
+
+    def __init__(self, path: Path):
+        """Opens or creates the file; `UserError` if SQLite cannot use it."""
+        self._path = path
+        columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}"
+                            for field in dataclasses.fields(ScoreRow))
+        with self._open() as connection:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS scores ({columns}, "
+                               "PRIMARY KEY (sweep, budget, variant, seed, task, metric))")
+
+    def add(self, rows: list[ScoreRow]) -> None:
+        """Writes rows, which replace those of the same run, task and metric."""
+        with self._open() as connection:
+            connection.executemany(
+                f"INSERT OR REPLACE INTO scores ({', '.join(_NAMES)}) "
+                f"VALUES ({', '.join('?' * len(_NAMES))})", map(dataclasses.astuple, rows))
+
+    def rows(self, sweep: str = "", budget: str = "") -> list[ScoreRow]:
+        """Returns the rows of a sweep and a budget, "" for all, in the order of insertion."""
+        with self._open() as connection:
+            rows = connection.execute(
+                f"SELECT {', '.join(_NAMES)} FROM scores "
+                "WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) ORDER BY rowid",
+                (sweep, sweep, budget, budget)).fetchall()
+        return [ScoreRow(**dict(zip(_NAMES, values, strict=True))) for values in rows]
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = sqlite3.connect(self._path, timeout=60)
+            with contextlib.closing(connection), connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise UserError(f"the results table {self._path} can't be used: {error}") from error
 
 
 class Spread(NamedTuple):
@@ -57,33 +126,30 @@ class Spread(NamedTuple):
         return f"{self.mean:.1f}" + (f" ± {self.error:.1f}" if math.isfinite(self.error) else "")
 
 
-def _task_name(task: str) -> str:
-    return _TASK_NAMES.get(task, task.upper())
-
-
 Scores = Mapping[str, Mapping[str, Spread]]
 """Task (or `_MEAN`) -> variant -> its scores; without tasks that have none."""
 
 
-def scores_of(tasks: Sequence[str], rows: Sequence[Row]) -> Scores:
+def scores_of(tasks: Sequence[str], rows: Sequence[ScoreRow]) -> Scores:
     """Returns the variants' scores by task; `_MEAN` is over seeds with scores of all tasks."""
-    found: dict[str, dict[str, dict[int, float]]] = {
+    by_task: dict[str, dict[str, dict[int, float]]] = {
         task: collections.defaultdict(dict) for task in (*tasks, _MEAN)}
     for row in rows:
         if row.main and row.task in tasks:
-            found[row.task][row.variant][row.seed] = math.nan if row.score is None else row.score
+            by_task[row.task][row.variant][row.seed] = math.nan if row.score is None else row.score
     if len(tasks) > 1:
         for variant, seed in {(row.variant, row.seed) for row in rows}:
-            scores = [found[task][variant][seed] for task in tasks if seed in found[task][variant]]
+            scores = [by_task[task][variant][seed] for task in tasks
+                      if seed in by_task[task][variant]]
             if len(scores) == len(tasks):
-                found[_MEAN][variant][seed] = float(np.mean(scores))
+                by_task[_MEAN][variant][seed] = float(np.mean(scores))
     spreads = {task: {variant: Spread.of(list(seeds.values()))
                       for variant, seeds in variants.items() if seeds}
-               for task, variants in found.items()}
+               for task, variants in by_task.items()}
     return {task: variants for task, variants in spreads.items() if variants}
 
 
-def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> Path:
+def write(sweep: Sweep, budget: Budget, table: ResultsTable, directory: Path) -> Path:
     """Writes report.md and, once there is a score, report.png; returns the page's path."""
     lines = [f"# {sweep.title}", "", *section(sweep, budget, table, directory / "report.png",
                                               "report.png"), ""]
@@ -91,20 +157,22 @@ def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> Path:
     return directory / "report.md"
 
 
-def section(sweep: Sweep, budget: Budget, table: Table, picture: Path, link: str) -> list[str]:
+def section(sweep: Sweep, budget: Budget, table: ResultsTable, picture: Path,
+            link: str) -> list[str]:
     """Returns the comparison as Markdown, and draws its picture once there is a score."""
     rows = table.rows(sweep.name, budget.name)
     scores = scores_of(sweep.tasks, rows)
     about = (sweep.question, f"Source: {sweep.source}.", sweep.note,
              f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
              "standard error.")
-    heads = ["", "steps", "tokens, M", *map(_task_name, scores), "seeds"]
+    heads = ["", "steps", "tokens, M",
+             *(_TASK_NAMES.get(task, task.upper()) for task in scores), "seeds"]
     lines = [line for text in about if text for line in (text, "")]
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for variant in sweep.variants:
         own = [row for row in rows if row.variant == variant.name]
         cells = [f"{own[0].steps:,}", f"{own[0].tokens / 1e6:.1f}",
-                 *(str(found.get(variant.name, "-")) for found in scores.values()),
+                 *(str(spreads.get(variant.name, "-")) for spreads in scores.values()),
                  str(len({row.seed for row in own}))] if own else ["-"] * (len(heads) - 1)
         lines.append(f"| {variant.name} | {' | '.join(cells)} |")
     if scores:
@@ -119,14 +187,14 @@ def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
     rows = -(-len(scores) // columns)
     figure, cells = plot_style.figure(
         rows, columns, (0.6 + 4.0 * columns, 0.5 + rows * (0.6 + 0.32 * len(sweep.variants))))
-    for axes, (task, found) in zip(cells, scores.items(), strict=False):
-        names = [one.name for one in reversed(sweep.variants) if one.name in found]
-        axes.errorbar([found[name].mean for name in names], range(len(names)),
-                      xerr=np.nan_to_num([found[name].error for name in names]), fmt="o",
+    for axes, (task, spreads) in zip(cells, scores.items(), strict=False):
+        names = [variant.name for variant in reversed(sweep.variants) if variant.name in spreads]
+        axes.errorbar([spreads[name].mean for name in names], range(len(names)),
+                      xerr=np.nan_to_num([spreads[name].error for name in names]), fmt="o",
                       color=plot_style.COLORS[0], capsize=3)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
-        plot_style.style_axes(axes, x=f"{_task_name(task)} score, %")
+        plot_style.style_axes(axes, x=f"{_TASK_NAMES.get(task, task.upper())} score, %")
         axes.locator_params(axis="x", nbins=6)  # More labels such as 80.05 would overlap.
     for axes in cells[len(scores):]:
         axes.set_visible(False)
@@ -140,18 +208,17 @@ def main() -> None:
     if not source.is_file():
         raise UserError(f"there is no results table {source}: run `python -m experiments.run` "
                         "first.")
-    table = Table(source)
-    found = dict.fromkeys((row.sweep, row.budget) for row in table.rows())
-    if not found:
+    table = ResultsTable(source)
+    comparisons = dict.fromkeys((row.sweep, row.budget) for row in table.rows())
+    if not comparisons:
         raise UserError(f"the results table {source} is empty.")
     lines = [_HEAD, *(["", f"Records: {flags.FLAGS.records}."] if flags.FLAGS.records else [])]
-    for name, budget in found:
-        sweep = sweeps.load(name)
-        scored_by = {row.task for row in table.rows(name, budget)}
-        tasks = tuple(task for task in sweep.tasks if task in scored_by)
+    for name, budget in comparisons:
+        sweep, rows = load(name), table.rows(name, budget)
+        tasks = tuple(task for task in sweep.tasks if task in {row.task for row in rows})
         picture = f"images/results_{name}_{budget}.png"
         lines += ["", f"## {sweep.title}", "", *section(
-            dataclasses.replace(sweep, tasks=tasks), sweeps.budget_of(budget), table,
+            dataclasses.replace(sweep, tasks=tasks), budget_of(budget), table,
             page.parent / picture, picture), "", "```bash",
             f"python -m experiments.run {name} --budget={budget} --data_dir=records "
             f"--tasks_dir=tasks --tasks={','.join(tasks)}", "```"]

@@ -29,40 +29,40 @@ from experiments import sweep
 def main(name: str) -> None:
     """Runs a sweep; `UserError` for unknown names, contradictory settings and failed runs."""
     values = flags.FLAGS
-    budget, chosen = sweep.budget_of(values.budget), sweep.load(name)
+    budget, comparison = sweep.budget_of(values.budget), sweep.load(name)
     if values.tasks:
         sweep.require_known_tasks(values.tasks, "--tasks: a task")
-        chosen = dataclasses.replace(chosen, tasks=tuple(values.tasks))
+        comparison = dataclasses.replace(comparison, tasks=tuple(values.tasks))
     if values.seeds is not None:
         budget = dataclasses.replace(budget, seeds=values.seeds)
-    sweep.check(chosen, budget)
+    sweep.check(comparison, budget)
     tasks_dir = storage.path(values.tasks_dir).absolute()
-    for task in chosen.tasks:  # Checked before hours of training.
+    for task in comparison.tasks:  # Checked before hours of training.
         if not (tasks_dir / sweep.TASK_FOLDERS[task]).exists():
             raise UserError(f"{task} needs {tasks_dir / sweep.TASK_FOLDERS[task]}, which doesn't "
                             "exist: put its files there, or leave the task out of --tasks.")
     records = manifest.load(storage.path(values.data_dir))
 
     # Imported after the checks: TensorFlow takes seconds.
-    from experiments import results, runner, table
+    from experiments import results, runner
 
     home = storage.path(values.output_dir)
-    directory = home / f"{chosen.name}-{budget.name}"
+    directory = home / f"{comparison.name}-{budget.name}"
     make_directory(directory)
     make_directory(storage.path(values.results).parent)
-    with lock_directory(directory, f"another process runs {chosen.name} in {directory}."):
-        planned = runner.plan(chosen, budget, records, home / "runs")
-        print(f"{chosen.title}\n{len(chosen.variants)} variants x {budget.seeds} seeds, "
-              f"{max(job.flops for job in planned):.1e} FLOPs per run at most ({budget.name}: "
+    with lock_directory(directory, f"another process runs {comparison.name} in {directory}."):
+        jobs = runner.plan(comparison, budget, records, home / "runs")
+        print(f"{comparison.title}\n{len(comparison.variants)} variants x {budget.seeds} seeds, "
+              f"{max(job.flops for job in jobs):.1e} FLOPs per run at most ({budget.name}: "
               f"{budget.about})", flush=True)
-        rows = table.Table(storage.path(values.results))
-        failures = runner.Runner(
-            chosen, budget, rows, data_dir=storage.path(values.data_dir).absolute(),
-            tasks_dir=tasks_dir).run(planned)
-        page = results.write(chosen, budget, rows, directory)
+        table = results.ResultsTable(storage.path(values.results))
+        failures = runner.SweepRunner(
+            comparison, budget, table, data_dir=storage.path(values.data_dir).absolute(),
+            tasks_dir=tasks_dir).run(jobs)
+        page = results.write(comparison, budget, table, directory)
     print(f"{page.read_text(encoding='utf-8')}\npage     {page}\nresults  {values.results}")
     if failures:
-        raise UserError(f"{len(failures)} of {len(planned)} runs failed; the first: {failures[0]}")
+        raise UserError(f"{len(failures)} of {len(jobs)} runs failed; the first: {failures[0]}")
 
 
 def define() -> None:

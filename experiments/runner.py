@@ -30,8 +30,8 @@ from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
+from experiments.results import PRETRAINING, ResultsTable, ScoreRow
 from experiments.sweep import TASK_FOLDERS, Budget, Sweep, Variant
-from experiments.table import PRETRAINING, Row, Table
 
 ROOT = Path(__file__).parents[1]
 _MAIN_METRIC = {"stsb": "spearman",  # As in the paper's tables.
@@ -87,7 +87,6 @@ class Job:
             "training.seed": self.seed, "training.num_train_steps": self.steps,
             "runtime.eval_every_steps": every, "runtime.eval_steps": 16,
             "runtime.sample_every_steps": 0, "runtime.save_checkpoints_steps": every}
-        # The name of an objective decides which of its settings there are.
         return [f"--data_dir={data_dir}", f"--model_dir={self.directory / 'pretrained'}",
                 f"--model_size={budget.model_size}",
                 f"--recipe={self.variant.recipe or budget.recipe}",
@@ -96,23 +95,24 @@ class Job:
 
 def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path) -> list[Job]:
     """Returns the runs of a sweep, seed by seed, each with all variants."""
-    facts = {"model.vocab_size": manifest.vocabulary.size,
-             "data.max_seq_length": manifest.max_seq_length}
-    reference = override(Variant(name="", settings={}).config(budget), facts)
-    whole = flops_of_a_step(reference) * budget.reference_steps
+    record_settings = {"model.vocab_size": manifest.vocabulary.size,
+                       "data.max_seq_length": manifest.max_seq_length}
+    reference = override(Variant(name="", settings={}).config(budget), record_settings)
+    total_flops = step_flops(reference) * budget.reference_steps
+    jobs = []
+    for seed in range(1, budget.seeds + 1):
+        for variant in sweep.variants:
+            config = override(variant.config(budget), record_settings)
+            flops = step_flops(config)
+            steps = max(1, round(total_flops * variant.share / flops))
+            jobs.append(Job(
+                variant=variant, seed=seed, flops=steps * flops, records=manifest.fingerprint,
+                home=home, config=override(
+                    config, {"training.num_train_steps": steps, "training.seed": seed})))
+    return jobs
 
-    def job(variant: Variant, seed: int) -> Job:
-        config = override(variant.config(budget), facts)
-        step = flops_of_a_step(config)
-        steps = max(1, round(whole * variant.share / step))
-        return Job(
-            variant=variant, seed=seed, flops=steps * step, records=manifest.fingerprint, home=home,
-            config=override(config, {"training.num_train_steps": steps, "training.seed": seed}))
 
-    return [job(variant, seed) for seed in range(1, budget.seeds + 1) for variant in sweep.variants]
-
-
-def flops_of_a_step(config: PretrainingConfig) -> float:
+def step_flops(config: PretrainingConfig) -> float:
     """Returns the FLOPs of a training step's matrix multiplications, forward and backward."""
     length, size = config.data.max_seq_length, config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
@@ -122,10 +122,10 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
         objective.networks(), length, config.masking.max_predictions(length))
 
 
-class Runner:
+class SweepRunner:
     """The execution of a sweep's jobs."""
 
-    def __init__(self, sweep: Sweep, budget: Budget, table: Table, *, data_dir: Path,
+    def __init__(self, sweep: Sweep, budget: Budget, table: ResultsTable, *, data_dir: Path,
                  tasks_dir: Path):
         self._sweep, self._budget, self._table = sweep, budget, table
         self._data_dir, self._tasks_dir = data_dir, tasks_dir
@@ -136,36 +136,39 @@ class Runner:
 
     def run(self, jobs: Sequence[Job]) -> list[str]:
         """Runs the jobs that the table lacks; returns a line for every job that failed."""
-        waiting = [job for job in jobs if self._missing(job)]
-        free = _slots(self._budget.threads)
-        print(f"{len(jobs)} runs, {len(jobs) - len(waiting)} of them done; "
-              f"{len(free)} side by side", flush=True)
+        remaining = [job for job in jobs if self._missing_tasks(job)]
+        core_sets = _core_sets(self._budget.threads)
+        print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them done; "
+              f"{len(core_sets)} side by side", flush=True)
         failures: list[str] = []
 
         def work(job: Job) -> None:
-            cores = free.pop()  # The pool has as many threads as `free` has entries.
+            cores = core_sets.pop()  # The pool has as many threads as there are sets.
             try:
                 if cores:
                     os.sched_setaffinity(0, cores)  # Of this thread and the processes it starts.
-                self._do(job)
+                self._run_job(job)
             except UserError as error:
                 if not self._stopped.is_set():
                     failures.append(f"{job.name}: {error}")
                     print(f"failed   {failures[-1]}", flush=True)
             finally:
-                free.append(cores)
+                core_sets.append(cores)
 
-        with concurrent.futures.ThreadPoolExecutor(len(free)) as pool:
-            futures = [pool.submit(work, job) for job in waiting]
+        with concurrent.futures.ThreadPoolExecutor(len(core_sets)) as pool:
+            futures = [pool.submit(work, job) for job in remaining]
             try:
                 for future in futures:
                     future.result()
             finally:
-                if not all(future.done() for future in futures):
-                    self._stop()  # A signal came: no job begins, and running ones end.
+                if not all(future.done() for future in futures):  # A signal came.
+                    with self._lock:
+                        self._stopped.set()  # No job begins.
+                        for process in self._running:
+                            process.terminate()  # Pre-training saves its step before it ends.
         return failures
 
-    def _missing(self, job: Job) -> list[str]:
+    def _missing_tasks(self, job: Job) -> list[str]:
         """Returns the tasks of a job that the table lacks, "pretraining" among them."""
         rows = [row for row in self._table.rows(self._sweep.name, self._budget.name)
                 if (row.variant, row.seed) == (job.variant.name, job.seed)]
@@ -178,32 +181,32 @@ class Runner:
         return [task for task in (PRETRAINING, *self._sweep.tasks)
                 if task not in {row.task for row in rows}]
 
-    def _do(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         """Pre-trains, then fine-tunes on every task."""
-        encoder = job.directory / "pretrained"
-        for task in self._missing(job):
+        encoder, finetuning = job.directory / "pretrained", dict(self._sweep.finetuning)
+        for task in self._missing_tasks(job):
             if task == PRETRAINING:
                 seconds = self._call([str(ROOT / "run_pretraining.py"), *job.pretraining_flags(
                     self._data_dir, self._budget)], job, task)
-                found = strict_json.read(encoder / EVALUATION_FILE, dict,
-                                         max_bytes=MAX_RESULT_BYTES)
-                self._add(job, {name: value for name, value in found.items()
+                measured = strict_json.read(
+                    encoder / EVALUATION_FILE, dict, max_bytes=MAX_RESULT_BYTES)
+                self._add(job, {name: value for name, value in measured.items()
                                 if name in measures()}, task, main="loss")
                 print(f"trained  {job.name}: {job.steps:,} steps in {seconds:,.0f} s", flush=True)
                 continue
             digest = hashlib.sha256(self._task_settings.encode()).hexdigest()[:8]
-            target = job.directory / (f"{task}-{digest}" if self._sweep.finetuning else task)
+            target = job.directory / (f"{task}-{digest}" if finetuning else task)
             data = self._tasks_dir / TASK_FOLDERS[task]
             if task == "blimp":  # BLiMP scores encoders without training.
-                seconds = self._call([
-                    "-m", "electra_tf.apps.tools.score_text", f"--blimp={data}",
-                    f"--model_dir={encoder}", f"--output_dir={target}"], job, task)
+                command = ["-m", "electra_tf.apps.tools.score_text", f"--blimp={data}",
+                           f"--model_dir={encoder}", f"--output_dir={target}"]
             else:
-                settings = {"training.seed": job.seed} | dict(self._sweep.finetuning)
-                seconds = self._call([
+                settings = {"training.seed": job.seed} | finetuning
+                command = [
                     str(ROOT / "run_finetuning.py"), f"--task={task}", f"--data_dir={data}",
                     f"--init_checkpoint={encoder}", f"--model_dir={target}",
-                    *(f"--set={name}={value}" for name, value in settings.items())], job, task)
+                    *(f"--set={name}={value}" for name, value in settings.items())]
+            seconds = self._call(command, job, task)
             scores = scores_of(task, target)
             main = next(iter(scores))
             self._add(job, scores, task, main, self._task_settings)
@@ -213,7 +216,7 @@ class Runner:
     def _add(self, job: Job, scores: Mapping[str, float | None], task: str, main: str,
              task_settings: str = "") -> None:
         tokens = job.steps * job.config.training.train_batch_size * job.config.data.max_seq_length
-        self._table.add([Row(
+        self._table.add([ScoreRow(
             sweep=self._sweep.name, budget=self._budget.name, variant=job.variant.name,
             seed=job.seed, steps=job.steps, tokens=tokens, flops=job.flops,
             settings=job.settings, metric=metric, score=score, main=metric == main, task=task,
@@ -240,26 +243,18 @@ class Runner:
             raise UserError(f"{task} ended with status {status}: {reason} ({log})")
         return time.monotonic() - begun
 
-    def _stop(self) -> None:
-        """Ends all processes; pre-training saves its step before it ends."""
-        with self._lock:
-            self._stopped.set()
-            for process in self._running:
-                process.terminate()
-
 
 def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
     """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
     if task == "blimp":
         return strict_json.read(model_dir / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
-    found = strict_json.read(model_dir / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
-    metrics = next(iter(found["summary"].values()))
-    first = _MAIN_METRIC.get(task, found["metrics"][0])
-    names = dict.fromkeys([first, *found["metrics"]])
-    return {name: metrics[name]["mean"] for name in names if name in metrics}
+    results = strict_json.read(model_dir / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
+    summary = next(iter(results["summary"].values()))
+    names = dict.fromkeys([_MAIN_METRIC.get(task, results["metrics"][0]), *results["metrics"]])
+    return {name: summary[name]["mean"] for name in names if name in summary}
 
 
-def _slots(threads: int) -> list[frozenset[int]]:
+def _core_sets(threads: int) -> list[frozenset[int]]:
     """Returns the cores of each run that fits beside the others; an empty set stands for all."""
     if not threads:
         return [frozenset()]

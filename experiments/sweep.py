@@ -16,11 +16,10 @@ from electra_tf.config import pretraining
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.pretraining_flags import build_config
+from electra_tf.config.pretraining import PretrainingConfig, resolve
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require_one_of
-from electra_tf.platform.strict_yaml import Sections, read_sections
+from electra_tf.platform.strict_yaml import read_sections
 
 DIRECTORY = Path(__file__).parent
 _NEEDED = ("title", "source", "tasks")
@@ -91,7 +90,7 @@ class Variant:
 
     def config(self, budget: Budget) -> PretrainingConfig:
         """Returns the settings of its runs; `UserError` for an invalid one."""
-        return build_config(budget.model_size, self.recipe or budget.recipe,
+        return resolve(budget.model_size, self.recipe or budget.recipe,
                             budget.settings | dict(self.settings))
 
 
@@ -129,60 +128,56 @@ def load(name: str) -> Sweep:
             raise UserError(f"{path}: section sweep "
                             f"{'needs' if key in _ABOUT else 'has the unknown key'} {shown(key)}; "
                             f"its keys are {', '.join(_ABOUT)}.")
-    scored_by = _listed(about["tasks"])
-    require_known_tasks(scored_by, f"{path}: a task")
+    tasks = _listed(about["tasks"])
+    require_known_tasks(tasks, f"{path}: a task")
     grid = {key: _listed(values) for key, values in sections.pop("grid", {}).items()}
     if not all(grid.values()):
         raise UserError(f"{path}: a setting of the grid needs values with commas between them.")
-    finetuning = sections.pop("finetuning", {})
+    finetuning, common = sections.pop("finetuning", {}), sections.pop("all", {})
+    if not sections and not grid:
+        raise UserError(f"{path}: no variants: add a section for each, or a grid.")
+    variants = []
+    for section, settings in (sections or {"": {}}).items():
+        for values in itertools.product(*grid.values()):
+            choice = dict(zip(grid, values, strict=True))
+            words = [f"{key.rpartition('.')[2]} {value}" for key, value in choice.items()]
+            variants.append(_variant(path, ", ".join(filter(None, [section, *words])),
+                                     common | settings | choice))
     return Sweep(
         name=path.stem, title=about["title"], source=about["source"],
-        question=about.get("question", ""), note=about.get("note", ""), tasks=scored_by,
-        variants=_variants(path, sections, grid), finetuning=finetuning)
+        question=about.get("question", ""), note=about.get("note", ""), tasks=tasks,
+        variants=tuple(variants), finetuning=finetuning)
 
 
-def require_known_tasks(tasks: Sequence[str], place: str) -> None:
-    """Raises `UserError` for an unknown task."""
+def require_known_tasks(tasks: Sequence[str], subject: str) -> None:
+    """Raises `UserError` for an unknown task; `subject` begins the message."""
     for name in tasks:
-        require_one_of(TASK_FOLDERS, place, name)
+        require_one_of(TASK_FOLDERS, subject, name)
 
 
 def check(sweep: Sweep, budget: Budget) -> None:
     """Raises `UserError`, with the variant's name, for settings that can't be used."""
-    place = f"section finetuning of {sweep.name}"
+    part = f"section finetuning of {sweep.name}"
     try:
         override(finetuning_config(ModelConfig()), sweep.finetuning)
         for variant in sweep.variants:
-            place = f"variant {shown(variant.name)} of {sweep.name}"
+            part = f"variant {shown(variant.name)} of {sweep.name}"
             variant.config(budget)
     except UserError as error:
-        raise UserError(f"{place}: {error}") from error
-
-
-def _variants(path: Path, sections: Sections,
-              grid: Mapping[str, Sequence[str]]) -> tuple[Variant, ...]:
-    common = sections.pop("all", {})
-    if not sections and not grid:
-        raise UserError(f"{path}: no variants: add a section for each, or a grid.")
-    found = []
-    for name, own in (sections or {"": {}}).items():
-        for values in itertools.product(*grid.values()):
-            at = dict(zip(grid, values, strict=True))
-            words = [f"{key.rpartition('.')[2]} {value}" for key, value in at.items()]
-            found.append(_variant(path, ", ".join(filter(None, [name, *words])), common | own | at))
-    return tuple(found)
+        raise UserError(f"{part}: {error}") from error
 
 
 def _variant(path: Path, name: str, settings: dict[str, str]) -> Variant:
-    place = f"{path}: variant {shown(name)}"
+    subject = f"{path}: variant {shown(name)}"
     recipe, share = settings.pop("recipe", ""), settings.pop("share", "1")
     for key in settings:
         if not re.fullmatch(r"\w+\.\w+", key):
-            raise UserError(f"{place}: {shown(key)} is neither section.field nor recipe or share.")
+            raise UserError(
+                f"{subject}: {shown(key)} is neither section.field nor recipe or share.")
     if recipe:
-        require_one_of(pretraining.RECIPES, f"{place}: recipe", recipe)
+        require_one_of(pretraining.RECIPES, f"{subject}: recipe", recipe)
     if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
-        raise UserError(f"{place}: share must be a number above 0, 1 for the whole budget.")
+        raise UserError(f"{subject}: share must be a number above 0, 1 for the whole budget.")
     return Variant(name=name, settings=settings, share=float(share), recipe=recipe)
 
 

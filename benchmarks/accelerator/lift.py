@@ -22,7 +22,8 @@ from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 from electra_tf.platform.errors import UserError
-from electra_tf.training.step import TrainState, build_model, build_state, build_step
+from electra_tf.training.devices import build_model, build_state, build_step
+from electra_tf.training.step import TrainState
 
 _MODULE = re.compile(r"(?m)^module @\S+(?: attributes (?P<attributes>\{.*\}))? \{$")
 _ALIAS = re.compile(r"parameter_number = (\d+) : i64\}, output_index = array<i64: (\d+)>")

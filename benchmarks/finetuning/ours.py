@@ -20,7 +20,8 @@ from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.training.devices import POLICIES, create_strategy, prepare_cpu
+from electra_tf.training.devices import POLICIES
+from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 _MAX_EPOCHS = 10_000
 """Number of epochs that no benchmark reaches."""

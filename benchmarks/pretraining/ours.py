@@ -14,8 +14,8 @@ from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.pretraining.steps import compile_steps
-from electra_tf.training.devices import create_strategy, prepare_cpu, use_xla
-from electra_tf.training.step import build_model, build_state, build_step
+from electra_tf.training.devices import build_model, build_state, build_step, use_xla
+from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 
 def prepare(work: Workload, options: StepOptions) -> Ready:

@@ -12,7 +12,7 @@ import sys
 import textwrap
 import typing
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
 from data_prep.sources.source import Source
@@ -36,15 +36,12 @@ MODULES = """
 """Modules of the standard library whose docstrings are read, in this order."""
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
 _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
-_MARKUP = re.compile(r"[*`]+")
-"""Emphasis, code and bullets of reStructuredText."""
-_SHORTEST = 50
-"""Characters; a shorter paragraph is a heading, a signature or code."""
+_MARKUP = re.compile(r"[*`]+")  # Emphasis, code and bullets of reStructuredText.
+_MIN_CHARACTERS = 50  # Characters; a shorter paragraph is a heading, a signature or code.
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
-_MOST_ODD, _MOST_ODD_IN_DOCSTRINGS = 0.35, 0.2
+_MAX_ODD, _MAX_ODD_IN_DOCSTRINGS = 0.35, 0.2
 """Largest fraction of words with other characters than letters in a paragraph of prose."""
-_SHORTEST_DOCSTRING = 100
-"""Characters of prose."""
+_MIN_DOCSTRING_CHARACTERS = 100  # Characters of prose.
 _HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
 """Parts of a docstring that its rendered page hides: roles, references, addresses of links."""
 _LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://)", re.DOTALL)
@@ -53,8 +50,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 """Attributes of syntax nodes that contain statements, in the order of the nodes' fields."""
 _TESTS = frozenset({"test", "tests", "testing"})
-_COPY = "tensorflow/python/keras/"
-"""Directory of TensorFlow's copy of an old tf_keras."""
+_COPY = "tensorflow/python/keras/"  # Directory of TensorFlow's copy of an old tf_keras.
 
 
 @dataclasses.dataclass
@@ -101,8 +97,7 @@ def documents() -> tuple[list[str], ...]:
 class Docstring(typing.NamedTuple):
     """The prose of a docstring."""
 
-    name: str
-    """Name of the class or function; "" for a file's own."""
+    name: str  # Name of the class or function; "" for a file's own.
     paragraphs: tuple[str, ...]
 
     @property
@@ -123,35 +118,31 @@ def docstrings() -> tuple[Docstring, ...]:
         print(f"reading the docstrings of {package} ...", file=sys.stderr)
         for path in _source_files(package):
             for name, text in _docstrings(path):
-                prose = tuple(_paragraphs(_HIDDEN.sub("", text), _is_sentence))
-                if sum(map(len, prose)) >= _SHORTEST_DOCSTRING:
+                prose = tuple(_paragraphs(_HIDDEN.sub("", text), sentences_only=True))
+                if sum(map(len, prose)) >= _MIN_DOCSTRING_CHARACTERS:
                     by_prose.setdefault(prose, Docstring(name, prose))
     return tuple(by_prose.values())
 
 
 TEXTS = {"python": documents,
-         "docstrings": lambda: [one.paragraphs for one in docstrings() if not one.held_out]}
+         "docstrings": lambda: [text.paragraphs for text in docstrings() if not text.held_out]}
 """Name -> a function that returns documents as lists of paragraphs."""
 
 
-def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -> list[str]:
-    blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
-    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks
-            if len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
-            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD
-            and accept(block)]
-
-
-def _odd_words(block: str) -> float:
-    """Returns the fraction of words with other characters than letters."""
-    words = [word.strip("\"'()*`") for word in block.split()]
-    return 1 - sum(bool(_WORDS.fullmatch(word)) for word in words) / max(1, len(words))
-
-
-def _is_sentence(block: str) -> bool:
-    """Returns True for prose of a docstring, not for lists, links and formulas."""
-    return (block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
-            and _odd_words(block) <= _MOST_ODD_IN_DOCSTRINGS)
+def _paragraphs(text: str, sentences_only: bool = False) -> list[str]:
+    """Returns paragraphs of prose; `sentences_only` drops lists, links and formulas."""
+    paragraphs = []
+    for block in re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs())):
+        words = [word.strip("\"'()*`") for word in block.split()]
+        odd = 1 - sum(bool(_WORDS.fullmatch(word)) for word in words) / max(1, len(words))
+        if (len(block.strip()) < _MIN_CHARACTERS or _UNDERLINED.search(block) or odd > _MAX_ODD
+                or _CODE.search(textwrap.dedent(block))):
+            continue
+        if not sentences_only or (
+                block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
+                and odd <= _MAX_ODD_IN_DOCSTRINGS):
+            paragraphs.append(" ".join(_MARKUP.sub("", block).split()))
+    return paragraphs
 
 
 def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
@@ -175,5 +166,4 @@ def _source_files(module: str) -> list[pathlib.Path]:
     if origin.name != "__init__.py":
         return [origin]
     return sorted(path for path in origin.parent.rglob("*.py")
-                  if _TESTS.isdisjoint(path.parts[-2:])
-                  and _COPY not in path.as_posix())
+                  if _TESTS.isdisjoint(path.parts[-2:]) and _COPY not in path.as_posix())

@@ -1,17 +1,22 @@
-"""Reads plain text: a blank line or the end of a file ends a document.
+"""Reads plain text, with a blank line between documents, and books, one per file.
 
 Memory is bounded for files, documents and lines of any size.
+
+Books have the format of Project Gutenberg or BooksCorpus. The reader finds a book's beginning and
+end in its bytes; workers join wrapped lines. A file of Project Gutenberg has lines
+`*** START OF THE PROJECT GUTENBERG EBOOK ... ***` and `*** END OF ...`.
 """
 
 import io
 import itertools
 import json
 import re
+import statistics
 import typing
 from collections.abc import Iterator
 
-from data_prep.documents import MAX_PART_BYTES, DocumentPart, key_of, parse_plain_text
-from data_prep.sources.files import FileSource
+from data_prep.documents import MAX_PART_BYTES, DocumentPart, decoded, key_of, parse_plain_text
+from data_prep.sources.files import FileSource, matching_files
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.file_kinds import require_text
 from electra_tf.platform.storage import Path
@@ -20,8 +25,27 @@ _FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
 _MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')
 _WITHOUT_MARKS = r"sed '/^<doc /{N;d;};/^$/d;s/^<\/doc>.*//'"
 """Removes the marks, titles and blank lines of WikiExtractor's articles; a blank line ends each."""
-_LONGEST_BLANK = 64
-"""Bytes of the longest line that is checked for non-ASCII spaces."""
+_MAX_BLANK_BYTES = 64  # Longest line that is checked for non-ASCII spaces.
+_BOOK_FILES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
+                  for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
+_MAX_WRAPPED_CHARACTERS = 100  # Files wrap lines at 80 or less.
+_SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]_*`\s]*$")
+_NO_SPACE_AFTER = ("--", "—", "-")
+_HEAD_BYTES = 1 << 18  # Part of a file that is searched for the book's beginning.
+_BEGINNING = rb"^[ \t]*\*\*\*[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG (?:EBOOK|ETEXT)"
+_START = re.compile(_BEGINNING + rb"[^*]{0,400}\*\*\*.*$", re.IGNORECASE | re.MULTILINE)
+"""The pattern spans lines, because a long title continues in the next one."""
+_START_OPEN = re.compile(_BEGINNING + rb".*$", re.IGNORECASE | re.MULTILINE)
+_FOOTER = re.compile(
+    rb"^[ \t]*(?:"
+    rb"\*\*\*[ \t]*END OF TH(?:E|IS) PROJECT GUTENBERG"
+    rb"|\*\*\*[ \t]*START: FULL LICENSE"
+    rb"|\*{0,3}[ \t]*END OF (?:THE |THIS )?PROJECT GUTENBERG(?:'S|\xe2\x80\x99S)?\b)",
+    re.IGNORECASE | re.MULTILINE)
+_CREDITS = re.compile(
+    rb"\s*^[ \t]*(?:Produced by|E-?text prepared by|Transcribed (?:from|by)|"
+    rb"This e-?text was (?:produced|prepared|scanned))"
+    rb"[^\r\n]*(?:\r?\n[ \t]*[^\s][^\r\n]*)*", re.IGNORECASE | re.MULTILINE)
 
 
 def text_files(paths: tuple[Path, ...], *, any_markup: bool = False) -> FileSource:
@@ -35,7 +59,15 @@ def require_plain_text(path: str, head: bytes) -> None:
     require_text(path, head)
     text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
     start = text[:200].lower()
-    field = _json_field(text)
+    # The field with the longest string of a line that is a JSON object.
+    line, line_end, _ = text.partition("\n")
+    try:
+        fields = json.loads(line) if line.startswith("{") else {}
+    except ValueError:  # A line longer than the text is cut.
+        fields = dict.fromkeys(_FIELD.findall(line), "") if not line_end else {}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    field = "text" if "text" in texts else max(
+        texts, key=lambda name: len(texts[name]), default="")
     if text.startswith("<doc id="):
         kind = (f"WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
                 f"remove its marks: `{_WITHOUT_MARKS} {path} > {path}.documents.txt`")
@@ -52,24 +84,15 @@ def require_plain_text(path: str, head: bytes) -> None:
     raise UserError(f"{path} is {kind}.")
 
 
-def _json_field(text: str) -> str:
-    """Returns the field with the longest string of a line that is a JSON object; "" for others."""
-    line, line_end, _ = text.partition("\n")
-    try:
-        fields = json.loads(line) if line.startswith("{") else {}
-    except ValueError:  # A line longer than the text is cut.
-        fields = dict.fromkeys(_FIELD.findall(line), "") if not line_end else {}
-    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-    return "text" if "text" in texts else max(texts, key=lambda name: len(texts[name]), default="")
-
-
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     """Yields the documents of a file, which blank lines separate."""
     gathered: list[bytes] = []
     size = offset = key = 0
     begins = True
     for line in itertools.chain(bounded_lines(file), (b"",)):
-        blank = is_blank(line)
+        blank = not line.strip() or (
+            len(line) < _MAX_BLANK_BYTES and not line.isascii()
+            and not line.decode(errors="replace").removeprefix("\ufeff").strip())
         if gathered and (blank or size + len(line) > MAX_PART_BYTES):
             content = b"".join(gathered)
             key = key_of(content) if begins else key
@@ -97,12 +120,6 @@ def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
         begin += len(part)
 
 
-def is_blank(line: bytes) -> bool:
-    """Returns True for a blank line, or a blank part of a longer one."""
-    return not line.strip() or (len(line) < _LONGEST_BLANK and not line.isascii() and not
-                                line.decode(errors="replace").removeprefix("\ufeff").strip())
-
-
 def bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
     """Yields lines with their ends; a line longer than `MAX_PART_BYTES` in parts, cut at spaces."""
     rest = b""
@@ -121,3 +138,68 @@ def _character_start(part: bytes) -> int:
     """Returns the beginning of the last UTF-8 character of `part`."""
     return max((i for i in range(len(part) - 4, len(part)) if part[i] & 0xC0 != 0x80),
                default=len(part))
+
+
+def books(pattern: str) -> FileSource:
+    """Returns the source of books, one per text file, from a pattern or a directory."""
+    return FileSource(matching_files(pattern, names=_BOOK_FILES), "books", split_book, parse_book)
+
+
+def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
+    """Yields a book without Project Gutenberg's header and footer, in parts cut at paragraphs."""
+    blocks = _blocks(file)
+    first_block = next(blocks, b"")
+    head = first_block[:_HEAD_BYTES]
+    offset, key, begins = 0, 0, True
+    if mark := _START.search(head) or _START_OPEN.search(head):
+        offset = (_CREDITS.match(head, mark.end()) or mark).end()
+    for block, following in itertools.pairwise(
+            itertools.chain([first_block[offset:]], blocks, [b""])):
+        footer = _FOOTER.search(block)
+        content = block[:footer.start()] if footer else block
+        ends = bool(footer) or not following
+        if content.strip() or not begins:
+            key = key_of(content) if begins else key
+            yield DocumentPart(content=content, key=key, begins=begins, ends=ends, path=path,
+                               offset=offset)
+            begins = False
+        if ends:
+            break
+        offset += len(block)
+    for _ in blocks:  # Reading to the end detects damage there.
+        pass
+
+
+def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
+    """Yields a file in blocks of 1 to 3 times `MAX_PART_BYTES`, cut after blank lines if possible.
+
+    A block ends at a line's end, so a mark of one line is in one block. A small rest joins the last
+    block.
+    """
+    block, lines, size = b"", [], 0
+    for line in bounded_lines(file):
+        lines.append(line)
+        size += len(line)
+        if size >= MAX_PART_BYTES and (not line.strip() or size >= 2 * MAX_PART_BYTES):
+            if block:
+                yield block
+            block, lines, size = b"".join(lines), [], 0
+    if block or lines:
+        yield block + b"".join(lines)
+
+
+def parse_book(part: DocumentPart) -> Iterator[str]:
+    """Returns the paragraphs of a book with wrapped lines, or the lines of another book.
+
+    In BooksCorpus every line is a sentence. Raises `UserError` for bytes that are not UTF-8.
+    """
+    groups = itertools.groupby(
+        map(str.strip, decoded(part).removeprefix("\ufeff").split("\n")), bool)
+    paragraphs = [list(lines) for filled, lines in groups if filled]
+    # Lines are wrapped if most of those inside of paragraphs do not end a sentence.
+    inner = [line for lines in paragraphs for line in lines[:-1]]
+    if (not inner or statistics.median(map(len, inner)) > _MAX_WRAPPED_CHARACTERS
+            or sum(bool(_SENTENCE_END.search(line)) for line in inner) >= len(inner) / 2):
+        return (line for lines in paragraphs for line in lines)
+    return ("".join(line if line.endswith(_NO_SPACE_AFTER) else f"{line} " for line in lines
+                    ).strip() for lines in paragraphs)

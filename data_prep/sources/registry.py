@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 from data_prep.documents import SkippingParser, parse_by_source
 from data_prep.sources import data_sets, fields, plain_text
-from data_prep.sources.books import books
 from data_prep.sources.embedded import EmbeddedText
 from data_prep.sources.files import matching_files
 from data_prep.sources.source import ConcatenatedSource, Member, Mixture, Source, SourceOptions
@@ -27,7 +26,7 @@ from electra_tf.platform.errors import UserError, shown
 TEXT = "text"
 _WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")
 _SHARE = re.compile(r"(?P<rest>.*):(?P<share>\d+\.?\d*|\.\d+)", re.DOTALL)
-_MOST_SHARE = 1_000_000
+_MAX_SHARE = 1_000_000
 _NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 
 
@@ -35,20 +34,18 @@ _NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 class InputEntry:
     """An entry of --input, which names one source."""
 
-    text: str
-    """The entry without its share."""
+    text: str  # The entry without its share.
     source: str = TEXT
     pattern: str
     field: str = "text"
-    share: float = 0.0
-    """0 if the entry has none."""
+    share: float = 0.0  # 0 if the entry has none.
 
 
 SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
     TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern),
                                                        any_markup=_is_named(entry)),
     "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
-    "books": lambda entry, options: books(entry.pattern),
+    "books": lambda entry, options: plain_text.books(entry.pattern),
     "jsonl": lambda entry, options: fields.json_lines(entry.pattern, entry.field),
     "parquet": lambda entry, options: fields.parquet(entry.pattern, entry.field),
     "hf": lambda entry, options: data_sets.hub_data_set(entry.pattern, entry.field),
@@ -60,7 +57,20 @@ SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
 
 def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:  # noqa: B008 (frozen)
     """Returns the source that --input names; `UserError` for an ambiguous or unreadable one."""
-    source = _combined(entries_of(text), options)
+    entries = entries_of(text)
+    total = sum(entry.share for entry in entries)
+    if not total and all(entry.source == TEXT for entry in entries):
+        source = plain_text.text_files(matching_files(*(entry.pattern for entry in entries)),
+                                       any_markup=_is_named(entries[0]))
+    elif len(entries) == 1:
+        source = SOURCES[entries[0].source](entries[0], options)
+    else:
+        members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
+                               number=number, share=entry.share / total if total else 0.0)
+                        for number, entry in enumerate(entries))
+        parsers = tuple(member.source.parse for member in members)
+        combined = Mixture if total else ConcatenatedSource
+        source = combined(members, functools.partial(parse_by_source, parsers))
     if options.on_error == "skip":
         source.parse = SkippingParser(source.parse)
     return source
@@ -82,10 +92,10 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
             f"--input: {shown(bare[0].text)} has no source name and others have, so its source is "
             f"ambiguous; write text:{bare[0].text} or another source's name.")
     texts = [entry.text for entry in entries]
-    twice = [one for one in texts if texts.count(one) > 1]
-    if twice and not bare:
-        raise UserError(f"--input names {shown(twice[0])} twice, and its documents would be read "
-                        "twice; name it once.")
+    repeated = [text for text in texts if texts.count(text) > 1]
+    if repeated and not bare:
+        raise UserError(f"--input names {shown(repeated[0])} twice, and its documents would be "
+                        "read twice; name it once.")
     return entries
 
 
@@ -93,17 +103,17 @@ def _is_named(entry: InputEntry) -> bool:
     return entry.text != entry.pattern
 
 
-def _entry(whole: str) -> InputEntry:
-    text, share = whole, 0.0
-    if (match := _SHARE.fullmatch(whole)) and match["rest"]:
+def _entry(entry: str) -> InputEntry:
+    text, share = entry, 0.0
+    if (match := _SHARE.fullmatch(entry)) and match["rest"]:
         text, share = match["rest"], float(match["share"])
-        if storage.matching(whole) or text in SOURCES:
-            raise UserError(f"--input: {shown(whole)} could be a path that ends with a number or a "
+        if storage.matching(entry) or text in SOURCES:
+            raise UserError(f"--input: {shown(entry)} could be a path that ends with a number or a "
                             f"source with the share {share:g}; write ./PATH:1 for the path with a "
                             "share, or rename the file.")
-        if not 0 < share <= _MOST_SHARE:
-            raise UserError(f"--input: a share must be in (0, {_MOST_SHARE}]. Received: "
-                            f"{shown(whole)}")
+        if not 0 < share <= _MAX_SHARE:
+            raise UserError(f"--input: a share must be in (0, {_MAX_SHARE}]. Received: "
+                            f"{shown(entry)}")
     match = _NAMED.fullmatch(text)
     if match is None or (match["source"] not in SOURCES and storage.matching(text)):
         return InputEntry(text=text, pattern=text, share=share)
@@ -118,18 +128,3 @@ def _entry(whole: str) -> InputEntry:
         raise UserError(f"--input: {shown(text)} must be {source}:PATTERN"
                         f"{'#FIELD' * (source in _WITH_FIELD)}; see docs/how_to/data.md.")
     return InputEntry(text=text, source=source, pattern=pattern, field=field, share=share)
-
-
-def _combined(entries: tuple[InputEntry, ...], options: SourceOptions) -> Source:
-    total = sum(entry.share for entry in entries)
-    if not total and all(entry.source == TEXT for entry in entries):
-        return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)),
-                                     any_markup=_is_named(entries[0]))
-    members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
-                           number=number, share=entry.share / total if total else 0.0)
-                    for number, entry in enumerate(entries))
-    if len(members) == 1:
-        return members[0].source
-    parsers = tuple(member.source.parse for member in members)
-    combined = Mixture if total else ConcatenatedSource
-    return combined(members, functools.partial(parse_by_source, parsers))

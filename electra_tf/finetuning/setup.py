@@ -19,14 +19,14 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.kinds.kind import Split, TaskKind
+from electra_tf.tasks.kinds.base import Split, TaskKind
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
-from electra_tf.training import devices, failures
-from electra_tf.training.step import build_model
+from electra_tf.training import failures, strategies
+from electra_tf.training.devices import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    strategy, resolved = devices.prepare(config)
+    strategy, resolved = strategies.prepare(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
     failures.require_memory(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,

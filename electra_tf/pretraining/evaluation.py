@@ -17,8 +17,8 @@ from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, FixedNoise
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, select_readable
-from electra_tf.training.devices import distributed, largest_divisor
-from electra_tf.training.micro_batches import concat_parts
+from electra_tf.training.devices import distributed
+from electra_tf.training.micro_batches import concat_parts, largest_divisor
 from electra_tf.training.step import with_static_rows
 
 _MARK = "?"

@@ -27,8 +27,8 @@ from electra_tf.pretraining.steps import Events, compile_steps, read_totals, ste
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
 from electra_tf.training import failures, workers
-from electra_tf.training.devices import distributed
-from electra_tf.training.step import TrainState, build_state, build_step
+from electra_tf.training.devices import build_state, build_step, distributed
+from electra_tf.training.step import TrainState
 
 
 def train(run: Run) -> None:

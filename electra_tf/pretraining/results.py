@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from absl import flags
 
-from electra_tf.checkpoints.run_directory import EVALUATION_FILE
+from electra_tf.checkpoints.run_directory import EVALUATION_FILE, all_settings
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
@@ -15,7 +15,7 @@ from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.setup import Run, settings_of_run
+from electra_tf.pretraining.setup import Run
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.samples import terminal_page
 from electra_tf.training import failures
@@ -128,12 +128,12 @@ def _commands(run: Run, data_dir: str) -> list[str]:
         command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
     model_dir = shlex.quote(f"--model_dir={run.model_dir}")
     here = f"{shlex.quote(f'--data_dir={data_dir}')} {model_dir}"
-    steps = settings_of_run(run.model_dir)["training.num_train_steps"]
+    steps = all_settings(run.model_dir)["training.num_train_steps"]
     # A run's directory doesn't hold the flags of devices and reports.
     again = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
         f"--{name}={flags.FLAGS[name].value}"
         for name, setting in pretraining_flags.SETTINGS.items()
-        if setting.startswith("runtime.") and flags.FLAGS[name].present]
+        if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
     more = shlex.join([*again, f"--num_train_steps={2 * steps}"])
     return [
         *([f"samples: {program} --mode=samples {here}"] if run.examples("eval") else []),

@@ -32,8 +32,8 @@ from electra_tf.pretraining import continuation
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training import devices, failures
-from electra_tf.training.step import build_model
+from electra_tf.training import failures, strategies
+from electra_tf.training.devices import build_model
 
 _POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
@@ -129,15 +129,6 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     yield prepared(config, model_dir)
 
 
-def settings_of_run(model_dir: Path) -> dict[str, Any]:
-    """Returns the settings of a run, by name, with the steps of all stages; `UserError` without."""
-    saved = run_directory.settings_of(run_directory.read_identity(model_dir))
-    objective = override(PretrainingConfig(), saved).objective
-    if objective.generator_steps(saved[STEPS]):
-        saved[STEPS] += run_directory.read_identity(objective.generator_dir(model_dir))[STEPS]
-    return saved
-
-
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
             restart: bool = False) -> Run:
@@ -159,7 +150,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
-    strategy, resolved = devices.prepare(config)
+    strategy, resolved = strategies.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     shards.check_first_examples(records)
     config = override(config, {

@@ -1,204 +1,23 @@
-"""The devices of all programs that train or predict: strategies, threads and precision.
+"""The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
-TensorFlow splits an op over all cores of a CPU and waits for the last core after every op. If each
-core computes a part of the batch instead, none waits: 14 % more tokens/s for ELECTRA-Small at batch
-32 and L = 128 on two cores.
-"""
-
-import contextlib
 import os
-import pathlib
-import socket
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
+import tf_keras
 
-from electra_tf.config.model import ModelConfig
-from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.config.runtime import Precision, RuntimeConfig, Strategy, Xla
+from electra_tf.config.runtime import Precision, Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
-from electra_tf.platform import command_line, native_logging, signals
+from electra_tf.modeling.initialization import initialize
+from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
-from electra_tf.platform.notes import note, note_once
-from electra_tf.training import workers
+from electra_tf.training.adam import Adam, Lamb
+from electra_tf.training.schedule import Schedule
+from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
 POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
             Precision.FLOAT16: "mixed_float16"}
 """Keras mixed-precision policy of each precision."""
-MAX_PARTS = 4
-"""Each part has its own gradients for all weights; more parts are not faster."""
-NO_REWRITING = "disable_meta_optimizer"
-"""TensorFlow's option that turns off the rewriting of graphs."""
-_DRIVER = pathlib.Path("/dev/nvidiactl")
-
-
-class Settings(Protocol):
-    """The sections of settings that training reads, in pre-training and in fine-tuning."""
-
-    model: ModelConfig
-    initialization: Any
-    training: Any
-    optimizer: OptimizerConfig
-    runtime: Any
-
-
-def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
-    """Sets up threads and devices; TensorFlow takes them only before its first op.
-
-    Returns the strategy, and the values of automatic settings by name. A `UserError` refuses
-    devices that can't be reached and a batch that can't be split over them.
-    """
-    training, runtime = config.training, config.runtime
-    if runtime.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    steps = runtime.gradient_accumulation_steps
-    parts = prepare_cpu(runtime, training.train_batch_size // steps)
-    strategy = create_strategy(runtime)
-    replicas, batch = strategy.num_replicas_in_sync, training.train_batch_size
-    if batch % (replicas * steps):
-        raise UserError(
-            f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
-            f"micro-batches. Take a multiple of {replicas * steps}.")
-    with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
-        tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
-    return strategy, {"runtime.cpu_parts": parts,
-                      "training.precision": resolve_precision(training.precision, strategy)}
-
-
-def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
-    """Returns the number of parallel parts of a micro-batch, a divisor of its `rows`.
-
-    It is 1 with several devices, a GPU, XLA, which compiles the whole batch, or determinism.
-    Otherwise this sets up the CPU: threads, if TensorFlow has run no op, and no rewriting of
-    graphs, which delays the first step by 4 s and only fuses what `modeling/fused.py` has fused.
-    """
-    if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
-        return 1
-    tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
-    cores = usable_cores()
-    parts = largest_divisor(rows, config.cpu_parts or min(cores, MAX_PARTS))
-    if parts > 1:
-        with contextlib.suppress(RuntimeError):  # TensorFlow has its threads already.
-            tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
-            tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
-    return parts
-
-
-def largest_divisor(number: int, limit: int) -> int:
-    """Returns the largest divisor of `number` up to `limit`."""
-    return max(divisor for divisor in range(1, limit + 1) if number % divisor == 0)
-
-
-def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
-    """Returns the strategy of the settings, or refuses missing devices with a `UserError`."""
-    kind = _kind(config)
-    if kind is Strategy.TPU:
-        return _tpu(config.tpu)
-    if kind is Strategy.MULTI_WORKER_MIRRORED:
-        cluster = workers.parse(os.environ.get(workers.VARIABLE, ""))
-        if others := cluster.others:
-            note(f"waiting for {', '.join(others)}: each has to run this command, with the same "
-                 "cluster and its own task in TF_CONFIG")
-        with signals.default_signal_handlers():
-            return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
-    if config.num_replicas:
-        if workers.cluster():
-            raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
-                            "this one of several. Leave either out.")
-        return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
-    gpus = _gpu_names(config.num_gpus)
-    if kind is Strategy.MIRRORED:
-        return tf.distribute.MirroredStrategy(gpus or _cpu_names())
-    return tf.distribute.OneDeviceStrategy(gpus[0] if gpus else "CPU:0")
-
-
-def is_one_cpu(config: RuntimeConfig) -> bool:
-    """Returns True if `create_strategy` will choose a single CPU; starts no device."""
-    return _kind(config) is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
-
-
-def _kind(config: RuntimeConfig) -> Strategy:
-    if config.distribution_strategy is not Strategy.AUTO:
-        return config.distribution_strategy
-    if config.tpu:
-        return Strategy.TPU
-    if config.num_replicas:
-        return Strategy.MIRRORED
-    if workers.cluster():
-        return Strategy.MULTI_WORKER_MIRRORED
-    return Strategy.MIRRORED if len(_gpu_names(config.num_gpus)) > 1 else Strategy.ONE_DEVICE
-
-
-def _gpu_names(wanted: int) -> list[str]:
-    """Returns the names of the first `wanted` GPUs of this machine; of all for -1."""
-    names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
-    if wanted < 0 and not names:
-        if reason := _why_no_gpu():
-            note_once(f"{reason}. The run uses the CPU; --num_gpus=0 removes this note.")
-    if wanted > len(names):
-        reason = _why_no_gpu() if not names else ""
-        raise UserError(f"--num_gpus={wanted}, but " + (reason or (
-            f"this machine has {len(names)}. Ask for at most that many"))
-            + "; --num_gpus=0 runs on the CPU.")
-    return names if wanted < 0 else names[:wanted]
-
-
-def _virtual_cpus(count: int) -> list[str]:
-    """Splits the CPU into `count` logical devices and names them."""
-    cpu, *_ = tf.config.list_physical_devices("CPU")
-    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
-        tf.config.set_logical_device_configuration(
-            cpu, [tf.config.LogicalDeviceConfiguration()] * count)
-    names = _cpu_names()
-    if len(names) < count:
-        raise UserError(f"--num_replicas={count}, but this process began with {len(names)} CPU "
-                        "devices. Start a process that sets it before TensorFlow's first op.")
-    return names[:count]
-
-
-def _cpu_names() -> list[str]:
-    """Returns the names of logical CPU devices: one, or as many as the CPU was split into."""
-    return [f"CPU:{index}" for index in range(len(tf.config.list_logical_devices("CPU")))]
-
-
-def _tpu(name: str) -> tf.distribute.Strategy:
-    if not name:
-        raise UserError('--distribution_strategy=tpu needs --tpu: a name, a grpc:// address, or '
-                        '"local" on a TPU VM.')
-    if name.startswith("grpc://"):  # TensorFlow would wait minutes for an address without a TPU.
-        host, _, port = name.removeprefix("grpc://").partition(":")
-        try:
-            socket.create_connection((host, int(port or 8470)), timeout=10).close()
-        except (OSError, ValueError, OverflowError) as error:
-            raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that "
-                            "the TPU is running.") from error
-    try:
-        with native_logging.stderr_closed():
-            resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
-            if name != "local":
-                tf.config.experimental_connect_to_cluster(resolver)
-            tf.tpu.experimental.initialize_tpu_system(resolver)
-        return tf.distribute.TPUStrategy(resolver)
-    except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
-        if "No OpKernel was registered" in str(error):
-            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. In a clone "
-                            "`make tpu` puts the one with TPUs in its place; with the package, "
-                            "install tensorflow-tpu 2.20 instead of tensorflow.") from error
-        reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
-        raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
-                        "the zone and that the TPU is running.") from error
-
-
-def _why_no_gpu() -> str:
-    """Returns what to do if TensorFlow finds no GPU; "" where none is expected."""
-    if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return ""
-    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: "
-            f"`{command_line.pip_install('cuda')}` brings CUDA's libraries (in a clone's .venv "
-            "`pip install --require-hashes -r requirements/cuda.lock`), and `nvidia-smi` says "
-            "whether the driver works and is new enough for CUDA 12")
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
@@ -259,3 +78,33 @@ def distributed(strategy: tf.distribute.Strategy,
     one_cpu = device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
     return strategy.distribute_datasets_from_function(batches, tf.distribute.InputOptions(
         experimental_fetch_to_device=False) if one_cpu else None)
+
+
+def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
+                seed: int) -> tf_keras.Model:
+    """Creates an objective's networks on the devices, with their initial weights."""
+    with strategy.scope():
+        model = objective.build_model(
+            config.model, seed=seed, policy=POLICIES[config.training.precision],
+            recompute=config.runtime.gradient_checkpointing)
+        initialize(model, config.initialization)
+    return model
+
+
+def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
+                rate_factors: Sequence[float] | None = None) -> TrainState:
+    """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
+    with strategy.scope():
+        optimizer = Lamb if config.optimizer.name == "lamb" else Adam
+        return TrainState(model, optimizer(config.optimizer, model.trainable_variables,
+                                           rate_factors),
+                          LossScale(enabled=config.training.precision is Precision.FLOAT16))
+
+
+def build_step(config: Settings, objective: Objective, state: TrainState,
+               strategy: tf.distribute.Strategy, num_steps: int,
+               finished_at: Sequence[int] = ()) -> TrainStep:
+    """Creates the step of a run of `num_steps`; `finished_at` is that of `Schedule.of`."""
+    return TrainStep(config=config, objective=objective, state=state,
+                     schedule=Schedule.of(config.optimizer, num_steps, finished_at),
+                     compile_with_xla=use_xla(config.runtime.xla, strategy))

@@ -50,3 +50,8 @@ def sum_parts(function: RowsFunction, inputs: Any, *, rounds: int, parts: int) -
         lambda index, sums: (index + 1, tf.nest.map_structure(tf.add, sums, run_round(index))),
         (tf.constant(1), run_round(0)))
     return sums
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """Returns the largest divisor of `number` up to `limit`."""
+    return max(divisor for divisor in range(1, limit + 1) if number % divisor == 0)

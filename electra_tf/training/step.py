@@ -1,26 +1,34 @@
 """One training step, as every replica runs it: masks, losses, gradients and the update.
 
-`TrainStep.__call__` is the whole step, in pre-training and in fine-tuning. `build_model`,
-`build_state` and `build_step` create its parts.
+`TrainStep.__call__` is the whole step, in pre-training and in fine-tuning.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.runtime import Precision
-from electra_tf.modeling.initialization import initialize
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.training.adam import Adam, Lamb, clip_scale
-from electra_tf.training.devices import POLICIES, Settings, use_xla
+from electra_tf.training.adam import Adam, clip_scale
 from electra_tf.training.micro_batches import sum_parts
 from electra_tf.training.schedule import Schedule
 
 SUM = tf.distribute.ReduceOp.SUM
+
+
+class Settings(Protocol):
+    """The sections of settings that training reads, in pre-training and in fine-tuning."""
+
+    model: ModelConfig
+    initialization: Any
+    training: Any
+    optimizer: OptimizerConfig
+    runtime: Any
 
 
 class LossScale(tf.Module):
@@ -148,33 +156,3 @@ class TrainStep:
             **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
                for name in sums if name.endswith("/sum")},
             "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}
-
-
-def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
-                seed: int) -> tf_keras.Model:
-    """Creates an objective's networks on the devices, with their initial weights."""
-    with strategy.scope():
-        model = objective.build_model(
-            config.model, seed=seed, policy=POLICIES[config.training.precision],
-            recompute=config.runtime.gradient_checkpointing)
-        initialize(model, config.initialization)
-    return model
-
-
-def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
-                rate_factors: Sequence[float] | None = None) -> TrainState:
-    """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
-    with strategy.scope():
-        optimizer = Lamb if config.optimizer.name == "lamb" else Adam
-        return TrainState(model, optimizer(config.optimizer, model.trainable_variables,
-                                           rate_factors),
-                          LossScale(enabled=config.training.precision is Precision.FLOAT16))
-
-
-def build_step(config: Settings, objective: Objective, state: TrainState,
-               strategy: tf.distribute.Strategy, num_steps: int,
-               finished_at: Sequence[int] = ()) -> TrainStep:
-    """Creates the step of a run of `num_steps`; `finished_at` is that of `Schedule.of`."""
-    return TrainStep(config=config, objective=objective, state=state,
-                     schedule=Schedule.of(config.optimizer, num_steps, finished_at),
-                     compile_with_xla=use_xla(config.runtime.xla, strategy))

@@ -12,7 +12,7 @@ import electra_tf
 from docs.generate_reference import api_page as page
 from electra_tf.api import electra, encoder, runs
 from electra_tf.tasks.task import Kind
-from electra_tf.training import devices
+from electra_tf.training import strategies
 
 MODULES = (electra, encoder, runs)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "python.md"
@@ -52,7 +52,7 @@ def test_the_page_is_up_to_date_and_has_every_public_name_and_method():
 
 
 def test_the_examples_of_the_page_run(folder, monkeypatch):
-    monkeypatch.setattr(devices, "MAX_PARTS", 1)  # Every part of a batch is traced.
+    monkeypatch.setattr(strategies, "MAX_PARTS", 1)  # Every part of a batch is traced.
     blocks = re.findall(r"(?ms)^```python\n(?!>>>)(.*?)^```", page())
     assert len(blocks) == 3
     code = "\n".join(blocks)

@@ -9,14 +9,13 @@ import pytest
 
 from electra_tf.platform.errors import UserError
 from experiments import log_index, results, sweep
-from experiments.results import Spread
-from experiments.table import Row, Table
+from experiments.results import ResultsTable, ScoreRow, Spread
 from tests.support import command_flags
 
 TINY = sweep.budget_of("tiny")
-ROW = Row(sweep="objectives", budget="tiny", variant="ELECTRA", seed=1, task="chunk", metric="f1",
-          main=True, score=0.8, steps=2000, tokens=4_096_000, flops=1.7e13,
-          settings="{}", task_settings="")
+ROW = ScoreRow(sweep="objectives", budget="tiny", variant="ELECTRA", seed=1, task="chunk",
+               metric="f1", main=True, score=0.8, steps=2000, tokens=4_096_000, flops=1.7e13,
+               settings="{}", task_settings="")
 
 
 def rows_of(scores, **fields):
@@ -26,15 +25,15 @@ def rows_of(scores, **fields):
 
 
 def test_rows_come_back_as_they_were_and_replace_those_of_the_same_run(tmp_path):
-    table = Table(tmp_path / "results.sqlite")
+    table = ResultsTable(tmp_path / "results.sqlite")
     other = dataclasses.replace(ROW, variant="B", main=False, score=None, sweep="t")
     table.add([dataclasses.replace(ROW, score=0.1)])
     table.add([ROW, other])
-    assert Table(tmp_path / "results.sqlite").rows() == [ROW, other]
+    assert ResultsTable(tmp_path / "results.sqlite").rows() == [ROW, other]
     assert len(table.rows("objectives", "tiny")) == 1 and table.rows("t", "paper") == []
     (tmp_path / "text").write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(UserError, match="text can't be used: file is not a database"):
-        Table(tmp_path / "text")
+        ResultsTable(tmp_path / "text")
 
 
 def test_means_have_standard_errors():
@@ -66,7 +65,7 @@ def test_the_page_of_results_has_a_section_for_every_sweep_and_budget(tmp_path):
 
     with pytest.raises(UserError, match="there is no results table"):
         write()
-    table = Table(tmp_path / "results.sqlite")
+    table = ResultsTable(tmp_path / "results.sqlite")
     with pytest.raises(UserError, match="is empty"):
         write()
     table.add([ROW, dataclasses.replace(ROW, sweep="tying", variant="tying none", score=0.6),
@@ -79,7 +78,7 @@ def test_the_page_of_results_has_a_section_for_every_sweep_and_budget(tmp_path):
     assert len(list((tmp_path / "docs" / "images").glob("results_*.png"))) == 3
 
 
-def test_the_logs_index_is_current_and_its_entries_have_a_date_and_a_known_status():
+def test_the_logs_index_is_current_and_its_entries_are_complete():
     assert (log_index.LOG / "README.md").read_text() == log_index.index()
     found = {entry.name: entry for entry in log_index.entries()}
     assert len(found) > 40

@@ -16,7 +16,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
 from experiments import run as program
 from experiments import runner, sweep
-from experiments.table import Table
+from experiments.results import ResultsTable
 from tests.support import command_flags, tiny_run
 
 TINY = sweep.budget_of("tiny")
@@ -52,10 +52,10 @@ def plan(name, records, seeds=1, output=Path("out")):
 def test_every_variant_gets_the_same_compute(records):
     for name in ("objectives", "training", "tying", "generator_size", "masking_rate", "generators"):
         planned = plan(name, records)
-        reference = runner.flops_of_a_step(planned[0].config) * planned[0].steps
+        reference = runner.step_flops(planned[0].config) * planned[0].steps
         for job in planned:
             assert job.flops == pytest.approx(reference, rel=2e-3)  # Whole steps.
-            assert job.flops == job.steps * runner.flops_of_a_step(job.config)
+            assert job.flops == job.steps * runner.step_flops(job.config)
     flops = [job.flops for job in plan("compute", records) if job.variant.name.startswith("BERT")]
     assert flops == pytest.approx([flops[1] / 4, flops[1], flops[1] * 4], rel=2e-3)
     # What costs more per token reads fewer.
@@ -95,9 +95,9 @@ def place(tmp_path, records, monkeypatch):
 
 
 def run(place, seeds=2):
-    name, table = str(place / "own.yaml"), Table(place / "results.sqlite")
+    name, table = str(place / "own.yaml"), ResultsTable(place / "results.sqlite")
     planned = plan(name, place / "records", seeds, place / "out")
-    failures = runner.Runner(
+    failures = runner.SweepRunner(
         sweep.load(name), dataclasses.replace(TINY, seeds=seeds), table,
         data_dir=place / "records", tasks_dir=place / "tasks").run(planned)
     return planned, failures, table

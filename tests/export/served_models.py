@@ -14,7 +14,7 @@ from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
-from electra_tf.tasks.kinds.kind import ServedNetwork
+from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 from electra_tf.text.rows import RowEncoder

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from tensorflow.python.eager import context
 from electra_tf.pretraining import setup
-from electra_tf.training import devices
+from electra_tf.training import strategies
 from tests.support import tiny_run
 
 def check(runtime):
     print("started" if context.context()._initialized else "fresh")
     raise SystemExit
 
-devices.create_strategy = check
+strategies.create_strategy = check
 setup.prepare(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
 """
 

@@ -8,7 +8,8 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.setup import Run, prepare
-from electra_tf.training.step import TrainState, TrainStep, build_state, build_step
+from electra_tf.training.devices import build_state, build_step
+from electra_tf.training.step import TrainState, TrainStep
 
 SETTINGS = {
     "model.embedding_size": 16, "model.hidden_size": 32, "model.intermediate_size": 64,

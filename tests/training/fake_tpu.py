@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.training.devices import create_strategy
+from electra_tf.training.strategies import create_strategy
 
 
 def strategy(monkeypatch) -> tf.distribute.TPUStrategy:

@@ -9,13 +9,14 @@ from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.steps import steps_per_loop
-from electra_tf.training import devices
-from electra_tf.training.devices import device_name, prepare_cpu, resolve_precision, use_xla
+from electra_tf.training import strategies
+from electra_tf.training.devices import device_name, resolve_precision, use_xla
+from electra_tf.training.strategies import prepare_cpu
 
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch):
-    monkeypatch.setattr(devices, "usable_cores", lambda: 4)
+    monkeypatch.setattr(strategies, "usable_cores", lambda: 4)
 
 
 @pytest.mark.parametrize(("changes", "rows", "parts"), [

@@ -6,8 +6,8 @@ import tensorflow as tf
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.notes import note_once
-from electra_tf.training import devices
-from electra_tf.training.devices import create_strategy
+from electra_tf.training import strategies
+from electra_tf.training.strategies import create_strategy
 
 
 def test_one_device_is_the_default_and_replicas_are_logical_cpus():
@@ -37,7 +37,7 @@ def test_hardware_that_isnt_there_is_one_line(monkeypatch, changes, variable, wo
 
 
 def test_a_gpu_that_stays_unused_is_noted_once_or_refused(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(devices, "_DRIVER", tmp_path)  # It is there.
+    monkeypatch.setattr(strategies, "_DRIVER", tmp_path)  # It is there.
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     note_once.cache_clear()
     create_strategy(RuntimeConfig())

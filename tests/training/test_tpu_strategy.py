@@ -10,7 +10,7 @@ from electra_tf.data.buckets import make_batch
 from electra_tf.finetuning import trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining.steps import compile_loop, compile_step
-from electra_tf.training import devices
+from electra_tf.training import strategies
 from electra_tf.training.workers import has_several_workers, is_chief
 from tests.finetuning.test_trials import run_of, task_of
 from tests.support import tiny_run
@@ -26,7 +26,7 @@ REFUSED = {"AsString", "StringFormat", "EagerPyFunc", "StatelessShuffle", "Decod
 def make_run(records, tmp_path, monkeypatch):
     """A run as --tpu=local prepares it."""
     strategy = fake_tpu.strategy(monkeypatch)
-    monkeypatch.setattr(devices, "create_strategy", lambda runtime: strategy)
+    monkeypatch.setattr(strategies, "create_strategy", lambda runtime: strategy)
     return lambda **changes: tiny_run.run_on(
         records, tmp_path / "run", runtime__tpu="local", training__precision="bfloat16", **changes)
 

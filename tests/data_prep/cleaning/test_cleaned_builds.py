@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from data_prep import vocabulary_learner
-from data_prep.cleaning import plan, survey
+from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
 from data_prep.settings import BuildSettings
@@ -63,7 +63,7 @@ def test_an_interrupted_build_goes_on_with_its_decisions(
     whole = build("whole", text=dirty, cleaning=cleaning)
     stopped_build(0, text=dirty, cleaning=cleaning)
     assert (tmp_path / "records" / ".cleaning-decisions").exists()
-    monkeypatch.setattr(survey, "survey_unit", None)  # A second survey would fail.
+    monkeypatch.setattr(plan, "survey_unit", None)  # A second survey would fail.
     assert build(text=dirty, cleaning=cleaning) == whole
     assert not list((tmp_path / "records").glob(plan.FILES))
 

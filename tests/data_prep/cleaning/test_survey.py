@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from data_prep.cleaning import plan, survey
+from data_prep.cleaning import plan
 from data_prep.documents import key_of
 from electra_tf.platform.errors import UserError
 from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
@@ -50,7 +50,7 @@ def test_what_is_trained_on_comes_before_what_is_held_out(clean):
     assert found == {"train": [["same", "trained on"]], "eval": [["held out"]]}
 
 
-def test_a_line_that_stands_first_in_a_dropped_document_stays_where_it_stands_next(clean):
+def test_a_line_first_seen_in_a_dropped_document_is_kept_where_it_is_next(clean):
     found, tally = clean([[GERMAN, "OK"], ["OK"], ["OK"]], drop_duplicate_lines=True,
                          languages=("en",))
     assert found["train"] == [[], ["OK"], []]
@@ -98,8 +98,8 @@ def test_a_document_goes_with_all_its_parts(clean, unit_bytes):
     ids=["cut", "no head", "empty"])
 def test_damaged_decisions_are_one_line_that_names_the_file(tmp_path, change):
     path = tmp_path / ".cleaning-decisions"
-    survey.save_arrays(path, {f"train-00000/{reason}": [1, 70_000] for reason in survey.REASONS})
-    assert plan._decision(path, "train-00000") == dict.fromkeys(survey.REASONS, [1, 70_000])
+    plan.save_arrays(path, {f"train-00000/{reason}": [1, 70_000] for reason in plan.REASONS})
+    assert plan._decision(path, "train-00000") == dict.fromkeys(plan.REASONS, [1, 70_000])
     with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
         plan._decision(path, "train-00001")
     path.write_bytes(change(path.read_bytes()))
