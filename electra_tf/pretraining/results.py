@@ -27,7 +27,7 @@ SAMPLED_BATCHES = 16
 LITTLE_AUC = 0.6
 """Below this AUC a discriminator detects little more than token frequencies show."""
 _LINE_SCORES = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
-              "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
+                "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
 
 
