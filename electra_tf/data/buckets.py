@@ -42,13 +42,14 @@ class RowBatch(NamedTuple):
     """[B], or [B, L] padded with zeros."""
 
 
-def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tuple[int, ...]:
-    """Returns the lengths, at most `most`, that give the least padding if rows aren't batched.
+def bucket_lengths(lengths: Sequence[int], max_length: int,
+                   max_buckets: int = 8) -> tuple[int, ...]:
+    """Returns the lengths of buckets that give the least padding if rows aren't batched.
 
     `lengths` are the numbers of tokens of the examples; `max_length` is the last result. Each
     result is a shape, which takes seconds to compile.
 
-    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
+    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, max_buckets=3)
     (8, 20, 128)
     """
     tops = -(-np.asarray(lengths) // _STEP) * _STEP
@@ -59,7 +60,7 @@ def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tu
     # best[k][end]: the fewest tokens if the rows of the first `end` candidates are padded to k of
     # them, the last one included; and the chosen candidates.
     best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
-    for _ in range(most - 1):
+    for _ in range(max_buckets - 1):
         best.append({end: min(
             (cost + (below[end] - below[begin]) * int(candidates[end - 1]),
              (*chosen, int(candidates[end - 1])))

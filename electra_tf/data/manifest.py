@@ -23,9 +23,9 @@ MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
 MAX_SEQUENCE_LENGTH = 1 << 16
 """Most tokens of an example; a position fits into 16 bits."""
-_LARGEST_VOCABULARY = 1 << 24
+_MAX_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""
-_MOST_BYTES = 64 * MIB
+_MAX_BYTES = 64 * MIB
 """Largest file: 200,000 shards of 300 bytes each, 3 TB of text."""
 _SIZES_AT_ONCE = 32
 """Parallel requests to an object store, 30 ms each: 30,000 shards take half a minute."""
@@ -81,10 +81,10 @@ class Counts:
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()
                 if name != "unknown_by_script"}
-        ours, theirs = self.unknown_by_script, other.unknown_by_script
-        both = collections.Counter(ours or {}) + collections.Counter(theirs or {})
-        return Counts(**sums, unknown_by_script=(
-            None if ours is None and theirs is None else dict(sorted(both.items()))))
+        counted = [collections.Counter(counts.unknown_by_script) for counts in (self, other)
+                   if counts.unknown_by_script is not None]
+        scripts = sum(counted, collections.Counter())
+        return Counts(**sums, unknown_by_script=dict(sorted(scripts.items())) if counted else None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"put it back from a copy, or build the records again with {_BUILD} --overwrite."
-    manifest = strict_json.read(path, Manifest, max_bytes=_MOST_BYTES, fix=fix, absent=(
+    manifest = strict_json.read(path, Manifest, max_bytes=_MAX_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
     problem = next(_contradictions(manifest), "")
@@ -173,8 +173,8 @@ def load_records(data_dir: str | Path) -> Records:
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
     length, vocabulary, shards = manifest.max_seq_length, manifest.vocabulary, manifest.shards
-    if not 5 <= vocabulary.size <= _LARGEST_VOCABULARY:
-        yield f"vocabulary.size must be 5 to {_LARGEST_VOCABULARY:,}. Received: {vocabulary.size}"
+    if not 5 <= vocabulary.size <= _MAX_VOCABULARY:
+        yield f"vocabulary.size must be 5 to {_MAX_VOCABULARY:,}. Received: {vocabulary.size}"
     if manifest.token_bytes != token_bytes_for(vocabulary.size):
         yield (f"token_bytes is {manifest.token_bytes}, but ids of {vocabulary.size:,} entries "
                f"take {token_bytes_for(vocabulary.size)} bytes")
@@ -189,9 +189,9 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         if not shard.name.startswith(shard.split):
             yield f"{shard.name!r} is not the name of a shard of the split {shard.split!r}"
         ids = shard.tokens * manifest.token_bytes
-        least, most = (ids + shard.examples * overhead_bytes(tokens, manifest.token_bytes)
-                       for tokens in (2, length))
-        if not least <= shard.bytes <= most:
+        min_bytes, max_bytes = (ids + shard.examples * overhead_bytes(tokens, manifest.token_bytes)
+                                for tokens in (2, length))
+        if not min_bytes <= shard.bytes <= max_bytes:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"and {shard.bytes} bytes")
     for name, value in (("max_seq_length", length), ("packing", manifest.packing),

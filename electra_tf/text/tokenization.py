@@ -104,17 +104,18 @@ class TextSettings:
     normalization: Normalization = UNCASED
 
     @classmethod
-    def load(cls, vocab_file: Path, asked: Normalization | None = None) -> "TextSettings":
+    def load(cls, vocab_file: Path, normalization: Normalization | None = None
+             ) -> "TextSettings":
         """Reads a vocabulary, with or without a manifest beside it, or raises `UserError`.
 
-        Without `asked`, the manifest's normalization applies, or BERT's uncased one.
+        Without `normalization`, the manifest's normalization applies, or BERT's uncased one.
         """
         vocabulary = Vocabulary.load(vocab_file)
         recorded = recorded_normalization(vocabulary, vocab_file)
-        if recorded is not None and asked not in (None, recorded):
-            raise UserError(f"{vocab_file} was learned with normalization {recorded}, not {asked}: "
-                            "leave the flag out, or learn another vocabulary.")
-        return cls(vocabulary=vocabulary, normalization=recorded or asked or UNCASED)
+        if recorded is not None and normalization not in (None, recorded):
+            raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
+                            f"{normalization}: leave the flag out, or learn another vocabulary.")
+        return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
     @property
     def tokenization(self) -> "Tokenization":
