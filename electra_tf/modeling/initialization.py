@@ -137,7 +137,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
-    place = np.sqrt(_AT_ITSELF * product / len(fast)) / size
+    position_scale = np.sqrt(_AT_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
@@ -149,9 +149,9 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
         end = middle + len(columns)
         for kernel, sign in ((query, -1.0), (key, 1.0)):
             kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
-            kernel[:, middle:end] += sign * place * reader[:, columns]
+            kernel[:, middle:end] += sign * position_scale * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
-        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * place * size
+        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * position_scale * size
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)

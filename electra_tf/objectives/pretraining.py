@@ -74,6 +74,8 @@ class PretrainingObjective(Objective):
 
     networks_class: ClassVar[type[tf_keras.Model]]
     """The `modeling.electra.Networks` that `build_model` creates."""
+    losses: ClassVar[tuple[str, ...]]
+    """Names of the losses; the objective's settings have a factor for each, `<name>_weight`."""
     judge: ClassVar[Callable[..., tf.Tensor] | None] = None
     """A method of objectives that detect replaced tokens, for fixed-noise evaluation. It takes a
     model and a `Batch`; it returns logits float32 [B, L], positive for probably replaced tokens."""
@@ -95,6 +97,11 @@ class PretrainingObjective(Objective):
         inputs = MaskedBatch(batch, *mask_tokens(
             batch.ids, batch.valid, self.config.masking, self.context.kinds, randomness))
         return inputs, self.weights(inputs)
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """The configured factor of every loss; the paper's are 1 and lambda = 50."""
+        return {loss: getattr(self.config.objective, f"{loss}_weight") for loss in self.losses}
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the weight of every loss, float32 []; by default the number of masked tokens."""

@@ -156,7 +156,7 @@ class QuestionAnswering(base.TaskKind):
         tokens, found_windows, pieces, _ = read_windows(
             network.texts, asked, contexts, numbers, config)
         beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
-                                 tf.constant(SERVED_CHUNK), _BEAM_SPECS)
+                                        _BEAM_SPECS, max_rows=SERVED_CHUNK)
         found = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,
             max_pieces=config.max_answer_length)
