@@ -9,20 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-_STEP = 4
-"""Divisor of all lengths but the longest."""
-_POOL_BATCHES = 50
-"""Number of batches whose examples are sorted by length together."""
+_STEP = 4  # Divisor of all lengths but the longest.
+_POOL_BATCHES = 50  # Number of batches whose examples are sorted by length together.
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """One encoded example."""
 
-    ids: np.ndarray
-    """int32 [n], with [CLS] and [SEP]."""
-    segment_ids: np.ndarray
-    """int32 [n], 0 or 1."""
+    ids: np.ndarray  # int32 [n], with [CLS] and [SEP].
+    segment_ids: np.ndarray  # int32 [n], 0 or 1.
     targets: Mapping[str, np.ndarray]
     """The head's other inputs: scalars, or one value per word, at most n."""
 
@@ -30,16 +26,11 @@ class Row:
 class RowBatch(NamedTuple):
     """Rows of equal length; every array has B as its first dimension."""
 
-    ids: np.ndarray
-    """int32 [B, L]."""
-    valid: np.ndarray
-    """bool [B, L], False on padding."""
-    segment_ids: np.ndarray
-    """int32 [B, L]."""
-    present: np.ndarray
-    """bool [B], False on the padding rows of the last batch."""
-    targets: Mapping[str, np.ndarray]
-    """[B], or [B, L] padded with zeros."""
+    ids: np.ndarray  # int32 [B, L].
+    valid: np.ndarray  # bool [B, L], False on padding.
+    segment_ids: np.ndarray  # int32 [B, L].
+    present: np.ndarray  # bool [B], False on the padding rows of the last batch.
+    targets: Mapping[str, np.ndarray]  # [B], or [B, L] padded with zeros.
 
 
 def bucket_lengths(lengths: Sequence[int], max_length: int,

@@ -24,8 +24,7 @@ _SHARDS_READ_TOGETHER = 4
 """Shards of a buffer that are read at once; an object store gives one reader about 50 MB/s."""
 _MAX_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
-_BUFFER_BYTES = 1 << 20
-"""Bytes of one read, which is a request to an object store."""
+_BUFFER_BYTES = 1 << 20  # Bytes of one read, which is a request to an object store.
 
 
 def training_batches(records: Records, *, pad_id: int, seed: int, buffer_examples: int,

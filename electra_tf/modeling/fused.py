@@ -24,8 +24,7 @@ from electra_tf.platform import machine
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
 _ISAS_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
-_SATURATED = 4.5
-"""|x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1."""
+_SATURATED = 4.5  # |x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1.
 _NORMAL_CDF = (
     3.98708575e-01, -6.59772631e-02, 9.58064123e-03, -1.03624846e-03, 8.12088540e-05,
     -4.43160318e-06, 1.58021422e-07, -3.28379337e-09, 2.99987204e-11)

@@ -30,8 +30,7 @@ from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""
-_HIGHEST = 0.95 * np.pi
-"""Radians per token; at pi the sine of every whole position would be 0."""
+_HIGHEST = 0.95 * np.pi  # Radians per token; at pi the sine of every whole position would be 0.
 _UNITS_PER_FREQUENCY = 4
 """Hidden units per frequency that a projection to fewer dimensions keeps: two for its sine and
 cosine, two for words."""
@@ -114,7 +113,10 @@ def _attend_to_offsets(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray,
     size = read.shape[1]
     for head, offset in zip(range(heads), OFFSETS, strict=False):
         first = head * head_size
-        queries[:, first:first + size] += read @ _rotation(waves * offset)
+        # Maps sines and cosines of w p to those of w (p + offset).
+        sine, cosine = np.diag(np.sin(waves * offset)), np.diag(np.cos(waves * offset))
+        rotation = np.block([[cosine, -sine], [sine, cosine]])
+        queries[:, first:first + size] += read @ rotation
         keys[:, first:first + size] += read
     query.assign(queries)
     key.assign(keys)
@@ -166,9 +168,3 @@ def _word_directions(segments: np.ndarray, count: int, index: int) -> np.ndarray
     count = max(1, min(count, width - len(segments)))
     axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
     return np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
-
-
-def _rotation(angles: np.ndarray) -> np.ndarray:
-    """Returns [2F, 2F], which maps a row of sines and cosines of x to those of x + angles."""
-    sine, cosine = np.diag(np.sin(angles)), np.diag(np.cos(angles))
-    return np.block([[cosine, -sine], [sine, cosine]])

@@ -8,8 +8,7 @@ import tensorflow as tf
 from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
-_SKIPPED = 3
-"""Times that a word too long for the remaining slots is skipped, as in BERT's code."""
+_SKIPPED = 3  # Times that a word too long for the remaining slots is skipped, as in BERT's code.
 
 
 class SpecialTokens(NamedTuple):
@@ -24,20 +23,16 @@ class SpecialTokens(NamedTuple):
 class Predictions(NamedTuple):
     """The selected positions of a batch; slots that an example doesn't fill are not valid."""
 
-    positions: tf.Tensor
-    """int32 [B, N]."""
-    original_ids: tf.Tensor
-    """int32 [B, N], the tokens to predict."""
-    valid: tf.Tensor
-    """bool [B, N]."""
+    positions: tf.Tensor  # int32 [B, N].
+    original_ids: tf.Tensor  # int32 [B, N], the tokens to predict.
+    valid: tf.Tensor  # bool [B, N].
 
 
 class TokenKinds(NamedTuple):
     """Kinds of vocabulary entries that masking distinguishes."""
 
     special: SpecialTokens
-    size: int
-    """V."""
+    size: int  # V.
     continues_word: np.ndarray
     """bool [V], True for entries that continue a word ("##ing"); for whole-word masking."""
 

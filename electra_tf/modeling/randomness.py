@@ -23,14 +23,11 @@ class Randomness:
     """The position of draws in a run; names of streams distinguish the draws of one step."""
 
     seed: int
-    step: tf.Tensor
-    """int64 []."""
+    step: tf.Tensor  # int64 [].
     first_example: tf.Tensor
     """int64 []: index in the global batch of the first row of the tensors drawn."""
-    stride: int = 1
-    """Difference between the indices of two successive rows in the global batch."""
-    scope: str = ""
-    """Prefix of every stream's name."""
+    stride: int = 1  # Difference between the indices of two successive rows in the global batch.
+    scope: str = ""  # Prefix of every stream's name.
 
     def within(self, scope: str) -> "Randomness":
         """Returns the same position with `scope` appended to the prefix of every stream's name."""

@@ -45,8 +45,7 @@ from electra_tf.objectives.pretraining import (
 )
 from electra_tf.platform.errors import UserError
 
-FROZEN = "frozen_generator"
-"""First part of the paths of a frozen generator."""
+FROZEN = "frozen_generator"  # First part of the paths of a frozen generator.
 
 
 class DiscriminatorModel(Networks):

@@ -98,8 +98,7 @@ class ReplaceMlmObjective(PretrainingObjective):
     """Replace MLM: min L_MLM(generator) + L_MLM(encoder), which reads samples for [MASK]."""
 
     networks_class = RestoringModel
-    loss: ClassVar[str] = "restoring_loss"
-    """Name of the encoder's loss."""
+    loss: ClassVar[str] = "restoring_loss"  # Name of the encoder's loss.
     restored_fraction: ClassVar[float | None] = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
 

@@ -30,8 +30,7 @@ Arrays = Mapping[str, np.ndarray]
 class Written(NamedTuple):
     """The text that evaluation shows beside the original."""
 
-    ids: np.ndarray
-    """int32 [M, L]."""
+    ids: np.ndarray  # int32 [M, L].
     replaced_probability: np.ndarray | None = None
     """float [M, L], probability that a token is replaced; None if no network detects it."""
 
@@ -51,16 +50,14 @@ class ObjectiveContext:
     kinds: TokenKinds
     token_counts: Callable[[], np.ndarray]
     """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
-    generator: TrainedGenerator | None = None
-    """The generator that the objective's settings name."""
+    generator: TrainedGenerator | None = None  # The generator that the objective's settings name.
 
 
 class MaskedBatch(NamedTuple):
     """A batch whose selected tokens are masked."""
 
     original: Batch
-    ids: tf.Tensor
-    """int32 [B, L], tokens that the generator reads."""
+    ids: tf.Tensor  # int32 [B, L], tokens that the generator reads.
     predictions: Predictions
 
 
@@ -140,10 +137,8 @@ class PretrainingObjective(Objective):
 class GeneratorOutcome(NamedTuple):
     """The generator's losses over a batch, and its distributions."""
 
-    losses: tf.Tensor
-    """float32 [B, N], of every slot; 0 where it isn't valid."""
-    softmax: Distribution
-    """One distribution per slot, B * N of them."""
+    losses: tf.Tensor  # float32 [B, N], of every slot; 0 where it isn't valid.
+    softmax: Distribution  # One distribution per slot, B * N of them.
     best_ids: tf.Tensor
     """int32 [B, N], the most likely token of every slot; 0 in training, which does not read it."""
 

@@ -16,15 +16,13 @@ from electra_tf.platform.command_line import as_started
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
-_MAX_UNKNOWN = 0.05
-"""Largest fraction of words that become [UNK] without a warning."""
+_MAX_UNKNOWN = 0.05  # Largest fraction of words that become [UNK] without a warning.
 _MAX_CHANGED = 0.05
 """Largest fraction of characters that stripping accents changes without a warning."""
 _MAX_CHANGED_LETTERS = 0.01
 """Largest fraction of letters that stripping accents may change. English text has 0.04 %, Russian
 1.5, German 1.7, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
-_VARIATION_SELECTORS = range(0xFE00, 0xFE10)
-"""Marks that select the form of a symbol."""
+_VARIATION_SELECTORS = range(0xFE00, 0xFE10)  # Marks that select the form of a symbol.
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
 """Groups of words without letters, and of words whose letters `_NAMES` lacks."""
 _NAMES = dict(enumerate(

@@ -12,8 +12,7 @@ import tensorflow as tf
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
-CHUNK = 20_000
-"""Texts that one call tokenizes."""
+CHUNK = 20_000  # Texts that one call tokenizes.
 
 
 class Tokens(NamedTuple):

@@ -11,8 +11,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
-_MAX_TOKEN_BYTES = 256
-"""Limit of tensorflow-text's op."""
+_MAX_TOKEN_BYTES = 256  # Limit of tensorflow-text's op.
 
 _SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]")
 """All of \\p{Z} except the space: matching every space takes 10 times as long."""
@@ -24,12 +23,10 @@ _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 _ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """Drops accents before NFD too, whose time grows with the square of a run of marks."""
-_MANY_MARKS = r"\p{M}{31,}"
-"""Longer than runs of stream-safe text (UAX #15); NFC would sort them."""
+_MANY_MARKS = r"\p{M}{31,}"  # Longer than runs of stream-safe text (UAX #15); NFC would sort them.
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
 """Other characters that NFD sorts."""
-_LONG_TEXT = 4096
-"""Bytes; a run of marks in a shorter text takes little time."""
+_LONG_TEXT = 4096  # Bytes; a run of marks in a shorter text takes little time.
 _PUNCTUATION = r"[!-/:-@\[-`{-~]|\p{P}"
 _CHINESE = (r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
             r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]")
