@@ -87,7 +87,7 @@ def cells(result):
             for line in report.section(result) if line.startswith("| ")]
 
 
-def test_speeds_are_ranked_and_compared_with_the_limit_measured_beside_them(result):
+def test_speeds_are_ranked_and_compared_with_the_measured_limit(result):
     assert list(result.limits.items()) == [
         ("PyTorch", pytest.approx(2e5)), ("TensorFlow", pytest.approx(1.5e5))]
     # Per token: 594 + 120 + 3/8 * 216 = 795 multiplications and, in attention,
@@ -102,7 +102,7 @@ def test_speeds_are_ranked_and_compared_with_the_limit_measured_beside_them(resu
     assert "- dead failed: TypeError: no" in report.section(result)
 
 
-def test_a_cards_peak_adds_shares_of_it_and_missing_limits_leave_cells_empty(result):
+def test_a_known_peak_adds_columns_and_missing_limits_leave_cells_empty(result):
     ours = dataclasses.replace(result.measured[0], accelerator="NVIDIA H100")
     alone = dataclasses.replace(result, measured=[ours])
     heads, row = cells(alone)

@@ -68,7 +68,7 @@ def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_p
         manifest.load(tmp_path / "no_such_place")
 
 
-def test_reading_a_manifest_and_packing_text_import_neither_tensorflow_nor_beam():
+def test_manifests_and_packing_import_neither_tensorflow_nor_beam():
     program = ("import sys; import electra_tf.data.manifest, data_prep.packing, "
                "data_prep.sources.registry, data_prep.record_builder, "
                "data_prep.vocabulary_learner; "
@@ -141,7 +141,7 @@ def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
             list(pipeline.first_examples(records, 2, 0))
 
 
-def test_the_only_short_example_of_a_shard_passes_and_a_file_without_examples_is_refused(tmp_path):
+def test_one_short_example_is_accepted_and_an_empty_file_is_refused(tmp_path):
     shards.check_first_examples(written(tmp_path, [16], claimed=32))
     shutil.rmtree(tmp_path / "records")
     records = written(tmp_path, [16, 16], claimed=16)

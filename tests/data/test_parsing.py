@@ -74,7 +74,7 @@ def test_a_long_example_or_ids_of_another_width_are_an_error(length, width, word
 
 
 @pytest.mark.parametrize("first", [0, 4, 2**32 + 3])
-def test_a_stored_first_segment_outside_the_example_is_refused_by_both_readers(first):
+def test_both_readers_refuse_a_first_segment_outside_the_example(first):
     example = tf.train.Example()
     example.features.feature["ids"].bytes_list.value.append(np.array([2, 5, 3], "<u2").tobytes())
     example.features.feature["first_segment_length"].int64_list.value.append(first)

@@ -59,7 +59,7 @@ def test_the_global_batch_doesnt_depend_on_who_shares_it(records, workers, repli
         np.testing.assert_array_equal(tf.concat(shares, axis=0), expected.ids)
 
 
-def test_evaluation_reads_every_held_out_example_once_and_fills_the_last_batch(records):
+def test_evaluation_reads_each_held_out_example_once_and_pads_a_batch(records):
     for replicas in (1, 2):
         seen = list(evaluation_batches(
             load_records(records), pad_id=0, global_batch_size=BATCH,

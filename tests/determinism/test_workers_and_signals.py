@@ -93,7 +93,7 @@ def listens(address):
     return False
 
 
-def test_a_worker_that_waits_for_another_in_vain_ends_after_the_grace_period(records, tmp_path):
+def test_a_worker_that_waits_in_vain_ends_after_the_grace_period(records, tmp_path):
     with training(records, tmp_path / "model", "--grace_seconds=3") as workers:
         workers[1].send_signal(signal.SIGSTOP)
         time.sleep(0.5)

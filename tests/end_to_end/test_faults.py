@@ -30,7 +30,7 @@ def run(finished, tmp_path):
     return shutil.copytree(finished, tmp_path / finished.name)
 
 
-def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
+def test_a_run_with_a_damaged_newest_checkpoint_uses_the_one_before(
         records, finished, run, capsys):
     (run / "checkpoints" / "ckpt-4.data-00000-of-00001").write_bytes(b"cut")
     (run / "checkpoints" / "ckpt-6_temp").mkdir()  # A process was killed while it saved.
@@ -80,7 +80,7 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("steps_per_loop", [1, 100])
-def test_steps_that_are_not_finite_are_named_and_the_last_checkpoint_is_good(
+def test_non_finite_steps_are_named_and_the_last_checkpoint_is_good(
         records, tmp_path, monkeypatch, steps_per_loop):
     run = tiny_run.run_on(records, tmp_path / "model", model__num_layers=1,
                           training__num_train_steps=12, runtime__save_checkpoints_steps=4,

@@ -47,7 +47,7 @@ def trained(model):
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
 @hypothesis.given(data=st.data())
 @cases(0.4)
-def test_a_changed_setting_of_hugging_face_is_refused_or_changes_training_alone(
+def test_a_changed_config_is_refused_or_changes_training_alone(
         networks, pair, name, data):
     path = pair / "discriminator" / name
     content = data.draw(json_changed(json.loads(path.read_bytes())))
@@ -87,7 +87,7 @@ def tensors_changed(draw, content):
 
 @hypothesis.given(data=st.data())
 @cases(0.5)
-def test_changed_safetensors_are_refused_or_hold_finite_numbers_that_stand_there(
+def test_changed_safetensors_are_refused_or_read_as_finite_numbers(
         networks, pair, data):
     path = pair / "discriminator" / "model.safetensors"
     content = data.draw(tensors_changed(path.read_bytes()))

@@ -126,7 +126,7 @@ def assert_close(found, expected, **tolerance):
 
 
 @EVERY
-def test_weights_have_the_names_and_shapes_of_the_table_and_are_a_function_of_the_seed(case):
+def test_weights_have_the_tables_names_and_shapes_and_depend_on_the_seed(case):
     one, same, other = (case.build(seed, "float32").variables for seed in (1, 1, 2))
     found = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in one}
     assert found == case.weights and len(one) == len(found)
@@ -138,7 +138,7 @@ def test_weights_have_the_names_and_shapes_of_the_table_and_are_a_function_of_th
 
 
 @EVERY
-def test_outputs_have_their_shapes_and_types_and_bfloat16_computes_nearly_the_same(case):
+def test_outputs_have_their_shapes_and_types_also_in_bfloat16(case):
     for policy in ("float32", "mixed_bfloat16"):
         found = case.call(built(case, policy), case.inputs)
         assert tuple(tuple(part.shape) for part in found) == case.outputs

@@ -111,7 +111,7 @@ def every_bfloat16(limit):
     return np.concatenate([-positive, positive])
 
 
-def test_gelu_of_bfloat16_is_the_erf_form_but_for_its_rounding_and_a_trifle():
+def test_gelu_of_bfloat16_is_the_erf_form_up_to_rounding():
     numbers = every_bfloat16(64.0)
     with tf.GradientTape() as tape:
         x = tf.constant(numbers[:, np.newaxis])

@@ -80,7 +80,7 @@ def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
         mixed(*batch)[:, 0]) < 0.05
 
 
-def test_the_last_layer_computes_the_first_position_alone_with_the_same_gradients(encoder, batch):
+def test_the_last_layer_computes_one_position_with_equal_gradients(encoder, batch):
     results = []
     for compute in (lambda: encoder.first(*batch), lambda: encoder(*batch)[:, 0]):
         with tf.GradientTape() as tape:

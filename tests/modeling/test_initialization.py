@@ -55,7 +55,7 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
     {"num_heads": 1, "tying": Tying.NONE},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
-def test_every_head_gives_nearly_all_of_its_attention_to_the_adjacent_token(changes):
+def test_every_head_attends_nearly_only_to_the_adjacent_token(changes):
     model = model_of(dataclasses.replace(TINY, **changes))
     for network in (model.discriminator, model.generator):
         assert shares(network.encoder).min() > 0.95
@@ -110,7 +110,7 @@ MATCHING = dataclasses.replace(ADJACENT, duplicate_token_heads=2)
 @pytest.mark.parametrize("changes", [
     {}, {"embedding_size": 128}, {"num_heads": 4},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128}], ids=str)
-def test_duplicate_token_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
+def test_duplicate_token_heads_attend_to_the_other_segment_or_cls(changes):
     config = dataclasses.replace(TINY, **{"num_heads": 2} | changes)
     encoder = model_of(config, MATCHING).discriminator.encoder
     aim = MATCHING.attention_gain**2 * np.sqrt(config.hidden_size / config.num_heads) / 2

@@ -55,7 +55,7 @@ def test_given_the_references_draws_the_masked_batch_equals_the_references():
         tf.where(filled, gather_at(ids, positions), 0), golden["masked_lm_ids"])
 
 
-def test_writing_and_gathering_equal_the_reference_also_where_positions_collide():
+def test_scatter_and_gather_equal_the_reference_where_positions_collide():
     golden = golden_files.load("masking_scatter")
     positions, tokens = tf.constant(golden["positions"]), tf.constant(golden["int_sequence"])
     written = write_tokens(tokens, positions, tf.constant(golden["int_updates"]), positions > 0)

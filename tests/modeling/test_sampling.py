@@ -88,7 +88,7 @@ def test_a_temperature_divides_the_logits_and_1_changes_nothing():
         tf.reduce_logsumexp(2 * softmax.logits, axis=-1), rtol=1e-6)
 
 
-def test_without_the_right_answers_the_references_distribution_is_drawn_from():
+def test_samples_without_originals_have_the_references_distribution():
     """Google's code takes 1,000 from the logits of the right answers."""
     golden = golden_files.load("masking_sampling")
     x = tf.reshape(golden["logits"], [18, 50])

@@ -64,7 +64,7 @@ def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():
     assert float(nats.sum / nats.weight) == pytest.approx(float(golden["mlm_loss"]), rel=1e-5)
 
 
-def test_the_discriminators_gradient_doesnt_reach_the_generator_but_by_the_policy():
+def test_the_discriminators_gradient_reaches_the_generator_by_policy_only():
     model = AdversarialModel(golden_files.model_config("electra"), seed=0)
     inputs, _ = masked_batch()
     with tf.GradientTape(persistent=True) as tape:

@@ -67,7 +67,7 @@ def without_dropout(run_of):
 
 
 @EVERY
-def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(
+def test_losses_have_weights_and_measures_and_exclude_padding(
         without_dropout, name):
     """The same rows with other tokens in their padding have the same losses."""
     run, model, (inputs, outcome, means) = without_dropout(name)
@@ -86,7 +86,7 @@ def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(
     *(pytest.param(precision, xla, 1, tolerance, marks=pytest.mark.slow)
       for precision, xla, tolerance in (
           ("float32", True, 1e-5), ("bfloat16", False, 2e-2), ("bfloat16", True, 2e-2)))])
-def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
+def test_a_step_changes_every_weight_and_has_the_losses_of_eager_float32(
         run_of, without_dropout, name, precision, xla, micro_batches, tolerance):
     run = run_of(name, training__precision=precision, model__hidden_dropout=0.0,
                  model__attention_dropout=0.0, runtime__gradient_accumulation_steps=micro_batches)
@@ -105,7 +105,7 @@ def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
 @pytest.mark.parametrize("name", [
     name if name in ("electra", "electric", "mlm", "two_stage")
     else pytest.param(name, marks=pytest.mark.slow) for name in OBJECTIVES])
-def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown(
+def test_an_evaluation_repeats_exactly_and_can_be_shown(
         without_dropout, name):
     run, model, _ = without_dropout(name)
     evaluator = Evaluator(run, model)

@@ -42,7 +42,7 @@ def test_replace_mlm_of_berts_input_is_the_references_bert():
         float(golden_files.load("mlm_outputs")["mlm_loss"]), rel=1e-5)
 
 
-def test_all_tokens_mlm_without_copying_is_the_references_bert_at_its_positions():
+def test_all_tokens_mlm_without_copying_is_the_references_bert():
     """With a copy probability of nearly 0 the mixture is the softmax."""
     objective, model = built("all_tokens_mlm")
     inputs, _ = masked_batch()

@@ -57,7 +57,7 @@ def test_numbers_of_flags_have_ascii_digits(argument, status):
 @pytest.mark.parametrize(("cause", "status", "words"), [
     ("while True: print('more', flush=True)", 141, ""),
     ("raise BrokenPipeError('of a worker')", 1, "of a worker")])
-def test_output_that_nobody_reads_ends_the_command_quietly_and_other_pipes_do_not(
+def test_only_a_closed_output_ends_the_command_quietly(
         cause, status, words):
     with subprocess.Popen(
             [sys.executable, "-c", command(f"print('first', flush=True)\n    {cause}")],
@@ -85,7 +85,7 @@ def test_a_command_ends_well_without_a_place_for_its_output(redirection, status,
         assert (tmp_path / "program.py.out").read_text() == "kept"
 
 
-def test_a_finished_command_ends_without_waiting_for_what_is_left_in_memory():
+def test_a_finished_command_ends_without_freeing_its_memory():
     done = run("import time\nclass Slow:\n    def __del__(self):\n        time.sleep(60)\n"
                "slow = Slow()\n" + command("atexit.register(print, 'tidied up'); print('done')"))
     assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["done", "tidied up"])

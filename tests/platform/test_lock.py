@@ -18,7 +18,7 @@ with lock_directory(Path(sys.argv[1]), "busy"):
 """
 
 
-def test_a_second_holder_is_refused_and_the_lock_of_a_killed_process_is_free(tmp_path):
+def test_a_second_holder_is_refused_and_a_killed_ones_lock_is_free(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)],
                                stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "held\n"

@@ -83,7 +83,7 @@ def test_a_url_keeps_its_slashes_through_every_way_of_making_paths():
     assert str(place.parent.parent) == "gs://bucket"
 
 
-def test_a_path_of_this_machine_stays_one_and_other_file_systems_are_refused():
+def test_a_local_path_stays_local_and_other_file_systems_are_refused():
     assert storage.path("a/[b]") == pathlib.Path("a/[b]")
     assert storage.path("file:///tmp/a") == pathlib.Path("/tmp/a")
     assert not isinstance(storage.path("a:b"), RemotePath)

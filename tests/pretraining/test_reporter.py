@@ -40,7 +40,7 @@ def records(path):
     return read_metrics(path / "metrics.jsonl")
 
 
-def test_means_are_weighted_over_intervals_that_end_at_multiples_and_the_end(tmp_path):
+def test_means_are_weighted_over_intervals_up_to_multiples_and_the_end(tmp_path):
     report = reporter(tmp_path)
     block = np.ones(30_000_000)
     train(report, totals(2.0, weight=30.0) | {"discriminator_precision": (0.0, 0.0)}, 1)

@@ -129,3 +129,11 @@ def test_listed_numbers_are_measured_where_they_say():
 def test_listed_numbers_are_stated():
     text = " ".join(page.read_text(encoding="utf-8") for page in STATING)
     assert [number for number in NUMBERS if number["number"] not in text] == []
+
+
+def test_names_of_tests_have_at_most_70_characters():
+    trees = {path.name: ast.parse(path.read_text(encoding="utf-8"))
+             for path in (ROOT / "tests").rglob("test_*.py")}
+    names = {(path, node.name) for path, tree in trees.items() for node in ast.walk(tree)
+             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    assert {(path, name) for path, name in names if len(name) > 70} == set()

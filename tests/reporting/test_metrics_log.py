@@ -58,7 +58,7 @@ def test_an_unreadable_end_is_refused_and_the_file_stays(log, end):
     assert log.path.read_bytes() == content
 
 
-def test_rewinding_to_the_start_empties_the_file_and_a_missing_file_needs_none(log):
+def test_rewinding_to_the_start_empties_the_file_if_there_is_one(log):
     assert log.rewind(0) == [] and not log.path.exists()
     log.append(train(10))
     assert log.rewind(0) == [] and log.path.read_text() == ""

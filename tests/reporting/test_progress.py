@@ -43,7 +43,7 @@ def test_compiling_counts_for_no_later_step(timer, clock):
     assert timer.elapsed == 73.0
 
 
-def test_without_a_first_step_apart_the_first_call_counts_for_no_later_step(timer, clock):
+def test_the_first_call_counts_for_no_later_step(timer, clock):
     steps(timer, clock, 70.0, count=20)
     assert timer.remaining_seconds(10, {}) is None
     steps(timer, clock, 9.0, count=9)
@@ -58,7 +58,7 @@ def test_other_work_counts_as_often_as_it_is_still_to_come(timer, clock):
     assert timer.remaining_seconds(800, {"checkpoint": 8, "evaluation": 2}) == 800 + 8 * 8.0
 
 
-def test_a_slow_moment_does_not_move_the_estimate_and_a_slower_machine_does(timer, clock):
+def test_the_estimate_ignores_a_slow_moment_but_not_a_slower_machine(timer, clock):
     for _ in range(20):
         steps(timer, clock, 10.0, count=10)
     steps(timer, clock, 300.0, count=10)  # Thirty times slower, once.

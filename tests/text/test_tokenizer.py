@@ -67,7 +67,7 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
 
 
 @pytest.mark.parametrize("letter", ["a", "д", "𐍈"])
-def test_words_past_200_characters_are_unknown_however_many_bytes_they_take(letter):
+def test_words_past_200_characters_are_unknown_whatever_their_bytes(letter):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, letter, f"##{letter}"))
     tokenizer = tokenizer_of(vocabulary, Normalization(strip_accents=False))
     at_limit, past_limit = tokenizer.tokenize(tf.constant([letter * 200, letter * 201])).to_list()

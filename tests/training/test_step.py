@@ -102,7 +102,7 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
     named_arrays.assert_close(tiny_run.weights(state), before)
 
 
-def test_the_scale_doubles_after_2000_good_steps_and_halves_after_an_overflow_down_to_one():
+def test_the_loss_scale_doubles_after_2000_steps_and_halves_after_overflow():
     scale = LossScale(enabled=True)
     scale.good_steps.assign(1998)
     for good, factor in ((1999, 2.0**15), (0, 2.0**16)):

@@ -50,7 +50,7 @@ def test_what_is_trained_on_comes_before_what_is_held_out(clean):
     assert found == {"train": [["same", "trained on"]], "eval": [["held out"]]}
 
 
-def test_a_line_that_stands_first_in_a_dropped_document_stays_where_it_stands_next(clean):
+def test_a_line_first_seen_in_a_dropped_document_is_kept_where_it_is_next(clean):
     found, tally = clean([[GERMAN, "OK"], ["OK"], ["OK"]], drop_duplicate_lines=True,
                          languages=("en",))
     assert found["train"] == [[], ["OK"], []]

@@ -53,7 +53,7 @@ def test_an_answer_is_the_pieces_of_its_characters(text, first, last):
     assert (row.targets["start"], row.targets["end"]) == (first, last)
 
 
-def test_a_long_context_is_read_through_windows_that_count_alone_or_as_their_question_does():
+def test_windows_of_a_long_context_count_alone_or_as_their_question():
     encoded = encode(question(question="who who who"), **SHORT)
     assert [words(row)[4:-1] for row in encoded.rows] == WINDOWS
     assert [row.targets["impossible"] for row in encoded.rows] == [1.0, 0.0, 0.0]
@@ -67,7 +67,7 @@ def test_a_long_context_is_read_through_windows_that_count_alone_or_as_their_que
     assert {float(row.targets["impossible"]) for row in unanswerable.rows} == {1.0}
 
 
-def test_a_question_without_an_answer_aims_at_cls_and_one_without_a_context_has_a_row():
+def test_the_target_without_an_answer_is_cls_also_without_a_context():
     (row,) = encode(question(None, is_impossible=True)).rows
     assert (row.targets["start"], row.targets["end"], row.targets["impossible"]) == (0, 0, 1.0)
     assert len(encode(question(None, context="")).rows) == 1
@@ -140,6 +140,6 @@ def test_an_answer_inside_a_word_is_learned_and_given(normalization, pieces, con
 
 
 @pytest.mark.parametrize("span", [(7, 6), (0, 0), (1, 2), (3, 5), (13, 14), (4, 9)])
-def test_spans_that_run_backwards_leave_the_context_or_are_too_long_dont_count(span):
+def test_backward_outside_and_long_spans_do_not_count(span):
     assert best(encode(question()), [(*span, -1.0), (11, 11, -3.0)])[0][0] == "1999"
     assert best(encode(question()), [(*span, -1.0)])[0][:2] == ("", 0)

@@ -42,7 +42,7 @@ def test_texts_and_pairs():
     assert rows[1].ids.tolist() == [CLS, SEP, UNK, SEP]
 
 
-def test_numbers_stay_numbers_and_a_long_pair_loses_tokens_of_the_longer_text():
+def test_numbers_are_targets_and_long_pairs_lose_the_longer_texts_tokens():
     (row,) = rows_of("regression", [TextExample(key="1", texts=("a a a a a a", "b b"), label=3.8)],
                      max_length=8)
     assert row.targets["label"] == np.float32(3.8)

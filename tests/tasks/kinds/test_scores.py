@@ -96,7 +96,7 @@ def test_answers_score_as_with_the_official_script(gold, predicted, exact, f1):
     assert exact_and_f1(gold, predicted) == pytest.approx((exact, f1))
 
 
-def test_answered_questions_score_as_in_squad_1_but_for_gold_answers_of_articles():
+def test_answered_questions_score_as_in_squad_1():
     for gold, prediction, same in (
             (["the Beatles", "Beatles"], "The Beatles!", True), (["x"], "", True),
             (["in 1999", "1999"], "1999 or so", True), (["a b c"], "b d", True),
@@ -263,7 +263,7 @@ def test_rows_that_are_shorter_than_the_beam_have_narrower_ones():
     assert [record["prediction"] for record in scored.records] == ["Denver", "Denver won"]
 
 
-def test_a_given_threshold_is_kept_and_otherwise_there_is_an_answer_or_googles_threshold():
+def test_a_given_threshold_is_kept_and_otherwise_googles_is_used():
     scored = score(asked("answer", "none"), said(-3.0, 2.0), threshold=-4.0)
     assert [record["prediction"] for record in scored.records] == ["", ""]
     assert scored.scores["f1"] == pytest.approx(1 / 2)
