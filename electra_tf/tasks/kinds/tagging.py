@@ -165,8 +165,7 @@ class Tagging(base.TaskKind):
         rows = words.pack_in_rows(network.texts, split)
         every = inference.map_in_chunks(
             lambda *part: self.served_scores(network, Tokens(*part))["probabilities"],
-            rows.tokens, inference.rows_per_chunk(tf.shape(rows.tokens.ids)[1]),
-            tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
+            rows.tokens, tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
         shares = tf.gather_nd(every, rows.first_piece)
         tags = tf.gather(tf.constant(network.spec.labels), tf.argmax(shares, axis=-1))
         return {"words": split.texts.to_tensor(""), "tags": words.per_text(split, tags, ""),
