@@ -7,13 +7,13 @@ import tensorflow as tf
 
 from benchmarks.harness.worker import Ready, serve
 from benchmarks.serving.answers import turn_of
-from electra_tf.apps.serving import saved_models
+from electra_tf.apps.serving import models
 
 
 def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Ready:
     """Loads the model; ops run concurrently, each on one core."""
-    model = saved_models.load(pathlib.Path(directory) / precision / "1", "benchmark")
-    signature = model.signatures[saved_models.DEFAULT_SIGNATURE]
+    model = models.load(pathlib.Path(directory) / precision / "1", "benchmark")
+    signature = model.signatures[models.DEFAULT_SIGNATURE]
     (column,) = signature.inputs
 
     def answer(batch: list[str]) -> tuple[list[bytes], list[list[float]]]:

@@ -21,23 +21,30 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     `runs` has records of metrics.jsonl by name; several are drawn over each other, with a legend.
     Raises `UserError` if there are no records, or the file can't be written.
     """
-    filled = {label: shown for label, names in panels().items()
-              if (shown := [name for name in names if any(
-                  _points(records, name, kind)[0] for records in runs.values()
-                  for kind in ("train", "eval"))])}
-    if not filled:
+    drawn = {label: present for label, names in panels().items()
+             if (present := [name for name in names if any(
+                 _points(records, name, kind)[0] for records in runs.values()
+                 for kind in ("train", "eval"))])}
+    if not drawn:
         raise UserError(f"no training records to draw into {path}; train for an interval first.")
-    columns = 2 if len(filled) == 4 else min(len(filled), 3)
-    rows = -(-len(filled) // columns)
+    columns = 2 if len(drawn) == 4 else min(len(drawn), 3)
+    rows = -(-len(drawn) // columns)
     figure, grid = plot_style.figure(rows, columns, (4.6 * columns, 3.1 * rows))
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    for axes, (label, names) in zip(grid, filled.items(), strict=False):
+    for axes, (label, names) in zip(grid, drawn.items(), strict=False):
         axes.sharex(grid[0])  # A panel with a single point shows the whole run too.
         _draw_panel(axes, label, names, runs)
-    for axes in grid[len(filled):]:
+    for axes in grid[len(drawn):]:
         axes.set_visible(False)
-    _draw_legend(figure, list(runs), evaluated=any(
-        record.get("kind") == "eval" for records in runs.values() for record in records))
+    # A legend of the runs, if there are several, and of the dots, if there are any.
+    legend = {name: _line(color=COLORS[index % len(COLORS)])
+              for index, name in enumerate(runs)} if len(runs) > 1 else {}
+    if any(record.get("kind") == "eval" for records in runs.values() for record in records):
+        legend = legend or {"training": _line(color=INK)}
+        legend["held out"] = _line(color=INK, linestyle="", marker="o")
+    if legend:
+        figure.legend(list(legend.values()), list(legend), loc="outside upper right",
+                      ncols=min(len(legend), 5), frameon=False, fontsize=9, labelcolor=INK)
     plot_style.save(figure, storage.path(path))
 
 
@@ -53,12 +60,12 @@ def smooth(values: Sequence[float]) -> list[float]:
     return [sum(window) / len(window) for window in windows]
 
 
-def _draw_panel(axes: Any, label: str, shown: Sequence[str],
+def _draw_panel(axes: Any, label: str, names: Sequence[str],
                 runs: Mapping[str, Sequence[Record]]) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for run_index, records in enumerate(runs.values()):
-        for key_index, key in enumerate(shown):
+        for key_index, key in enumerate(names):
             style = _style(run_index, key_index, len(runs))
             steps, values = _points(records, key, "train")
             if key != "learning_rate" and len(steps) >= 60:
@@ -71,13 +78,13 @@ def _draw_panel(axes: Any, label: str, shown: Sequence[str],
             dots = style | {"linestyle": ""} if steps else style
             axes.plot(*_points(records, key, "eval"), **dots, linewidth=1.2, markersize=6,
                       markeredgecolor="white", markeredgewidth=1, zorder=3)
-    if len(shown) > 1:
-        lines = [_line(**_style(None, index, len(runs))) for index in range(len(shown))]
-        shared = os.path.commonprefix(shown).rpartition("_")[0]  # The axes' label has it.
-        names = [key.removeprefix(f"{shared}_").replace("_", " ").replace("auc", "AUC")
-                 for key in shown]
-        axes.legend(lines, names, frameon=False, fontsize=8, labelcolor=INK, loc="lower left",
-                    bbox_to_anchor=(0, 1), ncols=len(shown), borderaxespad=0.2)
+    if len(names) > 1:
+        prefix = os.path.commonprefix(names).rpartition("_")[0]  # The axes' label has it.
+        axes.legend(
+            [_line(**_style(None, index, len(runs))) for index in range(len(names))],
+            [key.removeprefix(f"{prefix}_").replace("_", " ").replace("auc", "AUC")
+             for key in names], frameon=False, fontsize=8, labelcolor=INK, loc="lower left",
+            bbox_to_anchor=(0, 1), ncols=len(names), borderaxespad=0.2)
     plot_style.style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
@@ -104,30 +111,18 @@ def _line(**style: str) -> Any:
     return Line2D([], [], linewidth=1.7, markersize=5, **style)
 
 
-def _draw_legend(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
-    """Draws a legend of the runs, if there are several, and of the dots, if there are any."""
-    entries = {name: _line(color=COLORS[index % len(COLORS)])
-               for index, name in enumerate(names)} if len(names) > 1 else {}
-    if evaluated:
-        entries = entries or {"training": _line(color=INK)}
-        entries["held out"] = _line(color=INK, linestyle="", marker="o")
-    if entries:
-        figure.legend(list(entries.values()), list(entries), loc="outside upper right",
-                      ncols=min(len(entries), 5), frameon=False, fontsize=9, labelcolor=INK)
-
-
 def _points(records: Sequence[Record], key: str, kind: str) -> tuple[list[int], list[float]]:
     """Returns the steps and the finite values of one key.
 
     Means over training intervals shorter than half the median are left out: a checkpoint or the
     end of a run cuts intervals short, and means over few steps are noise.
     """
-    chosen = [record for record in records if record.get("kind") == kind]
-    if kind == "train" and len(chosen) > 2:
-        ends = [record["step"] for record in chosen]
+    points = [record for record in records if record.get("kind") == kind]
+    if kind == "train" and len(points) > 2:
+        ends = [record["step"] for record in points]
         lengths = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
-        chosen = [record for record, length in zip(chosen, lengths, strict=True)
+        points = [record for record, length in zip(points, lengths, strict=True)
                   if 2 * length >= statistics.median(lengths)]
-    pairs = [(record["step"], record[key]) for record in chosen
+    pairs = [(record["step"], record[key]) for record in points
              if math.isfinite(record.get(key, math.nan))]
     return [step for step, _ in pairs], [value for _, value in pairs]

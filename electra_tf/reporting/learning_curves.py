@@ -10,9 +10,6 @@ import numpy as np
 
 from electra_tf.config.model import EncoderConfig
 
-HEALTHY = 0.03
-"""Largest distance of a healthy run's AUC from the curve of measured runs."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredNetwork:
@@ -56,9 +53,9 @@ def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> st
         count, width = map(int, network.name.split(" x "))
         return abs(np.log(count * width**2 / (shape.num_layers * shape.hidden_size**2)))
 
-    like = min(NETWORKS, key=distance)
-    low, high = (like.auc(tokens) + difference for difference in (-HEALTHY, HEALTHY))
+    nearest = min(NETWORKS, key=distance)
+    expected = nearest.auc(tokens)
     return (f"On random replacements the discriminator's AUC is {auc:.2f}; healthy range for this "
-            f"budget, {tokens / 1e6:,.1f} million tokens: {low:.2f} to {high:.2f} (runs of "
-            f"{like.name} on Wikipedia and books; easier text or a smaller vocabulary reaches "
-            "more).")
+            f"budget, {tokens / 1e6:,.1f} million tokens: {expected - 0.03:.2f} to "
+            f"{expected + 0.03:.2f} (runs of {nearest.name} on Wikipedia and books; easier text or "
+            "a smaller vocabulary reaches more).")

@@ -16,7 +16,7 @@ Record = dict[str, Any]
 
 TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
 """Kinds of records: an interval, an evaluation, a saved checkpoint."""
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 """A record takes 300 bytes: room for 800,000 of them."""
 _CUT_SHORT = re.compile(rb"\{[ -|~]*")
 """The beginning of a record, without its last brace."""
@@ -60,7 +60,7 @@ def read_metrics(path: str | Path) -> list[Record]:
     """
     path = storage.path(path)
     try:
-        text = read_bytes(path, _MOST_BYTES)
+        text = read_bytes(path, _MAX_BYTES)
     except FileNotFoundError:
         raise UserError(
             f"no {path}; train first, or name the directory that --model_dir named.") from None

@@ -24,16 +24,16 @@ class StepTimer:
     def __init__(self, clock: Callable[[], float] = time.monotonic,
                  sample_seconds: float = SAMPLE_SECONDS):
         self._clock, self._sample_seconds = clock, sample_seconds
-        self._began = self._last = clock()
+        self._begin = self._last = clock()
         self._open_steps, self._open_seconds = 0, 0.0
-        self._first_apart, self._begun = False, False
+        self._first_apart, self._warm = False, False
         self._samples: collections.deque[float] = collections.deque(maxlen=SAMPLES)
         self._other_work: dict[str, list[float]] = collections.defaultdict(list)
 
     @property
     def elapsed(self) -> float:
         """Seconds since the start."""
-        return self._clock() - self._began
+        return self._clock() - self._begin
 
     def first_step(self) -> float:
         """Returns the seconds of the first step, which no estimate contains."""
@@ -46,15 +46,14 @@ class StepTimer:
         No estimate contains the first call, unless the first step was timed apart and the call is
         of `FEW_STEPS` or more.
         """
-        seconds, began = self.lap(), self._begun
-        self._begun = True
-        if not (began or self._first_apart and count >= FEW_STEPS):
-            return seconds
-        self._open_steps += count
-        self._open_seconds += seconds
-        if self._open_steps and self._open_seconds >= self._sample_seconds:
-            self._samples.append(self._open_seconds / self._open_steps)
-            self._open_steps, self._open_seconds = 0, 0.0
+        seconds = self.lap()
+        if self._warm or self._first_apart and count >= FEW_STEPS:
+            self._open_steps += count
+            self._open_seconds += seconds
+            if self._open_steps and self._open_seconds >= self._sample_seconds:
+                self._samples.append(self._open_seconds / self._open_steps)
+                self._open_steps, self._open_seconds = 0, 0.0
+        self._warm = True
         return seconds
 
     def lap(self) -> float:

@@ -13,7 +13,6 @@ _ORDER: tuple[Outcome, ...] = (
 """A word has the first of these outcomes that one of its pieces has."""
 _COLORS = {"restored": "36", "detected": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"detected": "✓", "missed": "✗", "false alarm": "!"}
-_WIDTH = 100
 
 LEGEND = (
     "The generator fills in masked words; the discriminator tells replaced words from original "
@@ -53,30 +52,30 @@ class Corruption:
         "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text with them,
         `tokens` the vocabulary; `replaced_probability` is [M, L].
         """
-        found = []
+        rows = []
         for row, real in enumerate(details["valid"]):
             selected = np.zeros_like(real)
             if "positions" in details:
                 selected[details["positions"][row][details["predicted"][row]]] = True
-            found.append(cls(
+            rows.append(cls(
                 original=[tokens[index] for index in details["ids"][row][real]],
                 corrupted=[tokens[index] for index in written[row][real]],
                 selected=list(selected[real]),
                 replaced_probability=None if replaced_probability is None else list(
                     replaced_probability[row][real])))
-        return found
+        return rows
 
     def tokens(self) -> Iterator[tuple[str, str, float, Outcome]]:
         """Yields before, after, probability (0 without a discriminator) and outcome of tokens."""
-        judged = self.replaced_probability is not None
-        for before, after, chosen, probability in zip(
+        unknown = self.replaced_probability is None
+        for before, after, selected, probability in zip(
                 self.original, self.corrupted, self.selected,
-                self.replaced_probability if judged else [0.0] * len(self.original), strict=True):
-            found = probability > 0.5
+                [0.0] * len(self.original) if unknown else self.replaced_probability, strict=True):
+            detected = probability > 0.5
             if before != after:
-                outcome = "replaced" if not judged else "detected" if found else "missed"
+                outcome = "replaced" if unknown else "detected" if detected else "missed"
             else:
-                outcome = "false alarm" if found else "restored" if chosen else "untouched"
+                outcome = "false alarm" if detected else "restored" if selected else "untouched"
             yield before, after, probability, outcome
 
 
@@ -86,7 +85,7 @@ def summary(sample: Corruption) -> str:
     detected, missed = counts.count("detected"), counts.count("missed")
     replaced = detected + missed + counts.count("replaced")
     # A restored token can also be a false alarm.
-    restored = sum(chosen and before == after for before, after, chosen in zip(
+    restored = sum(selected and before == after for before, after, selected in zip(
         sample.original, sample.corrupted, sample.selected, strict=True))
     filled = f"{restored + replaced} of {len(counts)} tokens filled in: {restored} as they were"
     if sample.replaced_probability is None:
@@ -97,34 +96,30 @@ def summary(sample: Corruption) -> str:
 
 
 def terminal_page(samples: Sequence[Corruption], *, color: bool = False) -> str:
-    """Returns the legend and every sample with its counts; `color` adds ANSI codes.
+    """Returns the legend and samples in lines of 100 columns; `color` adds ANSI codes.
 
     The last line has mean probabilities: early in training none exceeds one half, yet replaced
     tokens already stand out.
     """
-    views = [f"{number}. {summary(sample)}\n{_wrapped(sample, color=color)}"
-             for number, sample in enumerate(samples, start=1)]
+    views = []
+    for number, sample in enumerate(samples, start=1):
+        lines, column = ["  "], 2
+        for mark, outcome in _marked_words(sample):
+            if column + len(mark) > 100 and column > 2:
+                lines.append("  ")
+                column = 2
+            column += len(mark) + 1
+            code = _COLORS.get(outcome) if color else None
+            lines[-1] += f"\x1b[{code}m{mark}\x1b[0m " if code else f"{mark} "
+        views.append("\n".join([f"{number}. {summary(sample)}", *map(str.rstrip, lines)]))
     if all(sample.replaced_probability is None for sample in samples):
         return "\n\n".join([GUESSES_LEGEND, *views])
-    seen = [token for sample in samples for token in sample.tokens()]
-    replaced, original = ([probability for before, after, probability, _ in seen
-                           if (before != after) is wanted] for wanted in (True, False))
+    tokens = [token for sample in samples for token in sample.tokens()]
+    replaced, original = ([probability for before, after, probability, _ in tokens
+                           if (before != after) is different] for different in (True, False))
     means = [f"{np.mean(values):.1%}" if values else "-" for values in (replaced, original)]
     return "\n\n".join([LEGEND, *views, "Mean probability of being a replacement: {} for replaced "
                         "tokens, {} for original ones.".format(*means)])
-
-
-def _wrapped(sample: Corruption, *, color: bool) -> str:
-    """Returns marked words in lines of `_WIDTH` columns; colors take none."""
-    lines, column = ["  "], 2
-    for mark, outcome in _marked_words(sample):
-        if column + len(mark) > _WIDTH and column > 2:
-            lines.append("  ")
-            column = 2
-        column += len(mark) + 1
-        paint = color and outcome in _COLORS
-        lines[-1] += f"\x1b[{_COLORS[outcome]}m{mark}\x1b[0m " if paint else f"{mark} "
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:

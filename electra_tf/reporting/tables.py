@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 WIDTH = 100
 FIXED = "\u00a0"
 """A no-break space: no line ends there."""
-_NAME, _BAR = 36, 24
-"""Columns of a fact's name and of the longest bar."""
+_NAME_WIDTH = 36
+"""Columns of a fact's name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,24 @@ class TextTable:
 
 def table_text(table: TextTable) -> str:
     """Returns a table with its title and notes; only a heading's cells may exceed `WIDTH`."""
-    lines = _columned(table) if table.heading else _facts(table)
-    notes = [line for note in table.notes for line in wrapped(note.split(), "  ")]
-    return "\n".join([table.title, *lines, *notes])
+    lines = [table.title]
+    if table.heading:
+        cells = [table.heading, *table.rows]
+        widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+        bars = ["", *("█" * round(24 * bar) for bar in table.bars or [0] * len(table.rows))]
+        for (name, *numbers), bar in zip(cells, bars, strict=True):
+            padded = [name + " " * (widths[0] - columns(name))]
+            padded += [" " * (width - columns(number)) + number
+                       for number, width in zip(numbers, widths[1:], strict=True)]
+            lines.append(f"  {'  '.join([*padded, bar])}".rstrip())
+    else:
+        for name, value in table.rows:
+            head = f"  {name}{' ' * max(2, _NAME_WIDTH - columns(name))}"
+            lines += (line.replace(FIXED, " ") for line in wrapped(
+                value.split(" "), head, " " * (2 + _NAME_WIDTH)))
+    for note in table.notes:
+        lines += wrapped(note.split(), "  ")
+    return "\n".join(lines)
 
 
 def percent(part: float, whole: float) -> str:
@@ -71,21 +86,3 @@ def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iter
         if line or word:  # No line begins with a space of the text.
             line.append(word)
     yield (start + " ".join(line)).rstrip()
-
-
-def _columned(table: TextTable) -> Iterator[str]:
-    cells = [table.heading, *table.rows]
-    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
-    bars = ["", *("█" * round(_BAR * bar) for bar in table.bars or [0] * len(table.rows))]
-    for (name, *numbers), bar in zip(cells, bars, strict=True):
-        padded = [name + " " * (widths[0] - columns(name))]
-        padded += [" " * (width - columns(number)) + number
-                   for number, width in zip(numbers, widths[1:], strict=True)]
-        yield f"  {'  '.join([*padded, bar])}".rstrip()
-
-
-def _facts(table: TextTable) -> Iterator[str]:
-    for name, value in table.rows:
-        head = f"  {name}{' ' * max(2, _NAME - columns(name))}"
-        for line in wrapped(value.split(" "), head, " " * (2 + _NAME)):
-            yield line.replace(FIXED, " ")

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from electra_tf.apps.serving import model_versions
-from electra_tf.apps.serving.model_versions import ModelVersions
+from electra_tf.apps.serving.models import ModelVersions, find_models
 from electra_tf.apps.serving.rest_api import Server
 from electra_tf.apps.serving.settings import ServerConfig
 
@@ -68,7 +67,7 @@ class Client:
 def client(*model_dirs: Path, **settings) -> Iterator[Client]:
     """A client of the first of these models, whose server runs meanwhile."""
     config = ServerConfig(model_dir=",".join(map(str, model_dirs)), **settings)
-    models = model_versions.of_config(config)
+    models = find_models(config)
     for model in models.values():
         model.start()
     with client_of(list(models.values()), **settings) as opened:

@@ -12,14 +12,13 @@ that width: the server cannot tell padding from a value.
 import asyncio
 import concurrent.futures
 import contextlib
-import dataclasses
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 import tensorflow as tf
 from prometheus_client import Histogram
 
-from electra_tf.apps.serving.saved_models import Arrays, Signature, num_rows
+from electra_tf.apps.serving.models import Arrays, Signature, num_rows
 from electra_tf.apps.serving.settings import ServerConfig
 
 LARGE = 64 * 1024
@@ -28,15 +27,14 @@ _CALL_ROWS = Histogram("serving_call_rows", "Rows per model call.",
                       buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 1024))
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
 class _Batch:
-    """Requests of the same call."""
+    """Requests of the same call; `task` returns the outputs or the error of every request."""
 
-    requests: list[Arrays] = dataclasses.field(default_factory=list)
-    rows: int = 0
-    full: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
-    task: asyncio.Task | None = None
-    """Returns the outputs or the error of every request."""
+    def __init__(self):
+        self.requests: list[Arrays] = []
+        self.rows = 0
+        self.full = asyncio.Event()
+        self.task: asyncio.Task | None = None
 
 
 class Batcher:
@@ -53,7 +51,11 @@ class Batcher:
     async def answer(self, signature: Signature, inputs: Arrays) -> Arrays:
         """Returns the outputs of one request; `tf.errors.OpError` if the graph refuses it."""
         rows, max_rows = num_rows(inputs), self._config.max_batch_size
-        key = _sharing_key(signature, inputs)
+        key = None  # The request does not share a call.
+        if (signature.has_rows and len({len(array) for array in inputs.values()}) == 1
+                and not _is_large(inputs)):
+            key = id(signature), *((name, array.shape[1:]) for name, array in sorted(
+                inputs.items()))
         batch = self._open.get(key)
         if batch is None or batch.rows + rows > max_rows:
             if batch is not None:
@@ -84,17 +86,9 @@ class Batcher:
             self._running += 1
             try:
                 return await asyncio.get_running_loop().run_in_executor(
-                    self._threads, _answer_together, signature, batch.requests)
+                    self._threads, _answer_batch, signature, batch.requests)
             finally:
                 self._running -= 1
-
-
-def _sharing_key(signature: Signature, inputs: Arrays) -> Hashable | None:
-    """Returns equal values for requests that may share a call, None for a request that may not."""
-    if (not signature.has_rows or len({len(array) for array in inputs.values()}) != 1
-            or _is_large(inputs)):
-        return None
-    return id(signature), *((name, array.shape[1:]) for name, array in sorted(inputs.items()))
 
 
 def _is_large(inputs: Arrays) -> bool:
@@ -102,13 +96,12 @@ def _is_large(inputs: Arrays) -> bool:
                for array in inputs.values()) > LARGE
 
 
-def _answer_together(
-    signature: Signature, requests: Sequence[Arrays]
-) -> list[Arrays | tf.errors.OpError]:
+def _answer_batch(signature: Signature,
+                  requests: Sequence[Arrays]) -> list[Arrays | tf.errors.OpError]:
     """Returns the outputs or the error of every request; requests of a failed call run alone."""
     inputs, rows = requests[0], list(map(num_rows, requests))
     if len(requests) > 1:
-        inputs = {name: np.concatenate([each[name] for each in requests]) for name in inputs}
+        inputs = {name: np.concatenate([request[name] for request in requests]) for name in inputs}
     try:
         outputs = signature(inputs)
     except tf.errors.OpError as error:
@@ -117,6 +110,6 @@ def _answer_together(
         return [outputs]
     if isinstance(outputs, tf.errors.OpError) or any(
             len(array) != sum(rows) for array in outputs.values()):
-        return [_answer_together(signature, [each])[0] for each in requests]
+        return [_answer_batch(signature, [request])[0] for request in requests]
     parts = [np.split(array, np.cumsum(rows)[:-1]) for array in outputs.values()]
     return [dict(zip(outputs, part, strict=True)) for part in zip(*parts, strict=True)]

@@ -15,13 +15,12 @@ import numpy as np
 import tensorflow as tf
 from starlette.exceptions import HTTPException
 
-from electra_tf.apps.serving import saved_models
-from electra_tf.apps.serving.saved_models import Arrays, ServedModel, Signature
+from electra_tf.apps.serving.models import DEFAULT_SIGNATURE, Arrays, ServedModel, Signature
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
 
-MOST_VALUES = 2_000_000
-"""Most values of a request, up to 64 bytes each: 1,024 rows of 512 tokens in three inputs."""
+MAX_VALUES = 2_000_000
+"""Maximum of values of a request, up to 64 bytes each: 1,024 rows of 512 tokens in three inputs."""
 
 
 def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signature, Arrays, bool]:
@@ -29,8 +28,8 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
 
     Invalid JSON, inputs of another signature and values beyond a limit are HTTPExceptions (400).
     """
-    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Counted before they take memory.
-        raise HTTPException(400, f"the body may have at most {MOST_VALUES:,} values, counted by "
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:  # Counted before they take memory.
+        raise HTTPException(400, f"the body may have at most {MAX_VALUES:,} values, counted by "
                                  "its commas and brackets; send several requests")
     gc.disable()  # Collections visit TensorFlow's objects: 1.1 s instead of 0.06 for 1 M lists.
     try:
@@ -42,7 +41,7 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
     if not isinstance(content, dict) or ("instances" in content) == ("inputs" in content):
         raise HTTPException(400, 'the body must be an object with one of "instances" (row format) '
                                  'and "inputs" (column format)')
-    name = content.get("signature_name") or saved_models.DEFAULT_SIGNATURE
+    name = content.get("signature_name") or DEFAULT_SIGNATURE
     if not isinstance(name, str) or name not in model.signatures:
         raise HTTPException(400, f"unknown signature_name {shown(name)}; this model has "
                                  f"{', '.join(model.signatures)}")
@@ -84,14 +83,14 @@ def _columns(values: Any, in_rows: bool, names: list[str]) -> dict[str, Any]:
     if in_rows and not (isinstance(values, list) and values):
         raise HTTPException(400, "'instances' must be a list of at least one row")
     objects = values if in_rows else [values]
-    if len(names) == 1 and not any(isinstance(each, dict) and not _is_bytes(each)
-                                   for each in objects):
+    if len(names) == 1 and all(not isinstance(value, dict) or _is_bytes(value)
+                               for value in objects):
         return {names[0]: values}
-    for number, each in enumerate(objects):
-        if not isinstance(each, dict) or each.keys() != set(names):
-            where = f"row {number} of 'instances'" if in_rows else "'inputs'"
-            raise HTTPException(400, f"{where} must be an object with {', '.join(names)}. "
-                                     f"Received: {shown(each)}")
+    for number, value in enumerate(objects):
+        if not isinstance(value, dict) or value.keys() != set(names):
+            subject = f"row {number} of 'instances'" if in_rows else "'inputs'"
+            raise HTTPException(400, f"{subject} must be an object with {', '.join(names)}. "
+                                     f"Received: {shown(value)}")
     return {name: [row[name] for row in values] for name in names} if in_rows else values
 
 

@@ -37,8 +37,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from electra_tf.apps.serving import predict_json
 from electra_tf.apps.serving.batching import LARGE, Batcher
-from electra_tf.apps.serving.model_versions import ModelVersions
-from electra_tf.apps.serving.saved_models import num_rows, reason_of
+from electra_tf.apps.serving.models import ModelVersions, error_reason, num_rows
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform import http_server
 from electra_tf.platform.errors import one_line
@@ -53,19 +52,6 @@ _WAITING_ROWS = Gauge("serving_waiting_rows", "Rows of unanswered requests.")
 _BUFFERED_BYTES = Gauge("serving_buffered_bytes", "Size of the bodies of unanswered requests.")
 
 
-def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> ASGIApp:
-    """Returns the ASGI application that serves loaded models, by name."""
-    api = _Api(models, config)
-    routes = [Route("/", api.page), Route("/monitoring/prometheus/metrics", api.metrics)]
-    for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
-        routes += [Route(f"{path}:predict", api.predict, methods=["GET", "POST"]),
-                   Route(path, api.status), Route(f"{path}/metadata", api.metadata)]
-    routed = Starlette(routes=routes, exception_handlers=dict.fromkeys(
-        (tf.errors.OpError, HTTPException, ClientDisconnect, 500), _respond))
-    routed.router.redirect_slashes = False
-    return _counted(routed)
-
-
 class Server(uvicorn.Server):
     """The uvicorn server of loaded models, which prints their address when it starts to listen.
 
@@ -76,7 +62,7 @@ class Server(uvicorn.Server):
         """Takes started models by name; `run()` serves them until a signal to stop."""
         self._models, self._poll_seconds = models, config.poll_seconds
         super().__init__(http_server.config(
-            application(models, config), config.host, host=config.host, port=config.port,
+            _Api(models, config).application(), config.host, host=config.host, port=config.port,
             timeout_keep_alive=5, timeout_graceful_shutdown=60,
             limit_concurrency=config.max_connections))
 
@@ -86,12 +72,12 @@ class Server(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         for name, model in self._models.items():
-            served = model.find(None)
-            print(f"{name}, version {served.version}: {self.address} "
-                  f"(signatures: {', '.join(served.signatures)}; Ctrl-C stops)", flush=True)
-        self._refreshing = asyncio.create_task(self._keep_refreshing())
+            newest = model.find(None)
+            print(f"{name}, version {newest.version}: {self.address} "
+                  f"(signatures: {', '.join(newest.signatures)}; Ctrl-C stops)", flush=True)
+        self._refreshing = asyncio.create_task(self._refresh_models())
 
-    async def _keep_refreshing(self) -> None:
+    async def _refresh_models(self) -> None:
         while self._poll_seconds:
             await asyncio.sleep(self._poll_seconds)
             for model in self._models.values():
@@ -111,6 +97,16 @@ class _Api:
         self._batcher = Batcher(config)
         self._parsing = asyncio.Lock()
 
+    def application(self) -> ASGIApp:
+        routes = [Route("/", self.page), Route("/monitoring/prometheus/metrics", self.metrics)]
+        for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
+            routes += [Route(f"{path}:predict", self.predict, methods=["GET", "POST"]),
+                       Route(path, self.status), Route(f"{path}/metadata", self.metadata)]
+        application = Starlette(routes=routes, exception_handlers=dict.fromkeys(
+            (tf.errors.OpError, HTTPException, ClientDisconnect, 500), _error_response))
+        application.router.redirect_slashes = False
+        return _count_requests(application)
+
     async def page(self, request: Request) -> Response:
         model = self._find(request.query_params.get("model", next(iter(self._models))))
         others = "".join(f'<a href="/?model={urllib.parse.quote(name)}">{html.escape(name)}</a> '
@@ -123,7 +119,7 @@ class _Api:
                         headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
 
     async def status(self, request: Request) -> Response:
-        model, number = self._asked_for(request)
+        model, number = self._find_version(request)
         known = [version for version in list(model.known.values())
                  if number in (None, str(version.number)) and version.state != "START"]
         if not known:
@@ -132,20 +128,20 @@ class _Api:
             {"version": str(version.number), "state": version.state,
              "status": {"error_code": "UNKNOWN" if version.error else "OK",
                         "error_message": version.error}}
-            for version in sorted(known, key=lambda each: -each.number)]})
+            for version in sorted(known, key=lambda version: -version.number)]})
 
     async def metadata(self, request: Request) -> Response:
-        model, number = self._asked_for(request)
-        served = model.find(number)
+        model, number = self._find_version(request)
+        version = model.find(number)
         return JSONResponse({
-            "model_spec": {"name": served.name, "signature_name": "",
-                           "version": str(served.version)},
-            "metadata": {"signature_def": {"signature_def": served.signature_defs}}})
+            "model_spec": {"name": version.name, "signature_name": "",
+                           "version": str(version.version)},
+            "metadata": {"signature_def": {"signature_def": version.signature_defs}}})
 
     async def predict(self, request: Request) -> Response:
         if request.method != "POST":
             raise HTTPException(405)
-        model, number = self._asked_for(request)
+        model, number = self._find_version(request)
         served = model.find(number)
         request.state.served = model.name, str(served.version)
         encoding = request.headers.get("content-encoding", "identity")
@@ -163,18 +159,18 @@ class _Api:
             async for _ in request.stream():
                 pass  # A client that is still sending would miss the answer.
             raise refusal
-        with self._bytes.taken(int(size)):
+        with self._bytes.reserved(int(size)):
             body = await request.body()
             # Parsing one large body at a time saves memory, and small ones do not wait.
             async with self._parsing if len(body) > LARGE else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
                     predict_json.parse, body, served, self._config)
-            with self._rows.taken(num_rows(inputs)):
+            with self._rows.reserved(num_rows(inputs)):
                 outputs = await self._batcher.answer(signature, inputs)
                 answer = await run_in_threadpool(predict_json.render, outputs, in_rows)
         return Response(answer, media_type="application/json")
 
-    def _asked_for(self, request: Request) -> tuple[ModelVersions, str | None]:
+    def _find_version(self, request: Request) -> tuple[ModelVersions, str | None]:
         return self._find(request.path_params["name"]), request.path_params.get("version")
 
     def _find(self, name: str) -> ModelVersions:
@@ -184,7 +180,7 @@ class _Api:
         return self._models[name]
 
 
-async def _respond(request: Request, error: Exception) -> Response:
+async def _error_response(request: Request, error: Exception) -> Response:
     """Returns the response to a request that raised an exception: `{"error": "one line"}`."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=499)  # nginx's code, for the metrics only.
@@ -198,7 +194,7 @@ async def _respond(request: Request, error: Exception) -> Response:
             tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
             tf.errors.OutOfRangeError)) else 500
         what = "refused the inputs" if status == 400 else "failed"
-        message = f"the model {what}: {reason_of(error)}"
+        message = f"the model {what}: {error_reason(error)}"
         if status == 500:
             print(one_line(f"{request.url.path}: {message}"), file=sys.stderr, flush=True)
     body = json.dumps({"error": one_line(message, 500)}, ensure_ascii=False) + "\n"
@@ -206,19 +202,19 @@ async def _respond(request: Request, error: Exception) -> Response:
                     "application/json")
 
 
-def _counted(application: ASGIApp) -> ASGIApp:
+def _count_requests(application: ASGIApp) -> ASGIApp:
     """Returns an application that counts requests; `state["served"]` is (model, version)."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         begin, status, state = time.perf_counter(), 499, scope.setdefault("state", {})
 
-        async def sending(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
             await send(message)
 
         try:
-            await application(scope, receive, sending)
+            await application(scope, receive, send_counted)
         finally:
             served = state.get("served", ("", ""))
             _REQUESTS.labels(*served, status).inc()
@@ -231,19 +227,19 @@ def _counted(application: ASGIApp) -> ASGIApp:
 class _Quota:
     """An amount of waiting work, in rows or bytes, that has an upper limit."""
 
-    most: int
+    max_amount: int
     flag: str
     gauge: Gauge
     amount: int = 0
 
     def refusal(self, amount: int) -> HTTPException | None:
         """Returns the error (503) of a request that exceeds the limit; one alone never does."""
-        if self.amount and self.amount + amount > self.most:
+        if self.amount and self.amount + amount > self.max_amount:
             return HTTPException(503, f"too many requests are waiting ({self.flag}); retry later")
         return None
 
     @contextlib.contextmanager
-    def taken(self, amount: int) -> Iterator[None]:
+    def reserved(self, amount: int) -> Iterator[None]:
         """Adds an amount until the context ends, or raises the refusal."""
         if refusal := self.refusal(amount):
             raise refusal

@@ -14,7 +14,7 @@ import sys
 
 from electra_tf.apps.serving import settings
 from electra_tf.platform import command_line
-from electra_tf.platform.setting_text import define_flags, from_flags
+from electra_tf.platform.setting_flags import define_flags, from_flags
 
 
 def main() -> None:
@@ -24,9 +24,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     config = from_flags(settings.ServerConfig)
     with http_server.listen(config.host, config.port) as listening:
-        from electra_tf.apps.serving import model_versions, rest_api  # TensorFlow takes seconds.
+        from electra_tf.apps.serving import rest_api  # TensorFlow takes seconds.
+        from electra_tf.apps.serving.models import find_models
 
-        models = model_versions.of_config(config)
+        models = find_models(config)
         for model in models.values():
             model.start()
         rest_api.Server(models, config).run(sockets=[listening])

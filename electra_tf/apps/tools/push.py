@@ -45,21 +45,15 @@ def main(model: str, name: str) -> None:
             records.save(folder)
         card.write(folder, networks, source, title=name, license=values.license, transformers=name,
                    manifests=[records] if records else [])
-        address = _upload(folder, name, private=values.private)
-    print(f"uploaded {networks.source}: {address}\n"
+        with hub.one_line_errors(name):
+            from huggingface_hub import HfApi, constants
+
+            api = HfApi()
+            api.create_repo(name, private=values.private, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder,
+                              commit_message="Upload a model of electra-tf")
+    print(f"uploaded {networks.source}: {constants.ENDPOINT}/{name}\n"
           f"license  {values.license} (--license changes it)")
-
-
-def _upload(folder: pathlib.Path, name: str, *, private: bool) -> str:
-    """Uploads a directory as one commit of a repository, and returns the repository's address."""
-    with hub.one_line_errors(name):
-        from huggingface_hub import HfApi, constants
-
-        api = HfApi()
-        api.create_repo(name, private=private, exist_ok=True)
-        api.upload_folder(repo_id=name, folder_path=folder,
-                          commit_message="Upload a model of electra-tf")
-        return f"{constants.ENDPOINT}/{name}"
 
 
 def define() -> None:

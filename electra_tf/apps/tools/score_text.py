@@ -26,19 +26,24 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.tables import read_lines, read_rows
 
-TFDS = "tfds"
 BLIMP_RESULTS = "blimp_results.json"
-Pairs = Mapping[str, Sequence[tuple[str, str]]]
-"""Paradigm of BLiMP -> pairs of sentences, the grammatical one first."""
 
 
 def main() -> None:
     """Reads the sentences and the networks, and prints the scores."""
     values = flags.FLAGS
-    if values.blimp:
-        _score_pairs(_pairs(values.blimp), values.model_dir, values.output_dir)
+    if values.blimp == "tfds":
+        from electra_tf.tasks import tfds_source
+
+        _score_pairs(tfds_source.read_blimp(None), values.model_dir, values.output_dir)
+    elif values.blimp:
+        _score_pairs(read_pairs(storage.path(values.blimp)), values.model_dir, values.output_dir)
     else:
-        _rank(_sentences(values.input), values.model_dir, values.network, values.per_token)
+        path = storage.path("/dev/stdin" if values.input == "-" else values.input)
+        lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
+        if not any(lines):
+            raise UserError(f"{values.input} holds no sentences; write one per line.")
+        _rank(list(filter(None, lines)), values.model_dir, values.network, values.per_token)
 
 
 def _rank(sentences: Sequence[str], model_dir: str, network: str | None, per_token: bool) -> None:
@@ -50,68 +55,53 @@ def _rank(sentences: Sequence[str], model_dir: str, network: str | None, per_tok
     scores = model.score(sentences)
     if per_token:
         lengths = model.lengths(sentences)
-        scores = {name: found / lengths for name, found in scores.items()}
+        scores = {name: sums / lengths for name, sums in scores.items()}
     print("\t".join([*scores, "sentence"]))
-    for line in sorted(range(len(sentences)), key=lambda line: -scores[network][line]):
-        print("\t".join([*(f"{found[line]:.3f}" for found in scores.values()), sentences[line]]))
+    for index in np.argsort(-scores[network], kind="stable"):
+        print("\t".join([*(f"{values[index]:.3f}" for values in scores.values()),
+                         sentences[index]]))
 
 
-def _score_pairs(paradigms: Pairs, model_dir: str, output_dir: str | None) -> None:
-    """Prints, and saves in a given directory, how often the grammatical sentence is likelier."""
+def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model_dir: str,
+                 output_dir: str | None) -> None:
+    """Prints, and saves in a given directory, how often the first sentence of a pair is likelier.
+
+    `paradigms` are pairs of sentences by paradigm, the grammatical one first.
+    """
     directory = storage.path(output_dir) if output_dir else None
     if directory is not None:
         make_directory(directory)  # A directory that cannot be made fails before the scoring.
     model = _read_model(model_dir)
+
+    def print_row(name: str, pairs: int, accuracies: Mapping[str, float]) -> None:
+        columns = "".join(f"{100 * accuracy:>13.1f} %" for accuracy in accuracies.values())
+        print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)
+
     print(f"BLiMP, zero-shot: {model.source}\n\n  {'':<44}{'pairs':>6}"
           + "".join(f"{network:>15}" for network in model.networks), flush=True)
-    shares = {}
+    accuracies = {}
     for name, pairs in paradigms.items():
         scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
-        shares[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
-                        for network, values in scores.items()}
-        _print_shares(name, len(pairs), shares[name])
-    mean = {network: float(np.mean([one[network] for one in shares.values()]))
+        accuracies[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
+                            for network, values in scores.items()}
+        print_row(name, len(pairs), accuracies[name])
+    mean = {network: float(np.mean([paradigm[network] for paradigm in accuracies.values()]))
             for network in model.networks}
-    _print_shares(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
+    print_row(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
     if directory is not None:
         write_json(directory / BLIMP_RESULTS, {
-            "source": model.source, "mean": mean, "paradigms": shares})
+            "source": model.source, "mean": mean, "paradigms": accuracies})
         print(f"\nresults  {directory / BLIMP_RESULTS}")
 
 
-def _print_shares(name: str, pairs: int, shares: Mapping[str, float]) -> None:
-    columns = "".join(f"{100 * one:>13.1f} %" for one in shares.values())
-    print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)
-
-
 def _read_model(model_dir: str):
-    from electra_tf.apps.tools.pseudo_likelihood import (
-        PseudoLikelihood,  # TensorFlow takes seconds.
-    )
+    from electra_tf.apps.tools import pseudo_likelihood  # TensorFlow takes seconds.
     from electra_tf.formats import pretrained
 
-    return PseudoLikelihood(pretrained.read(storage.path(model_dir)))
+    return pseudo_likelihood.PseudoLikelihood(pretrained.read(storage.path(model_dir)))
 
 
-def _sentences(source: str) -> list[str]:
-    """Returns the lines of a file, or of standard input for "-", that are not empty."""
-    path = storage.path("/dev/stdin" if source == "-" else source)
-    lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
-    if not any(lines):
-        raise UserError(f"{source} holds no sentences; write one per line.")
-    return [line for line in lines if line]
-
-
-def _pairs(source: str) -> Pairs:
-    """Returns the paradigms of TensorFlow Datasets, or of a directory's `.jsonl` files by name."""
-    if source == TFDS:
-        from electra_tf.tasks import tfds_source
-
-        return tfds_source.read_blimp(None)
-    return read_pairs(storage.path(source))
-
-
-def read_pairs(directory: Path) -> Pairs:
+def read_pairs(directory: Path) -> dict[str, list[tuple[str, str]]]:
     """Returns the pairs of `.jsonl` files by name; `UserError` if missing or malformed."""
     paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
                    ) if directory.is_dir() else []

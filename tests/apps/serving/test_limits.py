@@ -16,8 +16,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from electra_tf.apps.serving.model_versions import ModelVersions, Version
-from electra_tf.apps.serving.saved_models import ServedModel, Signature
+from electra_tf.apps.serving.models import ModelVersions, ServedModel, Signature, Version
 from tests.support import running
 from tests.support.attempts import cases, tally
 from tests.support.running import until
@@ -26,7 +25,7 @@ from tests.support.running import until
 def model_of(function):
     """A model whose one signature calls a function."""
     spec = tf.TensorSpec([None], tf.string, "text")
-    signature = Signature(name="serving_default", inputs={"text": spec}, outputs={"text": spec},
+    signature = Signature(inputs={"text": spec}, outputs={"text": spec},
                           function=function)
     model = ServedModel(name="m", version=1, signatures={"serving_default": signature},
                         signature_defs={})

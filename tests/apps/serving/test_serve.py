@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from electra_tf.apps.serving import serve, settings
-from electra_tf.platform.setting_text import define_flags
+from electra_tf.platform.setting_flags import define_flags
 from tests.support import command_flags, running
 from tests.support.refusals import refused
 

@@ -1,4 +1,4 @@
-"""What is pushed comes back by name, bit for bit, with a card that says what it is."""
+"""Pushed models are read back by name, bit for bit, with a card."""
 
 import pytest
 import yaml
@@ -14,8 +14,8 @@ from tests.support.refusals import refused
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_TOKEN", "hf_test")
-    with hub_server.running(monkeypatch, tmp_path) as found:
-        yield found
+    with hub_server.running(monkeypatch, tmp_path) as hub:
+        yield hub
 
 
 def call(model, name, *options):
@@ -27,18 +27,18 @@ def card_of(server, name):
     return yaml.safe_load(metadata), text
 
 
-def test_a_run_comes_back_by_name_with_its_generator(server, tmp_path, capsys):
+def test_a_pushed_run_is_read_by_name_with_its_generator(server, tmp_path, capsys):
     run = tmp_path / "runs" / "mine"
     tiny_encoder.write(run)
     (run / "loss_curves.png").write_bytes(b"a picture")
     (run / "eval_results.json").write_text('{"step": 7, "disc_auc": 0.75, "other": null}')
     call(run, "user/name", f"--data_dir={run / 'records'}")
     assert f"uploaded {run}, step 7: {server.endpoint}/user/name" in capsys.readouterr().out
-    theirs, ours = pretrained.read(storage.path("user/name")), pretrained.read(run)
-    tiny_networks.require_equal_weights(theirs, ours)
-    assert (theirs.text, theirs.model.tying) == (ours.text, ours.model.tying)
-    alone = pretrained.read(storage.path("hf://user/name"), encoder_only=True)
-    assert not any(name.startswith("generator") for name in alone.weights)
+    pushed, original = pretrained.read(storage.path("user/name")), pretrained.read(run)
+    tiny_networks.require_equal_weights(pushed, original)
+    assert (pushed.text, pushed.model.tying) == (original.text, original.model.tying)
+    encoder = pretrained.read(storage.path("hf://user/name"), encoder_only=True)
+    assert not any(name.startswith("generator") for name in encoder.weights)
     metadata, text = card_of(server, "user/name")
     assert metadata == {"library_name": "transformers", "license": "apache-2.0",
                         "tags": ["electra", "electra-tf"]}
@@ -51,30 +51,26 @@ def test_a_run_comes_back_by_name_with_its_generator(server, tmp_path, capsys):
         assert (server.models["user/name"] / name).read_bytes() == (source / name).read_bytes()
 
 
-def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_path):
+def test_the_card_of_a_fine_tuned_model_names_task_and_base(server, networks, tmp_path):
     model = tiny_networks.finetuned(
         networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
         settings={"task.hidden_layer": True})
     pretrained.write(model, tmp_path / "run", pretrained.Format.RUN)
     call(tmp_path / "run", "user/classifier", "--license=mit")
-    theirs = pretrained.read(storage.path("user/classifier"))
-    tiny_networks.require_equal_weights(theirs, model)
+    tiny_networks.require_equal_weights(pretrained.read(storage.path("user/classifier")), model)
     metadata, text = card_of(server, "user/classifier")
     assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")
     assert "labels: no, yes" in text and "| base model | the tiny networks |" in text
     assert "aggregation_strategy" not in text
     call("user/classifier", "user/again")
     assert card_of(server, "user/again")[0]["base_model"] == "user/classifier"
-
-
-def test_the_card_of_a_tagger_uses_the_tags_of_first_pieces(server, networks, tmp_path):
     model = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
-    pretrained.write(model, tmp_path / "run", pretrained.Format.RUN)
-    call(tmp_path / "run", "user/tagger")
+    pretrained.write(model, tmp_path / "tagger", pretrained.Format.RUN)
+    call(tmp_path / "tagger", "user/tagger")
     assert 'model="user/tagger", aggregation_strategy="first")' in card_of(server, "user/tagger")[1]
 
 
-def test_refusals_are_one_line(server, tmp_path, monkeypatch):
+def test_unusable_names_tokens_and_records_are_refused(server, tmp_path, monkeypatch):
     run = tmp_path / "run"
     tiny_encoder.write(run)
     tiny_encoder.write(tmp_path / "other", model__max_position_embeddings=33)

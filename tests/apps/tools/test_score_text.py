@@ -1,91 +1,129 @@
-"""Sentences come in the order of their scores, and pairs are counted per paradigm."""
+"""Pseudo-likelihoods, compared with sums computed one token at a time, and the printed scores."""
 
 import json
 import os
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from absl import flags
 
 from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.formats import pretrained
 from electra_tf.platform.errors import UserError
-from tests.support import command_flags
+from tests.support import command_flags, tiny_networks
 
-SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1"]
+SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1",
+             *(f"word{index} word{index + 1}" for index in range(20))]
 
 
-def lines_of(capsys, **given):
+def ids_of(sentence):
+    vocabulary = tiny_networks.VOCABULARY
+    return [vocabulary.cls_id, *(vocabulary.tokens.index(word) for word in sentence.split()),
+            vocabulary.sep_id]
+
+
+@pytest.fixture(scope="module")
+def scores(run):
+    return PseudoLikelihood(pretrained.read(run)).score(SENTENCES)
+
+
+def test_the_generator_score_hides_each_token_in_turn(networks, scores):
+    model = networks.build()
+    for sentence, score in zip(SENTENCES[:4], scores["generator"], strict=False):
+        ids, expected = ids_of(sentence), 0.0
+        for position in range(1, len(ids) - 1):
+            row = np.array([ids], np.int32)
+            row[0, position] = tiny_networks.VOCABULARY.mask_id
+            logits = model.generator(tf.constant(row), tf.zeros_like(row), tf.ones_like(row, bool),
+                                     tf.constant([[position]])).numpy()[0].astype(float)
+            expected += logits[ids[position]] - np.log(np.exp(logits).sum())
+        assert score == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_discriminator_score_reads_the_sentence_once(networks, scores):
+    electric = PseudoLikelihood(tiny_networks.without(
+        networks, "generator", objective="electric"))
+    assert electric.best == "discriminator" and electric.networks == ("discriminator",)
+    energies, model = electric.score(SENTENCES)["discriminator"], networks.build()
+    for sentence, score, energy in zip(SENTENCES[:4], scores["discriminator"], energies,
+                                       strict=False):
+        row = tf.constant([ids_of(sentence)], tf.int32)
+        logits = model.discriminator(
+            row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()[0, 1:-1].astype(float)
+        assert score == pytest.approx(np.log(1 - 1 / (1 + np.exp(-logits))).sum(), rel=1e-4)
+        assert energy == pytest.approx(-logits.sum(), rel=1e-4)  # Electric's logits are energies.
+
+
+def test_networks_without_output_layers_are_left_out(networks):
+    discriminator = tiny_networks.without(networks, "generator")
+    assert PseudoLikelihood(discriminator).networks == ("discriminator",)
+    with pytest.raises(UserError, match="neither a generator's nor a discriminator's"):
+        PseudoLikelihood(tiny_networks.without(discriminator, "discriminator"))
+
+
+def lines_of(capsys, **options):
     command_flags.run(score_text, *(
-        f"--{name}={value}" for name, value in given.items() if value is not None))
+        f"--{name}={value}" for name, value in options.items() if value is not None))
     head, *lines = capsys.readouterr().out.splitlines()
     return head.split("\t"), [line.split("\t") for line in lines]
 
 
-def test_sentences_come_likeliest_first(run, tmp_path, capsys):
-    (tmp_path / "in.txt").write_text("\n".join([*SENTENCES[:2], "", *SENTENCES[2:]]) + "\n")
-    scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)
+def test_sentences_are_printed_likeliest_first(run, scores, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("\n".join([*SENTENCES[:2], "", *SENTENCES[2:4]]) + "\n")
     for network in (None, "generator", "discriminator"):
         head, lines = lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"),
                                network=network)
         assert head == ["generator", "discriminator", "sentence"]
         order = [float(line[head.index(network or "generator")]) for line in lines]
-        assert order == sorted(order, reverse=True)
-        for *found, sentence in lines:
+        assert order == sorted(order, reverse=True) and len(order) == 4
+        for *printed, sentence in lines:
             number = SENTENCES.index(sentence)
-            assert [float(value) for value in found] == pytest.approx(
+            assert [float(value) for value in printed] == pytest.approx(
                 [scores["generator"][number], scores["discriminator"][number]], abs=6e-4)
 
 
-def test_scores_per_token_of_standard_input(run, tmp_path, capsys):
+def test_scores_per_token_of_standard_input(run, scores, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("\n".join(SENTENCES))
-    kept, given = os.dup(0), os.open(tmp_path / "in.txt", os.O_RDONLY)
-    os.dup2(given, 0)
+    stdin, file = os.dup(0), os.open(tmp_path / "in.txt", os.O_RDONLY)
+    os.dup2(file, 0)
     _, lines = lines_of(capsys, model_dir=str(run), input="-", per_token=True)
-    os.dup2(kept, 0)
-    scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)["generator"]
+    os.dup2(stdin, 0)
     for line in lines:
         number = SENTENCES.index(line[2])
         assert float(line[0]) == pytest.approx(
-            scores[number] / len(SENTENCES[number].split()), abs=6e-4)
+            scores["generator"][number] / len(SENTENCES[number].split()), abs=6e-4)
 
 
-def test_mistakes_are_named(run, tmp_path, capsys):
-    for content, given, words in (
-            (b"", {}, "holds no sentences"), (b"\n \n", {}, "holds no sentences"),
-            (b"\xff\xfe", {}, "is UTF-16; convert it"),
-            (b"word1 " * 40, {}, "42 tokens; the model reads 32"),
-            (b"word1", {"input": str(tmp_path / "nowhere.txt")}, "nowhere.txt"),
-            (b"word1", {"network": "judge"}, "--network=judge.*generator and discriminator")):
-        (tmp_path / "in.txt").write_bytes(content)
-        with pytest.raises(UserError, match=words):
-            lines_of(capsys, **{"model_dir": str(run), "input": str(tmp_path / "in.txt")} | given)
+@pytest.mark.parametrize(("content", "options", "words"), [
+    (b"\n \n", {}, "holds no sentences"), (b"\xff\xfe", {}, "is UTF-16; convert it"),
+    (b"word1 " * 40, {}, "42 tokens; the model reads 32"),
+    (b"word1", {"network": "judge"}, "--network=judge.*generator and discriminator")])
+def test_unusable_input_is_refused(run, tmp_path, capsys, content, options, words):
+    (tmp_path / "in.txt").write_bytes(content)
+    with pytest.raises(UserError, match=words):
+        lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"), **options)
 
 
-def pairs_file(path, *pairs):
+def write_pairs(path, *pairs):
     path.write_text("".join(json.dumps(
         {"sentence_good": good, "sentence_bad": bad, "pairID": "0"}) + "\n" for good, bad in pairs))
 
 
-def test_pairs_are_counted_for_every_paradigm(run, tmp_path, capsys):
-    scores = PseudoLikelihood(pretrained.read(run)).score(SENTENCES)["generator"]
-    low, high = (SENTENCES[index] for index in np.argsort(scores)[[0, -1]])
-    pairs_file(tmp_path / "b.jsonl", (high, low), *[(low, high)] * 3)
-    pairs_file(tmp_path / "a.jsonl", (high, low))
+def test_accuracies_of_pairs_are_saved_for_every_paradigm(run, scores, tmp_path, capsys):
+    low, high = (SENTENCES[index] for index in np.argsort(scores["generator"])[[0, -1]])
+    write_pairs(tmp_path / "b.jsonl", (high, low), *[(low, high)] * 3)
+    write_pairs(tmp_path / "a.jsonl", (high, low))
     head, *_ = lines_of(capsys, model_dir=run, blimp=tmp_path, output_dir=tmp_path / "new" / "out")
     assert head[0].startswith(f"BLiMP, zero-shot: {run}, step 0")
-    saved = json.loads((tmp_path / "new" / "out" / score_text.BLIMP_RESULTS).read_text())
-    assert {name: one["generator"] for name, one in saved["paradigms"].items()} == {
+    results = json.loads((tmp_path / "new" / "out" / score_text.BLIMP_RESULTS).read_text())
+    assert {name: accuracies["generator"] for name, accuracies in results["paradigms"].items()} == {
         "a": 1.0, "b": 0.25}
-    assert saved["mean"]["generator"] == 0.625 and "discriminator" in saved["mean"]
+    assert results["mean"]["generator"] == 0.625 and "discriminator" in results["mean"]
 
 
-def test_pairs_are_read_by_name_and_bad_files_refused(run, tmp_path):
-    for name, good in (("b", "He runs."), ("a", "She runs.")):
-        pairs_file(tmp_path / f"{name}.jsonl", (good, "He run."))
-    found = score_text.read_pairs(tmp_path)
-    assert list(found) == ["a", "b"] and found["a"] == [("She runs.", "He run.")]
+def test_unusable_files_of_pairs_are_refused(run, tmp_path):
     (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
     with pytest.raises(UserError, match=r"c.jsonl:1: .*sentence_bad"):
         score_text.read_pairs(tmp_path)

@@ -5,9 +5,7 @@ import threading
 
 import pytest
 
-from electra_tf.apps.serving import model_versions, saved_models
-from electra_tf.apps.serving.model_versions import ModelVersions
-from electra_tf.apps.serving.saved_models import ServedModel
+from electra_tf.apps.serving.models import ModelVersions, ServedModel, find_models, load
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import UserError
 from tests.apps.serving import string_models
@@ -117,14 +115,14 @@ def test_at_the_start_the_newest_version_must_be_whole(tmp_path):
 def test_requests_are_answered_while_a_version_takes_over(tmp_path):
     loading, go_on = threading.Event(), threading.Event()
 
-    def load(path, name):
+    def load_slowly(path, name):
         if path.name == "2":
             loading.set()
             assert go_on.wait(20)
-        return saved_models.load(path, name)
+        return load(path, name)
 
     string_models.save_echo(tmp_path / "m" / "1")
-    versions = ModelVersions(name="m", directory=tmp_path / "m", load=load)
+    versions = ModelVersions(name="m", directory=tmp_path / "m", load=load_slowly)
     versions.start()
     with running.client_of([versions], poll_seconds=0.05) as client:
         shutil.copytree(tmp_path / "m" / "1", tmp_path / "new")
@@ -160,7 +158,7 @@ def test_several_models_and_versions_are_answered_side_by_side(models):
 
 def test_a_directory_has_its_own_name_or_another():
     def names(model_dir):
-        return {name: str(model.directory) for name, model in model_versions.of_config(
+        return {name: str(model.directory) for name, model in find_models(
             ServerConfig(model_dir=model_dir)).items()}
 
     assert names("a=/x/1,/y/b") == {"a": "/x/1", "b": "/y/b"}
@@ -185,6 +183,6 @@ def test_a_broken_saved_model_is_one_line(models, tmp_path, name, change):
     if change:
         file.write_bytes(change(content))
     with pytest.raises(UserError, match="; export it again") as error:
-        saved_models.load(version, "model")
+        load(version, "model")
     assert str(version) in str(error.value) and "\n" not in str(error.value)
     assert "Graph execution error" not in str(error.value)

@@ -1,0 +1,64 @@
+"""Commands that convert, export and draw: their files and their errors."""
+
+import pytest
+from matplotlib.image import imread
+
+from electra_tf.apps.tools import convert_checkpoint, export_tflite, plot_curves
+from electra_tf.formats import pretrained
+from electra_tf.tasks.task import Kind
+from tests.support import command_flags, tiny_networks
+from tests.support.refusals import refused
+
+
+def test_conversion_to_a_run_and_back_keeps_every_file(networks, pair, tmp_path, capsys):
+    run, copy = tmp_path / "new" / "run", tmp_path / "new" / "copy"
+    command_flags.run(convert_checkpoint, f"--from={pair}", f"--to={run}", "--to_format=run")
+    command_flags.run(convert_checkpoint, f"--from={run}", f"--to={copy}",
+                      "--to_format=hugging_face")
+    assert capsys.readouterr().out.startswith(f"{len(networks.weights)} weights, ")
+    card = (copy / "README.md").read_text()
+    assert f'ElectraForPreTraining.from_pretrained("{copy / "discriminator"}")' in card
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["copy", "run"]
+    for network in ("discriminator", "generator"):
+        for file in ("model.safetensors", "config.json", "tokenizer_config.json", "vocab.txt"):
+            assert (pair / network / file).read_bytes() == (copy / network / file).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(networks, tmp_path, capsys):
+    tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+    pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
+    command_flags.run(export_tflite, f"--model_dir={tmp_path / 'tagger'}",
+                      f"--output={tmp_path / 'tags.tflite'}")
+    assert capsys.readouterr().out.startswith(f"exported {tmp_path / 'tags.tflite'}: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
+
+
+def test_refused_commands_write_nothing(pair, run, tmp_path):
+    (tmp_path / "file").touch()
+    target = tmp_path / "new" / "run"
+    for program, arguments, words in (
+            (convert_checkpoint, [f"--from={tmp_path}", f"--to={target}"], "holds no checkpoint"),
+            (convert_checkpoint, [f"--from={pair}", f"--to={pair}"], "exists already"),
+            (convert_checkpoint, [f"--from={pair}", f"--to={tmp_path / 'file' / 'run'}"],
+             "cannot write"),
+            (export_tflite, [f"--model_dir={run}", f"--output={run}"], "exists already"),
+            (export_tflite, [f"--model_dir={tmp_path}", f"--output={tmp_path / 'x'}"],
+             "holds no checkpoint")):
+        with refused(words):
+            command_flags.run(program, *arguments, *(
+                ["--to_format=run"] if program is convert_checkpoint else []))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pair"]
+
+
+def test_curves_of_one_run_and_of_several_are_drawn(tmp_path, capsys):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "metrics.jsonl").write_text('{"kind": "train", "step": 1, "loss": 45.0}\n')
+    command_flags.run(plot_curves, f"--model_dir={run}")
+    command_flags.run(plot_curves, f"--model_dir={run},{run}/../run",
+                      f"--output={tmp_path}/both.png")
+    assert capsys.readouterr().out == f"wrote {run}/loss_curves.png\nwrote {tmp_path}/both.png\n"
+    assert imread(tmp_path / "both.png").shape[:2] == (403, 598)
+    with refused(f"no {tmp_path}/metrics.jsonl; train first"):
+        command_flags.run(plot_curves, f"--model_dir={tmp_path}")
