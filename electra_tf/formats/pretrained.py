@@ -112,7 +112,7 @@ class Pretrained:
     @property
     def has_energies(self) -> bool:
         """True if the discriminator returns energies instead of log odds of replacement."""
-        return OBJECTIVES[self.objective].settings.energies
+        return OBJECTIVES[self.objective].energies
 
     @property
     def has_both(self) -> bool:
