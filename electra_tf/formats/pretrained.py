@@ -30,8 +30,7 @@ from electra_tf.formats import hub
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.notes import note_once
+from electra_tf.platform.errors import UserError, note_once
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
