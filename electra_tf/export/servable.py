@@ -24,7 +24,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.kinds.kind import ServedNetwork
+from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words

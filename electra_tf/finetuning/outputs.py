@@ -37,7 +37,7 @@ from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import TextTable, table_text
 from electra_tf.tasks import glue
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.kind import Record, Scored, Split
+from electra_tf.tasks.kinds.base import Record, Scored, Split
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, Kind, Task, TaskSpec

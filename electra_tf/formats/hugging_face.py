@@ -19,8 +19,12 @@ from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
-from electra_tf.formats.hugging_face_tokenizer import FILES as TOKENIZER_FILES
-from electra_tf.formats.hugging_face_tokenizer import read_max_length, read_text, write_text
+from electra_tf.formats.hugging_face_tokenizer import (
+    TOKENIZER_FILES,
+    read_max_length,
+    read_text,
+    write_text,
+)
 from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
 from electra_tf.formats.pretrained import (
     BERT_SIZES,

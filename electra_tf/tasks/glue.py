@@ -91,13 +91,14 @@ def read_split(task: GlueTask, data_dir: Path, split: str,
     path = next((path for path in paths if path.exists()), None)
     if split in task.tests:
         spec = dataclasses.replace(task.spec, key=task.key, label="")
-        return [] if path is None else read_texts(path, spec, labelled=False, published=True,
-                                                  notes=notes)
+        return [] if path is None else list(read_texts(
+            path, spec, labelled=False, published=True, notes=notes))
     if path is None:
         raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
                         "files in their original layout. --task can name a part of the tasks, with "
                         "commas.")
-    examples = read_texts(path, task.spec, columns=task.headerless, published=True, notes=notes)
+    examples = list(read_texts(
+        path, task.spec, columns=task.headerless, published=True, notes=notes))
     if task.labels:
         check_labels(path, examples, task.labels)
     return examples

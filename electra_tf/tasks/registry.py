@@ -13,7 +13,7 @@ from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.kind import TaskKind
+from electra_tf.tasks.kinds.base import TaskKind
 from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.tagging import Tagging
 from electra_tf.tasks.kinds.texts import Classification, Regression

@@ -11,20 +11,18 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
-from electra_tf.export import saved_model as exporting
-from electra_tf.export import servable
+from electra_tf.export import saved_model, servable
 from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory, require_intact
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.task import Kind
-from tests.export.allowed_ops import others
-from tests.export.served_models import example
+from tests.export.served_models import example, unlinked_ops
 from tests.support import python_process, tiny_networks
 
 CLASSIFIER = example(Kind.CLASSIFICATION)
 
 
 def export(directory, precision="float32"):
-    exporting.export(CLASSIFIER.servable, directory / "1", precision)
+    saved_model.export(CLASSIFIER.servable, directory / "1", precision)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +48,7 @@ def test_a_process_without_this_program_answers_strings(exported, tmp_path):
 
 def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
     logs = [prediction_log_pb2.PredictionLog.FromString(record.numpy())
-            for record in tf.data.TFRecordDataset(str(exported / exporting.WARM_UP_FILE))]
+            for record in tf.data.TFRecordDataset(str(exported / saved_model.WARM_UP_FILE))]
     assert [log.predict_log.request.inputs["text"].tensor_shape.dim[0].size for log in logs] == [
         4, 1]
     assert {log.predict_log.request.model_spec.name for log in logs} == {"classifier"}
@@ -72,7 +70,7 @@ def test_bfloat16_is_half_the_size_and_serving_links_all_ops(exported, tmp_path)
     export(tmp_path, precision="bfloat16")
     for directory in (tmp_path / "1", exported):
         model = saved_model_pb2.SavedModel.FromString((directory / "saved_model.pb").read_bytes())
-        assert others(model.meta_graphs[0].graph_def) == set()
+        assert unlinked_ops(model.meta_graphs[0].graph_def) == set()
 
     def weights(directory):
         return (directory / "variables" / "variables.data-00000-of-00001").stat().st_size
@@ -112,10 +110,10 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
 def test_a_version_is_a_number_and_is_never_overwritten(exported, tmp_path):
     for version in ("1.5", "-1", "0", "", "²", " 1", "9" * 19):
         with pytest.raises(UserError, match="--export_version must be a positive integer"):
-            exporting.new_version(tmp_path, version)
+            saved_model.new_version(tmp_path, version)
     for version in ("1", "01"):
         with pytest.raises(UserError, match="exists already; give another --export_version"):
-            exporting.new_version(exported.parent, version)
+            saved_model.new_version(exported.parent, version)
 
 
 def test_energies_are_not_served_as_probabilities():

@@ -27,9 +27,9 @@ def networks():
 
 @pytest.fixture
 def server(pair, tmp_path, monkeypatch):
-    with hub_server.running(monkeypatch, tmp_path) as running:
-        running.models = {SMALL: pair / "discriminator", GENERATOR: pair / "generator"}
-        yield running
+    with hub_server.running(monkeypatch, tmp_path) as server:
+        server.models = {SMALL: pair / "discriminator", GENERATOR: pair / "generator"}
+        yield server
 
 
 def read(name):

@@ -17,7 +17,7 @@ import tensorflow as tf
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks.kinds.kind import RowResults, Scored
+from electra_tf.tasks.kinds.base import RowResults, Scored
 from electra_tf.tasks.task import QuestionExample
 from electra_tf.text.windows import Windows
 

@@ -17,8 +17,7 @@ from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskNetwork,
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.kinds import answers
-from electra_tf.tasks.kinds import kind as base
+from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec

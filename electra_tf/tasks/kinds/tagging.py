@@ -19,7 +19,7 @@ from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.files import Files, read_tagged
-from electra_tf.tasks.kinds import kind as base
+from electra_tf.tasks.kinds import base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 from electra_tf.text import words

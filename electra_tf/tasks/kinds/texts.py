@@ -22,7 +22,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds import kind as base
+from electra_tf.tasks.kinds import base
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, encode_texts
 
@@ -72,9 +72,9 @@ class TextKind(base.TaskKind):
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterator[TextExample]:
-        """Reads a table; see `files.text_examples`. Labels may be the task's `label_words`."""
+        """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-        for one in files.text_examples(path, spec, labelled=labelled, notes=notes):
+        for one in files.read_texts(path, spec, labelled=labelled, notes=notes):
             yield dataclasses.replace(one, label=known.get(
                 one.label, one.label if labelled or not known else None))
 
