@@ -142,7 +142,7 @@ def path(name: str | os.PathLike) -> Path:
     match = _SCHEME.match(name)
     if match is None:  # The shell leaves "~" in --flag=~/x.
         return pathlib.Path(os.path.expanduser(name))
-    if match[1] != "hf":  # A model's name, which only `formats.hub` reads.
+    if match[1] != "hf":  # A model's name, which only `hub` reads.
         import tensorflow as tf  # It takes seconds.
 
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))
