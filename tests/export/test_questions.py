@@ -54,7 +54,7 @@ def compare(expected, windows, contexts, beams):
         if first is None:
             assert (text, start, end, best.score[line]) == (b"", 0, 0, 0.0)
             continue
-        own = expected.contexts.of[line]
+        own = expected.contexts.of_question[line]
         begin, past = (int(part[own][piece]) for part, piece in (
             (expected.contexts.starts, first), (expected.contexts.ends, last)))
         assert text == context.encode()[begin:past] and text.decode() == context[start:end]
