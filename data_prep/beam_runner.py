@@ -28,13 +28,10 @@ from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 
-PARTS = 64
-"""Number of a job's result files, and of the groups in which words are counted."""
-_MAX_BYTES = 1024 * MIB
-"""Largest file of results; 64 such files hold those of 50 million shards."""
-_DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
+PARTS = 64  # Number of a job's result files, and of the groups in which words are counted.
+_MAX_BYTES = 1024 * MIB  # Largest file of results; 64 such files hold those of 50 million shards.
+_DIRECT = "DirectRunner"
 _REFUSED = "refused-"
-_CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
 """Time limit for a job server to accept a connection; Beam itself waits for minutes."""
 
@@ -97,7 +94,7 @@ class BeamRunner:
                     while isinstance(error.__context__, KeyboardInterrupt):
                         error = error.__context__
                     raise error from None
-                except _CANNOT_START as error:
+                except (OSError, ValueError, ImportError, RuntimeError) as error:
                     if self.name == _DIRECT:  # Its `run` also does the work.
                         raise
                     raise UserError(f"--runner={self.name} can't start the job: "
@@ -130,7 +127,7 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         raise UserError(f"--beam_options: {problem}.") from None
     if unknown:
         names = ", ".join(f"--{option}" for option in sorted(unknown))
-        if name in (_DIRECT, _DATAFLOW):
+        if name in (_DIRECT, "DataflowRunner"):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
         print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
     if name == _DIRECT and known["direct_running_mode"] != "in_memory":

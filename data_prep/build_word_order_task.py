@@ -18,8 +18,7 @@ from data_prep.sources.embedded import TEXTS, docstrings
 from electra_tf.platform import atomic_file, command_line, errors, storage
 
 ROWS = {"train": 6000, "dev": 1000}
-_WORDS = range(8, 31)
-"""Allowed numbers of words in a sentence."""
+_WORDS = range(8, 31)  # Allowed numbers of words in a sentence.
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 

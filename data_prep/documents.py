@@ -12,12 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 
-DOCUMENT_END = ""
-"""The line that follows each document among lines of text."""
-MAX_PART_BYTES = 1 << 20
-"""Size of a part of a long document."""
-NO_KEY = 2**64 - 1
-"""The `DocumentPart.key` of unreadable stretches, which are not held out."""
+DOCUMENT_END = ""  # The line that follows each document among lines of text.
+MAX_PART_BYTES = 1 << 20  # Size of a part of a long document.
+NO_KEY = 2**64 - 1  # The `DocumentPart.key` of unreadable stretches, which are not held out.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 MAX_MESSAGES = 20
 """Number of skipped documents whose messages are kept; further ones are only counted."""
@@ -29,18 +26,13 @@ class DocumentPart:
 
     content: bytes
     """The whole document, or a part of at most about `MAX_PART_BYTES` if its format has parts."""
-    key: int
-    """Hash of the document's first part, in [0, 2^64), independent of its position."""
-    begins: bool = True
-    ends: bool = True
-    """True for the first and for the last part of a document."""
+    key: int  # Hash of the document's first part, in [0, 2^64), independent of its position.
+    begins: bool = True  # True for the first part of a document.
+    ends: bool = True  # True for the last part of a document.
     path: str = ""
-    offset: int = 0
-    """Position of the first byte in the decompressed file."""
-    source: int = 0
-    """Number of the source among several that are read together."""
-    damage: str = ""
-    """Description of an unreadable stretch of the file; `content` is then empty."""
+    offset: int = 0  # Position of the first byte in the decompressed file.
+    source: int = 0  # Number of the source among several that are read together.
+    damage: str = ""  # Description of an unreadable stretch of the file; `content` is then empty.
 
 
 Parser = Callable[[DocumentPart], Iterable[str]]

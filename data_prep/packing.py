@@ -15,17 +15,14 @@ import typing
 
 import numpy as np
 
-SHORTEST_SEQUENCE = 5
-"""Tokens of `[CLS] a [SEP] b [SEP]`."""
+MIN_SEQUENCE = 5  # Tokens of `[CLS] a [SEP] b [SEP]`.
 
 
 class TokenizedLines(typing.NamedTuple):
     """N consecutive lines of text with T tokens, without special tokens."""
 
-    ids: np.ndarray
-    """int [T], one line after another."""
-    ends: np.ndarray
-    """int [N], ascending: one past each line's last token."""
+    ids: np.ndarray  # int [T], one line after another.
+    ends: np.ndarray  # int [N], ascending: one past each line's last token.
     ends_document: np.ndarray
     """bool [N], True for an entry that is a document's end instead of a line."""
 
@@ -48,8 +45,7 @@ class Layout:
     continues: np.ndarray
     """bool [V], `Vocabulary.continues`: packings avoid segments that begin with such a piece."""
     dtype: np.dtype
-    single_segment_rate: float = 0.1
-    """Fraction of examples with one segment."""
+    single_segment_rate: float = 0.1  # Fraction of examples with one segment.
     short_example_rate: float = 0.05
     """Fraction of examples with a random shorter length; `ReferencePacking` only."""
 
@@ -151,20 +147,17 @@ class FullPacking:
 class _Marks(typing.NamedTuple):
     """Positions in a stream: one byte per token, 1 or 0."""
 
-    separators: bytes
-    """[SEP] between documents."""
-    line_ends: bytes
-    """First tokens of lines, except after a [SEP]."""
-    word_starts: bytes
-    """First pieces of words, except after a [SEP]."""
+    separators: bytes  # [SEP] between documents.
+    line_ends: bytes  # First tokens of lines, except after a [SEP].
+    word_starts: bytes  # First pieces of words, except after a [SEP].
 
 
 def _nearest(marks: bytes, low: int, middle: int, high: int) -> int:
     """Returns the mark in [low, high) that is nearest to `middle`, the left one of two; or -1."""
-    left, right = marks.rfind(1, low, middle + 1), marks.find(1, middle, high)
-    if min(left, right) < 0:
-        return max(left, right)
-    return left if middle - left <= right - middle else right
+    before, after = marks.rfind(1, low, middle + 1), marks.find(1, middle, high)
+    if min(before, after) < 0:
+        return max(before, after)
+    return before if middle - before <= after - middle else after
 
 
 class ReferencePacking:
@@ -229,7 +222,7 @@ class ReferencePacking:
             self._take(start + self._target - 3)
         self._target = self._layout.max_seq_length
         if self._generator.random() < self._layout.short_example_rate:
-            self._target = self._generator.randint(SHORTEST_SEQUENCE, self._target)
+            self._target = self._generator.randint(MIN_SEQUENCE, self._target)
         return self._layout.example(self._tokens[start:middle], self._tokens[middle:self._at])
 
     def _take(self, limit: int) -> None:

@@ -20,8 +20,7 @@ from electra_tf.text.coverage import UnknownScripts
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
-BATCH_CHARACTERS = 1 << 19
-"""Characters per call of the tokenizer's graph."""
+BATCH_CHARACTERS = 1 << 19  # Characters per call of the tokenizer's graph.
 
 
 def build_shard(

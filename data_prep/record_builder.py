@@ -23,8 +23,7 @@ from electra_tf.text.tokenization import TextSettings
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"
 _RECEIPTS = ".finished-*.json"
-_MAX_BYTES = MIB
-"""Limit for reading a receipt or the state; each has about 1 KB."""
+_MAX_BYTES = MIB  # Limit for reading a receipt or the state; each has about 1 KB.
 
 Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
 Identity = Mapping[str, Any]
@@ -124,8 +123,7 @@ class _Receipt:
 
     __pydantic_config__ = strict_json.STRICT
 
-    key: str
-    """A digest of the text, the build's identity and the other fields."""
+    key: str  # A digest of the text, the build's identity and the other fields.
     shard: manifest.Shard
     counts: manifest.Counts
     notes: ReadingNotes

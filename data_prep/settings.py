@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Interval
 
 from data_prep.cleaning.settings import CleaningSettings
-from data_prep.packing import SHORTEST_SEQUENCE
+from data_prep.packing import MIN_SEQUENCE
 from electra_tf.data.manifest import MAX_SEQUENCE_LENGTH
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section
@@ -21,7 +21,7 @@ Fraction = Annotated[float, Interval(ge=0, le=1)]
 class BuildSettings(Section, prefix="--"):
     """Settings of the steps from text to examples; flags have the same names."""
 
-    max_seq_length: Annotated[int, Interval(ge=SHORTEST_SEQUENCE, le=MAX_SEQUENCE_LENGTH)] = 128
+    max_seq_length: Annotated[int, Interval(ge=MIN_SEQUENCE, le=MAX_SEQUENCE_LENGTH)] = 128
     """Length of an example in tokens, with [CLS] and [SEP]."""
     packing: Literal["full", "reference"] = "full"
     """full: examples without padding; documents follow each other with a [SEP] between them.

@@ -14,7 +14,15 @@ _LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
 def table(result: Manifest, seconds: float) -> str:
     """Returns the table of a build's counts."""
     counts = result.counts
-    cleaned = _cleaning_rows(result)
+    cleaned: list[tuple[str, str]] = []
+    if dropped := counts.dropped_text_bytes:
+        lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
+        totals = dict.fromkeys(_DOCUMENTS, counts.documents) | dict.fromkeys(_LINES, lines)
+        cleaned = [("text dropped by cleaning", f"{dropped / 1e6:,.1f} MB "
+                    f"({_percent(dropped, dropped + counts.text_bytes)})"),
+                   *((f"  {name.replace('_', ' ')}",
+                      f"{number:,} ({_percent(number, total)} of {total:,})")
+                     for name, total in totals.items() if (number := getattr(counts, name)))]
     source_bytes = sum(source.text_bytes for source in result.sources)
     rows = [
         ("documents; lines, words left" if cleaned else "documents, lines, words read",
@@ -39,21 +47,6 @@ def table(result: Manifest, seconds: float) -> str:
         ("time", f"{seconds:.1f} s ({counts.content_tokens / seconds:,.0f} tokens/s)"),
     ]
     return "\n".join(f"{name:<29} {value}" for name, value in rows)
-
-
-def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
-    """Returns the rows of dropped text, documents and lines; none if cleaning dropped none."""
-    counts = result.counts
-    if not counts.dropped_text_bytes:
-        return []
-    lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
-    totals = dict.fromkeys(_DOCUMENTS, counts.documents) | dict.fromkeys(_LINES, lines)
-    dropped = counts.dropped_text_bytes
-    return [("text dropped by cleaning",
-             f"{dropped / 1e6:,.1f} MB ({_percent(dropped, dropped + counts.text_bytes)})"),
-            *((f"  {name.replace('_', ' ')}",
-               f"{number:,} ({_percent(number, total)} of {total:,})")
-              for name, total in totals.items() if (number := getattr(counts, name)))]
 
 
 def held_out_note(result: Manifest) -> str:

@@ -8,7 +8,7 @@ updates only the counts that it changes: 30,000 pieces of 20 million words take 
 import collections
 import functools
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from data_prep.cleaning.plan import CleaningPlan
 from data_prep.cleaning.settings import CleaningSettings
@@ -25,8 +25,7 @@ from electra_tf.text.vocabulary import (
     Vocabulary,
 )
 
-MAX_WORDS = 4_000_000
-"""Different words kept at a time, about 500 MB."""
+MAX_WORDS = 4_000_000  # Different words kept at a time, about 500 MB.
 UNKNOWN_COST = 50
 """Cost of an unknown word in pieces. With 8,192 pieces of Wikipedia and books, 0.012 % of the words
 of held-out text are unknown at 1.220 pieces per word; a cost of 10 gives 0.016 % at 1.216, and 100
@@ -34,12 +33,9 @@ gives 0.010 % at 1.223."""
 MAX_CHARACTERS = 4_000_000
 """Characters of the most frequent words, from which pieces are learned; 20 million words of English
 have 219,000 different ones with 1.6 million characters."""
-MAX_PIECE_CHARACTERS = 50
-"""As in tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
-_MIN_PAIR_COUNT = 2
-"""Least count of a pair that becomes a piece."""
-_FIRST = 1 << 32
-"""A pair is the number `first * _FIRST + second`."""
+MAX_PIECE_CHARACTERS = 50  # As in tensorflow-text's learner; its tokenizer takes 256 bytes at most.
+_MIN_PAIR_COUNT = 2  # Least count of a pair that becomes a piece.
+_FIRST = 1 << 32  # A pair is the number `first * _FIRST + second`.
 _UNIT_BYTES = 8 << 20
 _BATCH_CHARACTERS = 1 << 19
 
@@ -56,16 +52,14 @@ def count_corpus_words(
                               cleaning=CleaningPlan(line_rules))
     pieces = pieces_of(source)
     cut = functools.partial(CorpusPiece.units, unit_bytes=_UNIT_BYTES)
-    progress = Progress(source, pieces)
-
-    def reported(parts: Iterable[WordCounts]) -> Iterator[WordCounts]:
-        words = 0
-        for part in parts:
-            words += part.total()
-            progress.update({"words": words})
-            yield part
-
-    counts = merge_counts(reported(runner.add_up(pieces, cut, count)))
+    progress, words = Progress(source, pieces), 0
+    counts: WordCounts = collections.Counter()
+    for part in runner.add_up(pieces, cut, count):
+        words += part.total()
+        progress.update({"words": words})
+        counts.update(part)
+        if len(counts) > MAX_WORDS:
+            counts = without_rarest(counts, MAX_WORDS // 2)
     if not counts:
         raise UserError("--input holds no word: every line is blank, dropped by cleaning or, with "
                         "--on_error=skip, in a damaged document; give files with text.")
@@ -82,22 +76,14 @@ def count_words(unit: WorkUnit, normalization: Normalization,
     return counts
 
 
-def merge_counts(parts: Iterable[WordCounts], max_words: int = MAX_WORDS) -> WordCounts:
-    """Adds up counts; of more than `max_words` it keeps at most half, the most frequent ones.
-
-    All words with the count of a dropped word are dropped.
-    """
-    total: WordCounts = collections.Counter()
-    for part in parts:
-        total.update(part)
-        if len(total) > max_words:
-            kept, threshold = len(total), 0
-            for count, words in sorted(collections.Counter(total.values()).items()):
-                if kept <= max_words // 2:
-                    break
-                kept, threshold = kept - words, count
-            total = collections.Counter({word: n for word, n in total.items() if n > threshold})
-    return total
+def without_rarest(counts: WordCounts, max_words: int) -> WordCounts:
+    """Drops all words up to the smallest count that leaves at most `max_words` of them."""
+    kept, threshold = len(counts), 0
+    for count, words in sorted(collections.Counter(counts.values()).items()):
+        if kept <= max_words:
+            break
+        kept, threshold = kept - words, count
+    return collections.Counter({word: n for word, n in counts.items() if n > threshold})
 
 
 def choose_normalization(counts: WordCounts) -> tuple[Normalization, WordCounts, str]:

@@ -18,24 +18,18 @@ from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
-WordCounts = collections.Counter[bytes]
-"""Word (UTF-8) -> its count."""
-NO_KEYS = range(0)
-"""The keys of held-out documents where none is held out."""
-_PROGRESS_SECONDS = 10.0
-"""Least number of seconds between lines of progress."""
+WordCounts = collections.Counter[bytes]  # Word (UTF-8) -> its count.
+NO_KEYS = range(0)  # The keys of held-out documents where none is held out.
+_PROGRESS_SECONDS = 10.0  # Least number of seconds between lines of progress.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkUnit:
     """Documents of one split, which become one shard."""
 
-    split: str
-    """"train" or "eval"."""
-    piece: int | None = None
-    """Number of its piece of the corpus; None if there is one piece."""
-    index: int
-    """Number within split and piece."""
+    split: str  # "train" or "eval".
+    piece: int | None = None  # Number of its piece of the corpus; None if there is one piece.
+    index: int  # Number within split and piece.
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first and the last document may extend over other units."""
     parse: Parser | SkippingParser
@@ -61,8 +55,7 @@ class CorpusPiece:
     """A part of a corpus that is read independently of the others."""
 
     source: Source
-    number: int | None = None
-    """From 0; None if there is one piece."""
+    number: int | None = None  # From 0; None if there is one piece.
 
     def digest(self) -> tuple[int, str]:
         """Returns the piece's number and the digest of its text."""
@@ -73,9 +66,28 @@ class CorpusPiece:
         return (self,)
 
     def units(self, unit_bytes: int, held_out: range = NO_KEYS) -> Iterator[WorkUnit]:
-        """Yields the piece's documents in units of work; see `work_units`."""
-        return work_units(self.source.documents(), self.source.parse, unit_bytes, held_out,
-                          self.number)
+        """Yields the documents in units of at most `unit_bytes`; a longer part is one unit.
+
+        Documents with a key in `held_out` are in units of the split "eval".
+        """
+        gathered: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
+        sizes: collections.Counter[str] = collections.Counter()
+        units: collections.Counter[str] = collections.Counter()
+
+        def finish_unit(split: str) -> WorkUnit:
+            unit = WorkUnit(split=split, piece=self.number, index=units[split],
+                            parse=self.source.parse, parts=tuple(gathered[split]))
+            units[split] += 1
+            gathered[split], sizes[split] = [], 0
+            return unit
+
+        for part in self.source.documents():
+            split = "eval" if part.key in held_out else "train"
+            if gathered[split] and sizes[split] + len(part.content) > unit_bytes:
+                yield finish_unit(split)
+            gathered[split].append(part)
+            sizes[split] += len(part.content)
+        yield from [finish_unit(split) for split in gathered if gathered[split]]
 
 
 def pieces_of(source: Source) -> tuple[CorpusPiece, ...]:
@@ -134,32 +146,6 @@ class Progress:
                           for name, number in amounts.items())
         print(f"{100 * position / self._size:3.0f} % read, {rates}, about {remaining:.0f} s left",
               file=sys.stderr, flush=True)
-
-
-def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, unit_bytes: int,
-               held_out: range, piece: int | None = None) -> Iterator[WorkUnit]:
-    """Groups parts of documents into units of at most `unit_bytes`; a longer part is one unit.
-
-    Documents with a key in `held_out` are in units of the split "eval".
-    """
-    gathered: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
-    sizes: collections.Counter[str] = collections.Counter()
-    units: collections.Counter[str] = collections.Counter()
-
-    def finish_unit(split: str) -> WorkUnit:
-        unit = WorkUnit(split=split, piece=piece, index=units[split], parse=parse,
-                        parts=tuple(gathered[split]))
-        units[split] += 1
-        gathered[split], sizes[split] = [], 0
-        return unit
-
-    for part in parts:
-        split = "eval" if part.key in held_out else "train"
-        if gathered[split] and sizes[split] + len(part.content) > unit_bytes:
-            yield finish_unit(split)
-        gathered[split].append(part)
-        sizes[split] += len(part.content)
-    yield from [finish_unit(split) for split in gathered if gathered[split]]
 
 
 def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:

@@ -15,9 +15,10 @@ from typing import Any
 import electra_tf
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import SettingFlags, defaults, override, setting_of
 from electra_tf.config.pretraining import SIZES
-from electra_tf.platform.setting_text import meaning
+from electra_tf.platform.setting_flags import meaning
 from electra_tf.platform.settings import Section, settings_of
 
 SETTINGS_HEAD = """\
@@ -155,14 +156,16 @@ def settings_page() -> str:
 
 def _sections(sizes: Mapping[str, Any], names: Sequence[str],
               setting_flags: SettingFlags) -> Iterator[str]:
-    short = {setting: name for name, setting in setting_flags.items()}
+    short = {setting.name: name for name, setting in setting_flags.items()}
     for name in names:
         here = getattr(sizes["small"], name)
         yield f"## {name}\n"
         yield f"{_first_line(here)}\n"
         yield from _table(name, settings_of(type(here)), sizes, short)
-        variants = {other: there for other, there in here.variants().items() if other != here.name}
-        for other, there in variants.items():
+        for other, entry in OBJECTIVES.items() if name == "objective" else ():
+            there = entry.settings
+            if other == here.name:
+                continue
             fields = [field for field in settings_of(type(there)) if field != "name"]
             others = {size: override(config, {f"{name}.name": other})
                       for size, config in sizes.items()}

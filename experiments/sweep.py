@@ -16,8 +16,7 @@ from electra_tf.config import pretraining
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.pretraining_flags import build_config
+from electra_tf.config.pretraining import PretrainingConfig, resolve
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.strict_yaml import read_sections
@@ -91,7 +90,7 @@ class Variant:
 
     def config(self, budget: Budget) -> PretrainingConfig:
         """Returns the settings of its runs; `UserError` for an invalid one."""
-        return build_config(budget.model_size, self.recipe or budget.recipe,
+        return resolve(budget.model_size, self.recipe or budget.recipe,
                             budget.settings | dict(self.settings))
 
 

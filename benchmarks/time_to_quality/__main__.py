@@ -21,8 +21,7 @@ from benchmarks.harness.turns import BenchmarkCase, Measurement, Role, system
 from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import DROPOUT, Workload
 from electra_tf.config import overrides
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.pretraining_flags import build_config
+from electra_tf.config.pretraining import PretrainingConfig, resolve
 from electra_tf.data import manifest
 from electra_tf.platform import storage
 from electra_tf.platform.machine import usable_cores
@@ -86,7 +85,7 @@ def our_request(recipe: str, length: int) -> dict[str, Any]:
 
 def baseline_request(directory: pathlib.Path, length: int) -> dict[str, Any]:
     """Writes the examples of our run; returns the fields of the baseline's first request."""
-    config = build_config(flags.FLAGS.model_size, "paper", changes("paper"))
+    config = resolve(flags.FLAGS.model_size, "paper", changes("paper"))
     records = pathlib.Path(flags.FLAGS.data_dir)
     vocabulary = Vocabulary.load(storage.path(records) / manifest.VOCABULARY_NAME)
     batch = config.training.train_batch_size

@@ -17,10 +17,8 @@ from data_prep.cleaning.settings import MIN_TEST_WORDS
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
-_PREFIX_SHIFT = np.uint64(42)
-"""Right shift that leaves the first 22 bits of a hash."""
-_TAGGED = ("dev", "valid", "test")
-"""Names of CoNLL's column files, without ".txt"."""
+_PREFIX_SHIFT = np.uint64(42)  # Right shift that leaves the first 22 bits of a hash.
+_TAGGED = ("dev", "valid", "test")  # Names of CoNLL's column files, without ".txt".
 _FILE_KINDS = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
            "test.txt, or other .tsv, .csv and .jsonl")
 
@@ -29,12 +27,9 @@ _FILE_KINDS = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt,
 class BenchmarkTexts:
     """The texts of test files as hashes of n-grams of words."""
 
-    lengths: tuple[int, ...]
-    """All n, ascending."""
-    ngrams: np.ndarray
-    """uint64 [G], ascending, without repetition."""
-    texts: int = 0
-    """Number of the texts."""
+    lengths: tuple[int, ...]  # All n, ascending.
+    ngrams: np.ndarray  # uint64 [G], ascending, without repetition.
+    texts: int = 0  # Number of the texts.
 
     def facts(self) -> dict[str, str | int]:
         """Returns facts for a build's identity: a digest of the n-grams, and `texts`."""

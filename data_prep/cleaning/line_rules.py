@@ -18,8 +18,7 @@ _LINKS, _NOTICES = (
     for name in ("links", "notices"))
 _PATTERNS = re.compile("|".join(_KNOWN["patterns"].values()))
 _COPYRIGHT = re.compile(r"(copyright\b\s*)?(©|\(c\)|copyright)\s*(\d{4}\b.*|.*\b\d{4})\W*")
-_MAX_NOTICE_CHARACTERS = 400
-"""Characters; a longer line about cookies or rights is prose."""
+_MAX_NOTICE_CHARACTERS = 400  # Characters; a longer line about cookies or rights is prose.
 _MAX_ITEM_WORDS = 4
 _SEPARATOR = re.compile(r"\s[|»›>•·→]\s")
 _BETWEEN_BUTTONS = re.compile(r"[\s,|/•·&]+")

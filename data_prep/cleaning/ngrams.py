@@ -16,12 +16,9 @@ import numpy as np
 _WORD = re.compile(r"[^\W_]+")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplication modulo 2^64 is invertible."""
-_MAX_WORDS = 1 << 20
-"""Different words in the cache, about 150 MB."""
-_DOCUMENT_N = 5
-"""n of a document's n-grams; a shorter text is one n-gram."""
-_AT_ONCE = 4096
-"""N-grams that are hashed together; they take 2 MB at 128 permutations."""
+_MAX_WORDS = 1 << 20  # Different words in the cache, about 150 MB.
+_DOCUMENT_N = 5  # n of a document's n-grams; a shorter text is one n-gram.
+_AT_ONCE = 4096  # N-grams that are hashed together; they take 2 MB at 128 permutations.
 
 
 def words_of(text: str) -> list[str]:

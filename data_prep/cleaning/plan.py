@@ -33,13 +33,11 @@ from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, read_error
 
-FILES = ".cleaning-*"
-"""Pattern of the plan's files in a build's directory."""
+FILES = ".cleaning-*"  # Pattern of the plan's files in a build's directory.
 _DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
 """Reasons to drop documents or lines that a survey finds: names of `manifest.Counts`."""
-_BATCH_CHARACTERS = 1 << 18
-"""Characters that are searched for test texts together."""
+_BATCH_CHARACTERS = 1 << 18  # Characters that are searched for test texts together.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +45,7 @@ class CleaningPlan:
     """The cleaning of the units of one build, small when pickled."""
 
     settings: CleaningSettings = CleaningSettings()
-    directory: Path | None = None
-    """Directory of the build, which contains the plan's files."""
+    directory: Path | None = None  # Directory of the build, which contains the plan's files.
 
     def clean(self, unit: WorkUnit, tally: collections.Counter[str],
               notes: ReadingNotes | None = None) -> Iterator[str]:
@@ -134,25 +131,22 @@ def prepare(
     if settings.needs_survey and not path.exists():
         names: list[str] = []
         total = 0
-        work = functools.partial(_save_survey, settings, directory)
+        work = functools.partial(survey_unit, settings, directory)
         for name, documents in runner.run(pieces, cut, work, tuple[str, int]):
             names.append(name)
             total += documents
             progress.update({"documents surveyed": total})
         # Results come in any order, and `decide` needs the text's order.
         names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
-        surveys = [UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
+        surveys = []
+        for name in names:
+            with opened_arrays(directory / f"{_SURVEY}{name}") as arrays:
+                surveys.append(UnitSurvey(**{name: array if array.ndim else array.item()
+                                             for name, array in arrays.items()}))
         save_arrays(path, decide(surveys, settings))
         for name in names:
             (directory / f"{_SURVEY}{name}").unlink()
     return CleaningPlan(settings, directory)
-
-
-def _save_survey(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
-    """Writes the survey of a unit to a file; returns the unit's name and number of documents."""
-    facts = survey_unit(settings, unit)
-    save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(facts))
-    return unit.name, len(facts.in_language)
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -183,29 +177,19 @@ class UnitSurvey:
     split: str
     continues: bool
     """True if the first document began in an earlier unit of the split; then B is D - 1."""
-    document_lines: np.ndarray
-    """uint32 [D]: numbers of the documents' lines in the unit."""
-    hashed: np.ndarray
-    """bool [N]: lines with a hash."""
-    hashes: np.ndarray
-    """uint64 [H], of the text of these lines."""
-    in_language: np.ndarray
-    """bool [B]: documents in a language of --languages."""
-    has_words: np.ndarray
-    """bool [B]: documents with a signature."""
-    signatures: np.ndarray
-    """uint32 [S, P] of MinHash, of these documents' first parts."""
-
-    @classmethod
-    def load(cls, path: Path) -> "UnitSurvey":
-        """Reads a file of the fields; `UserError` if it is damaged."""
-        with opened_arrays(path) as arrays:
-            return cls(**{name: array if array.ndim else array.item()
-                          for name, array in arrays.items()})
+    document_lines: np.ndarray  # uint32 [D]: numbers of the documents' lines in the unit.
+    hashed: np.ndarray  # bool [N]: lines with a hash.
+    hashes: np.ndarray  # uint64 [H], of the text of these lines.
+    in_language: np.ndarray  # bool [B]: documents in a language of --languages.
+    has_words: np.ndarray  # bool [B]: documents with a signature.
+    signatures: np.ndarray  # uint32 [S, P] of MinHash, of these documents' first parts.
 
 
-def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
-    """Surveys a unit; the result takes 9 bytes per line. Raises `UserError` for a damaged text."""
+def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
+    """Writes the survey of a unit to a file, 9 bytes per line; `UserError` for a damaged text.
+
+    Returns the unit's name and number of documents.
+    """
     document_lines: list[int] = []
     hashed: list[bool] = []
     hashes: list[int] = []
@@ -228,25 +212,24 @@ def survey_unit(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
         document_lines[-1] += len(lines)
         if part.begins:
             text = "\n".join(kept)
-            in_language.append(not settings.languages or _is_in_language(text, settings))
+            beginning = text[:LANGUAGE_CHARACTERS]
+            in_language.append(
+                not settings.languages
+                or sum(map(str.isalpha, beginning)) < settings.min_language_characters
+                or sum(probability for code, probability in language_identifier().rank(beginning)
+                       if code in settings.languages) >= settings.language_confidence)
             has_words.append(settings.drop_near_duplicates and in_language[-1]
                              and bool(ngrams.words_of(text)))
             if has_words[-1]:
                 signatures.append(ngrams.signature(text, settings.near_duplicate_permutations))
-    return UnitSurvey(
+    survey = UnitSurvey(
         name=unit.name, split=unit.split, continues=not unit.parts[0].begins,
         document_lines=np.array(document_lines, np.uint32), hashed=np.array(hashed, bool),
         hashes=np.array(hashes, np.uint64), in_language=np.array(in_language, bool),
         has_words=np.array(has_words, bool), signatures=np.stack(signatures) if signatures else
         np.zeros((0, settings.near_duplicate_permutations), np.uint32))
-
-
-def _is_in_language(text: str, settings: CleaningSettings) -> bool:
-    """Returns True if a text's beginning is in a language of --languages, or too short."""
-    beginning = text[:LANGUAGE_CHARACTERS]
-    return (sum(map(str.isalpha, beginning)) < settings.min_language_characters
-            or sum(probability for code, probability in language_identifier().rank(beginning)
-                   if code in settings.languages) >= settings.language_confidence)
+    save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(survey))
+    return unit.name, len(in_language)
 
 
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:

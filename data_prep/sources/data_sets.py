@@ -30,8 +30,7 @@ _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
 _CONVERTED = "refs/convert/parquet"
 _FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
                    r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
-_DEFAULT = "default"
-"""Name of a data set's only configuration."""
+_DEFAULT = "default"  # Name of a data set's only configuration.
 _PARAGRAPH = "_START_PARAGRAPH_"
 _KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
 """Markers that Wiki-40B puts before the lines of each kind."""
@@ -42,8 +41,7 @@ class HubFile:
     """A file of a data set, with the methods of a path that `FileSource` calls."""
 
     repository: str
-    revision: str
-    """A commit."""
+    revision: str  # A commit.
     name: str
     size: int
 

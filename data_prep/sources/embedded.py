@@ -36,15 +36,12 @@ MODULES = """
 """Modules of the standard library whose docstrings are read, in this order."""
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
 _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
-_MARKUP = re.compile(r"[*`]+")
-"""Emphasis, code and bullets of reStructuredText."""
-_MIN_CHARACTERS = 50
-"""Characters; a shorter paragraph is a heading, a signature or code."""
+_MARKUP = re.compile(r"[*`]+")  # Emphasis, code and bullets of reStructuredText.
+_MIN_CHARACTERS = 50  # Characters; a shorter paragraph is a heading, a signature or code.
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
 _MAX_ODD, _MAX_ODD_IN_DOCSTRINGS = 0.35, 0.2
 """Largest fraction of words with other characters than letters in a paragraph of prose."""
-_MIN_DOCSTRING_CHARACTERS = 100
-"""Characters of prose."""
+_MIN_DOCSTRING_CHARACTERS = 100  # Characters of prose.
 _HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
 """Parts of a docstring that its rendered page hides: roles, references, addresses of links."""
 _LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://)", re.DOTALL)
@@ -53,8 +50,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 """Attributes of syntax nodes that contain statements, in the order of the nodes' fields."""
 _TESTS = frozenset({"test", "tests", "testing"})
-_COPY = "tensorflow/python/keras/"
-"""Directory of TensorFlow's copy of an old tf_keras."""
+_COPY = "tensorflow/python/keras/"  # Directory of TensorFlow's copy of an old tf_keras.
 
 
 @dataclasses.dataclass
@@ -101,8 +97,7 @@ def documents() -> tuple[list[str], ...]:
 class Docstring(typing.NamedTuple):
     """The prose of a docstring."""
 
-    name: str
-    """Name of the class or function; "" for a file's own."""
+    name: str  # Name of the class or function; "" for a file's own.
     paragraphs: tuple[str, ...]
 
     @property

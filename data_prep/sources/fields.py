@@ -14,10 +14,8 @@ from data_prep.sources.files import FileSource, damaged_stretch, matching_files
 from data_prep.sources.plain_text import parts_of
 from electra_tf.platform.errors import UserError, one_line, shown
 
-LONGEST_LINE = 64 << 20
-"""Bytes of the longest line of JSON that is read."""
-_ROWS = 256
-"""Rows per batch."""
+MAX_LINE_BYTES = 64 << 20  # Bytes of the longest line of JSON that is read.
+_ROWS = 256  # Rows per batch.
 
 
 def json_lines(pattern: str, field: str) -> FileSource:
@@ -29,14 +27,14 @@ def json_lines(pattern: str, field: str) -> FileSource:
 def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     """Yields the lines of a file, without blank ones."""
     offset = 0
-    while line := file.readline(LONGEST_LINE):
+    while line := file.readline(MAX_LINE_BYTES):
         start, offset = offset, offset + len(line)
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
                 offset += len(rest)
             offset += len(rest)
             yield damaged_stretch(path, f"{path}: the line at byte {start} has {offset - start} "
-                                  f"bytes, more than the {LONGEST_LINE} that one may have")
+                                  f"bytes, more than the {MAX_LINE_BYTES} that one may have")
         elif line.strip(b" \t\r\n\xef\xbb\xbf"):
             yield DocumentPart(content=line, key=key_of(line), path=path, offset=start)
 

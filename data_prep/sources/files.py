@@ -29,8 +29,7 @@ CORRUPT = (EOFError, OSError, zlib.error)
 """Errors of reading a damaged file; an `OSError` with `errno` is the operating system's."""
 _STORED = 1 << 10
 """Compressed bytes read at once; in .zst they are 256 blocks at most, which hold 32 MB."""
-_BUFFER = 1 << 17
-"""Most bytes that .bz2 and .xz decompress at once; 1 KB of .bz2 may hold 1 GB."""
+_BUFFER = 1 << 17  # Most bytes that .bz2 and .xz decompress at once; 1 KB of .bz2 may hold 1 GB.
 
 
 @dataclasses.dataclass
@@ -38,8 +37,7 @@ class FileSource(Source):
     """Files of one format; `documents` raises `UserError` for a file that cannot be read."""
 
     paths: tuple[Path, ...]
-    name: str
-    """Name of the format and of the options that determine its text; part of the digest."""
+    name: str  # Name of the format and of the options that determine its text; part of the digest.
     read: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]]
     """A picklable function that yields the documents of a decompressed file with a name. If it
     raises one of `CORRUPT`, the rest of the file is not read."""
@@ -103,15 +101,15 @@ class FileSource(Source):
     def pieces(self) -> tuple["FileSource", ...]:
         """Returns sources of up to `PIECE_BYTES` each; a larger file is one piece."""
         groups: list[list[Path]] = []
-        left = 0
+        remaining = 0
         for path in self.paths:
             size = path.stat().st_size
             # Every piece has text: an empty file belongs to the preceding piece.
-            if not groups or (size > max(left, 0) and left < PIECE_BYTES):
+            if not groups or (size > max(remaining, 0) and remaining < PIECE_BYTES):
                 groups.append([])
-                left = PIECE_BYTES
+                remaining = PIECE_BYTES
             groups[-1].append(path)
-            left -= size
+            remaining -= size
         return tuple(dataclasses.replace(self, paths=tuple(group)) for group in groups)
 
 

@@ -25,16 +25,13 @@ _FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
 _MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')
 _WITHOUT_MARKS = r"sed '/^<doc /{N;d;};/^$/d;s/^<\/doc>.*//'"
 """Removes the marks, titles and blank lines of WikiExtractor's articles; a blank line ends each."""
-_MAX_BLANK_BYTES = 64
-"""Longest line that is checked for non-ASCII spaces."""
+_MAX_BLANK_BYTES = 64  # Longest line that is checked for non-ASCII spaces.
 _BOOK_FILES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
                   for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
-_MAX_WRAPPED_CHARACTERS = 100
-"""Files wrap lines at 80 or less."""
+_MAX_WRAPPED_CHARACTERS = 100  # Files wrap lines at 80 or less.
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]_*`\s]*$")
 _NO_SPACE_AFTER = ("--", "—", "-")
-_HEAD_BYTES = 1 << 18
-"""Part of a file that is searched for the book's beginning."""
+_HEAD_BYTES = 1 << 18  # Part of a file that is searched for the book's beginning.
 _BEGINNING = rb"^[ \t]*\*\*\*[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG (?:EBOOK|ETEXT)"
 _START = re.compile(_BEGINNING + rb"[^*]{0,400}\*\*\*.*$", re.IGNORECASE | re.MULTILINE)
 """The pattern spans lines, because a long title continues in the next one."""
@@ -62,7 +59,15 @@ def require_plain_text(path: str, head: bytes) -> None:
     require_text(path, head)
     text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
     start = text[:200].lower()
-    field = _json_field(text)
+    # The field with the longest string of a line that is a JSON object.
+    line, line_end, _ = text.partition("\n")
+    try:
+        fields = json.loads(line) if line.startswith("{") else {}
+    except ValueError:  # A line longer than the text is cut.
+        fields = dict.fromkeys(_FIELD.findall(line), "") if not line_end else {}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    field = "text" if "text" in texts else max(
+        texts, key=lambda name: len(texts[name]), default="")
     if text.startswith("<doc id="):
         kind = (f"WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
                 f"remove its marks: `{_WITHOUT_MARKS} {path} > {path}.documents.txt`")
@@ -77,17 +82,6 @@ def require_plain_text(path: str, head: bytes) -> None:
     else:
         return
     raise UserError(f"{path} is {kind}.")
-
-
-def _json_field(text: str) -> str:
-    """Returns the field with the longest string of a line that is a JSON object; "" for others."""
-    line, line_end, _ = text.partition("\n")
-    try:
-        fields = json.loads(line) if line.startswith("{") else {}
-    except ValueError:  # A line longer than the text is cut.
-        fields = dict.fromkeys(_FIELD.findall(line), "") if not line_end else {}
-    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-    return "text" if "text" in texts else max(texts, key=lambda name: len(texts[name]), default="")
 
 
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
@@ -155,8 +149,10 @@ def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     """Yields a book without Project Gutenberg's header and footer, in parts cut at paragraphs."""
     blocks = _blocks(file)
     first_block = next(blocks, b"")
-    offset = _body_start(first_block[:_HEAD_BYTES])
-    key, begins = 0, True
+    head = first_block[:_HEAD_BYTES]
+    offset, key, begins = 0, 0, True
+    if mark := _START.search(head) or _START_OPEN.search(head):
+        offset = (_CREDITS.match(head, mark.end()) or mark).end()
     for block, following in itertools.pairwise(
             itertools.chain([first_block[offset:]], blocks, [b""])):
         footer = _FOOTER.search(block)
@@ -190,14 +186,6 @@ def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
             block, lines, size = b"".join(lines), [], 0
     if block or lines:
         yield block + b"".join(lines)
-
-
-def _body_start(head: bytes) -> int:
-    """Returns the offset of the book's beginning in its file; 0 without a header."""
-    mark = _START.search(head) or _START_OPEN.search(head)
-    if not mark:
-        return 0
-    return (_CREDITS.match(head, mark.end()) or mark).end()
 
 
 def parse_book(part: DocumentPart) -> Iterator[str]:

@@ -34,13 +34,11 @@ _NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 class InputEntry:
     """An entry of --input, which names one source."""
 
-    text: str
-    """The entry without its share."""
+    text: str  # The entry without its share.
     source: str = TEXT
     pattern: str
     field: str = "text"
-    share: float = 0.0
-    """0 if the entry has none."""
+    share: float = 0.0  # 0 if the entry has none.
 
 
 SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {

@@ -12,12 +12,9 @@ from data_prep.documents import DocumentPart, Parser, SkippingParser
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section
 
-PIECE_BYTES = 256 << 20
-"""Approximate stored bytes of a piece."""
-_ONE_IN = 64
-"""One in 64 bytes of a mixture is parsed to estimate its text per byte."""
-_MIN_SAMPLED = 1 << 20
-"""Bytes of each source of a mixture that are all sampled."""
+PIECE_BYTES = 256 << 20  # Approximate stored bytes of a piece.
+_ONE_IN = 64  # One in 64 bytes of a mixture is parsed to estimate its text per byte.
+_MIN_SAMPLED = 1 << 20  # Bytes of each source of a mixture that are all sampled.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,12 +35,9 @@ class SourceOptions(Section, prefix="--"):
 class Source(abc.ABC):
     """A text to read. It can be pickled while it is not being read."""
 
-    size: int
-    """Total bytes to read."""
-    note: str = ""
-    """A line for the user after reading `documents`."""
-    parse: Parser | SkippingParser
-    """The parser of the documents."""
+    size: int  # Total bytes to read.
+    note: str = ""  # A line for the user after reading `documents`.
+    parse: Parser | SkippingParser  # The parser of the documents.
 
     @abc.abstractmethod
     def documents(self) -> Iterator[DocumentPart]:
@@ -74,12 +68,9 @@ class Member:
     """One of several sources that are read together."""
 
     source: Source
-    name: str
-    """The entry of --input."""
-    number: int
-    """`DocumentPart.source` of its documents."""
-    share: float = 0.0
-    """Fraction of a mixture's text; the shares of all members add up to 1."""
+    name: str  # The entry of --input.
+    number: int  # `DocumentPart.source` of its documents.
+    share: float = 0.0  # Fraction of a mixture's text; the shares of all members add up to 1.
 
     def documents(self) -> Iterator[DocumentPart]:
         """Yields the source's documents, tagged with the member's number."""
@@ -158,8 +149,7 @@ class Mixture(ConcatenatedSource):
 class _Stream:
     """The documents of a member, and the progress in them."""
 
-    progress = 0.0
-    """Estimated bytes of text so far, divided by the share."""
+    progress = 0.0  # Estimated bytes of text so far, divided by the share.
 
     def __init__(self, member: Member):
         self._parts = member.documents()

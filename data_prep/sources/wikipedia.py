@@ -72,8 +72,7 @@ VARIANTS = frozenset("ban crh gan iu kk ku mni sh shi sr tg tly uz wuu zgh zh".s
 """Languages whose pages have the markup of variants, -{...}-; kk had it in MediaWiki 1.39."""
 _BEGIN, _END, _LAST = b"<page>", b"</page>", b"</mediawiki>"
 _CHUNK = 1 << 20
-_LONGEST_PAGE = 64 << 20
-"""Bytes; MediaWiki takes 2 MB of wikitext."""
+_MAX_PAGE_BYTES = 64 << 20  # Bytes; MediaWiki takes 2 MB of wikitext.
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
 _REDIRECT = re.compile(rb"<redirect\b")
 _REDIRECT_TEXT = re.compile(
@@ -83,8 +82,7 @@ _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<mediawiki\b[^>]*>
 _MEDIA = re.compile(rb'<namespace key="(-2|6|14)"[^>]*>([^<]+)</namespace>')
 _WIKI = re.compile(rb"""<mediawiki\b[^>]*?\bxml:lang=["']([a-z]+)|<dbname>([a-z]+?)wik""")
 """The language of a dump."""
-_HEADER = 1 << 17
-"""Bytes of a dump that name its namespaces."""
+_HEADER = 1 << 17  # Bytes of a dump that name its namespaces.
 
 
 def wikipedia(pattern: str, headings: bool) -> files.FileSource:
@@ -107,8 +105,7 @@ class Wiki(NamedTuple):
 
     namespaces: tuple[str, ...] = ()
     """Names of the namespaces of files and categories, besides the English ones."""
-    variants: bool = False
-    """True for languages with the markup of variants, -{...}-."""
+    variants: bool = False  # True for languages with the markup of variants, -{...}-.
 
 
 def _wiki_of(path: Path) -> Wiki:
@@ -134,7 +131,7 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
         for content in pages:
             yield from _page(content, offset, path)
             offset += len(content) + len(_END)
-        if len(rest) > _LONGEST_PAGE:  # Memory is bounded.
+        if len(rest) > _MAX_PAGE_BYTES:  # Memory is bounded.
             yield damaged_stretch(path, f"{path}: the page at byte {offset} has no end "
                                   f"({_END.decode()})")
             offset += len(rest) - len(_END)

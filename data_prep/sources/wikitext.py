@@ -23,8 +23,7 @@ _BLOCKS = frozenset({
 """HTML tags that begin and end lines."""
 _NAMESPACES = ("file", "image", "media", "category")
 """Namespaces whose links are invisible; every wiki has their English names."""
-_LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")
-"""A link to the article in another language."""
+_LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")  # A link to the article in another language.
 _QUOTES = re.compile("'{2,5}")
 _MEDIA_FILE = re.compile(
     r"[^:]+:[^:]+\.(?:jpe?g|png|svg|gif|tiff?|web[mp]|og[agv]|mp3|pdf|djvu)\s*", re.IGNORECASE)
@@ -42,7 +41,7 @@ _VARIANT = rf"(?:ike|{'|'.join(sorted(VARIANTS))})(?:-[a-z]+)*"
 """The name of a variant; "ike-latn" is one of Inuktitut, iu."""
 _RULE = re.compile(rf"\s*(?:[^;]*?=>)?\s*({_VARIANT})\s*:", re.IGNORECASE)
 _NEXT_RULE = re.compile(rf"(?<!&nbsp);(?=\s*(?:[^;]*?=>)?\s*{_VARIANT}\s*:|\s*$)", re.IGNORECASE)
-_DEEPEST_VARIANT = 20
+_MAX_VARIANT_DEPTH = 20
 _PREFERRED = ("zh", "zh-hans", "zh-cn", "zh-sg", "zh-my", "sr", "sr-ec", "sr-cyrl")
 """Variants in order of preference, before the first of a rule."""
 _LEFT_OVER = re.compile(r"\[\[|\]\]|\{\{+|\}\}+|</?[a-zA-Z][^<>\n]{0,200}>")
@@ -51,8 +50,7 @@ _HOLLOW = re.compile(r" ?[(\[（][\s,;:–—，；：、-]*[)\]）]")
 _AFTER_BRACKET = re.compile(r"\([\s,;]+")
 _BEFORE_MARK = re.compile(r" +([,;.)])")
 _OF_A_TABLE = ("{|", "|", "!")
-UNREADABLE = (ParserError, RecursionError)
-"""Errors of wikitext that is nested too deeply."""
+UNREADABLE = (ParserError, RecursionError)  # Errors of wikitext that is nested too deeply.
 
 
 def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = (),
@@ -70,8 +68,16 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
     names = {*_NAMESPACES, *(name.lower().replace("_", " ") for name in namespaces)}
     wikitext = one_variant(wikitext) if variants and "-{" in wikitext else wikitext
     tree = mwparserfromhell.parse(wikitext, skip_style_tags=True)
-    lines = map(_tidy, "".join(_prose_of(tree, names, headings)).split("\n"))
-    return [line for line in lines if any(map(str.isalnum, line))]
+    lines = []
+    for line in "".join(_prose_of(tree, names, headings)).split("\n"):
+        if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
+            continue
+        line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
+        line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))
+        line = _BEFORE_MARK.sub(r"\1", _SPACES.sub(" ", line)).strip()
+        if any(map(str.isalnum, line)):
+            lines.append(line)
+    return lines
 
 
 def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterator[str]:
@@ -125,7 +131,7 @@ def one_variant(wikitext: str) -> str:
     for match in _VARIANTS.finditer(wikitext):
         pieces[-1].append(wikitext[end:match.start()])
         end = match.end()
-        if match["begin"] and len(pieces) <= _DEEPEST_VARIANT:
+        if match["begin"] and len(pieces) <= _MAX_VARIANT_DEPTH:
             pieces.append([])
         elif not match["end"]:
             pieces[-1].append(match[0])
@@ -154,15 +160,6 @@ def _chosen_variant(content: str) -> str:
         return rest
     texts = {match[1].lower(): rule[match.end():].strip() for match, rule in reversed(rules)}
     return next((texts[name] for name in _PREFERRED if name in texts), list(texts.values())[-1])
-
-
-def _tidy(line: str) -> str:
-    """Returns a line without remaining markup and empty brackets."""
-    if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
-        return ""
-    line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
-    line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))
-    return _BEFORE_MARK.sub(r"\1", _SPACES.sub(" ", line)).strip()
 
 
 def _without_switch(match: re.Match[str]) -> str:

@@ -69,6 +69,15 @@ def settings_of(saved: Identity) -> dict[str, Any]:
     return {name: value for name, value in saved.items() if "." in name}
 
 
+def all_settings(model_dir: Path) -> dict[str, Any]:
+    """Returns the settings of a pre-training run, with the steps of all its stages."""
+    saved = settings_of(read_identity(model_dir))
+    objective = override(PretrainingConfig(), saved).objective
+    if objective.generator_steps(saved[STEPS]):
+        saved[STEPS] += read_identity(objective.generator_dir(model_dir))[STEPS]
+    return saved
+
+
 def claim(model_dir: Path, identity: Identity, *, initial_section: str = "") -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
@@ -174,7 +183,7 @@ def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> 
     changed = _differences(saved, identity, saved.keys() | identity.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). To continue it, leave out these flags, "
+                        f"({'; '.join(changed)}). To continue it, leave out these settings, "
                         "--model_size and --recipe, or give its values. Otherwise name a new "
                         "--model_dir.")
 

@@ -1,16 +1,12 @@
 """Command-line flags of `run_finetuning.py`."""
 
 import dataclasses
-from typing import Any, Literal
-
-from absl import flags
+from typing import Literal
 
 from electra_tf.config import overrides
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
-from electra_tf.config.overrides import ANY_SETTING, flag_groups
 from electra_tf.config.pretraining import SIZES
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_text import define_flags
+from electra_tf.platform.setting_flags import define_flags
 from electra_tf.platform.settings import Section, settings_of
 
 
@@ -76,44 +72,16 @@ class ModelFlags(Section, prefix="--"):
     """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
 
-_SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
-SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
-NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output")}
-"""Flags that a mode requires."""
+SETTINGS = overrides.flags_of(FinetuningConfig(), "finetuning")
+GROUPS = overrides.help_groups(
+    {"Task and data": settings_of(TaskFlags), "Model": settings_of(ModelFlags)}, SETTINGS)
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
-FROM_SCRATCH = ("model_size", "vocab_file", "normalization")
-"""Flags that describe an encoder that is trained from scratch."""
-EXAMPLES = {
-    "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
-             "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
-             "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
-    "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
-    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
-"""Mode -> arguments of a complete command."""
-GROUPS = {
-    "Task and data": tuple(settings_of(TaskFlags)), "Model": tuple(settings_of(ModelFlags)),
-    **{title: tuple(group) for title, group in _SETTINGS.items()},
-    "Any other setting": ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_finetuning.py`."""
-    for section in (TaskFlags, ModelFlags):
-        define_flags(section)
+    define_flags(TaskFlags)
+    define_flags(ModelFlags)
     overrides.define_setting_flags(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})
-
-
-def given_settings() -> dict[str, Any]:
-    """Returns setting -> value of all settings of the command line and its file."""
-    return overrides.given_settings(SETTINGS)
-
-
-def require(*names: str) -> None:
-    """Raises `UserError` with an example and the flags of these that weren't given, if any."""
-    missing = [f"--{name}" for name in names if not flags.FLAGS[name].value]
-    if missing:
-        listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
-        raise UserError(f"{listed} {'are' if missing[1:] else 'is'} needed. For example: python "
-                        f"run_finetuning.py {EXAMPLES[flags.FLAGS.mode]}")

@@ -37,10 +37,6 @@ class ObjectiveConfig(Section, prefix="objective."):
     energies: ClassVar[bool] = False
     """True if the discriminator returns energies of tokens instead of log odds of replacement."""
 
-    def variants(self) -> Mapping[str, "ObjectiveConfig"]:
-        """Returns the default settings of every objective."""
-        return {name: entry.settings for name, entry in OBJECTIVES.items()}
-
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the directory of the run whose generator this one takes; None for its own."""
         return None

@@ -8,6 +8,7 @@ from annotated_types import Interval
 from electra_tf.config.model import InitializationConfig, MaskingConfig, ModelConfig, SamplingConfig
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
+from electra_tf.config.overrides import Changes, override
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
 
@@ -92,33 +93,48 @@ def pretraining_config(model_size: str) -> PretrainingConfig:
     return SIZES[model_size]
 
 
-def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
-    """Returns the changes that one of `RECIPES` makes to the paper's settings of a model size.
+def resolve(model_size: str = "", recipe: str = PAPER, changes: Changes | None = None, *,
+            shape: Changes | None = None, saved: Changes | None = None) -> PretrainingConfig:
+    """Returns the settings of a run, from all that determines them.
 
-    `short` is for minutes to days on a few cores or one GPU, where the discriminator plateaus at
-    unigram statistics with the paper's settings (docs/explanation/short_runs.md). Its values depend
-    on the width in `config`.
+    Args:
+        model_size: one of `SIZES`, or "" for small.
+        recipe: one of `RECIPES`; its values depend on the width after `shape` and `changes`.
+        changes: `section.field` -> value, which overrides all others.
+        shape: the settings of `model` that initial networks have; they override the size's.
+        saved: all settings of a run that is continued, in place of the size's and the recipe's.
     """
+    changes = changes or {}
+    if saved is not None:
+        return override(PretrainingConfig(), {**saved, **changes})
     require_one_of(RECIPES, "--recipe", recipe)
-    if recipe == PAPER:
-        return {}
-    hidden_size, heads = config.model.hidden_size, config.model.num_heads
+    config, changes = pretraining_config(model_size or "small"), {**(shape or {}), **changes}
+    return override(config, {
+        **(_short_recipe(override(config, changes).model) if recipe == SHORT else {}), **changes})
+
+
+def _short_recipe(model: ModelConfig) -> dict[str, Any]:
+    """Returns the changes of the recipe for minutes to days on a few cores or one GPU.
+
+    There, the discriminator plateaus at unigram statistics with the paper's settings
+    (docs/explanation/short_runs.md).
+    """
     return {
         "initialization.scheme": "adjacent",
         # At least two previous-token and next-token heads remain.
         "initialization.duplicate_token_heads": (
-            2 if heads >= 4 and config.model.duplicate_token_heads_fit else 0),
+            2 if model.num_heads >= 4 and model.duplicate_token_heads_fit else 0),
         # H x range^2, the gain of two matrices, is 0.81.
-        "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
+        "model.initializer_range": round(0.9 * model.hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,
         "model.attention_dropout": 0.0,
         # One head, which initially attends to one adjacent token. With both, replacements are too
         # hard to detect (AUC 0.71 instead of 0.83 after 8M tokens of 4 x 256).
-        "model.generator_width": 0.5 if hidden_size < 256 else 0.375,
+        "model.generator_width": 0.5 if model.hidden_size < 256 else 0.375,
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,
         # Twice this rate makes the discriminator of tiny collapse.
-        "optimizer.learning_rate": min(1e-3, 0.128 / hidden_size),
+        "optimizer.learning_rate": min(1e-3, 0.128 / model.hidden_size),
         "optimizer.warmup_steps": -1,
     }

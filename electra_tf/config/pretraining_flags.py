@@ -1,13 +1,11 @@
-"""Command-line flags of `run_pretraining.py`, and the configuration that they select."""
+"""Command-line flags of `run_pretraining.py`."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from electra_tf.config import overrides, pretraining
-from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform.setting_text import define_flags
+from electra_tf.config import overrides
+from electra_tf.config.pretraining import SIZES, PretrainingConfig
+from electra_tf.platform.setting_flags import define_flags
 from electra_tf.platform.settings import Section, settings_of
 
 
@@ -37,23 +35,11 @@ class PretrainingFlags(Section, prefix="--"):
     """Must equal the records' vocabulary. Default: theirs."""
 
 
-_SETTINGS = overrides.flag_groups(PretrainingConfig(), "pretraining")
-SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
-GROUPS = {
-    "Model and data": tuple(settings_of(PretrainingFlags)),
-    **{title: tuple(group) for title, group in _SETTINGS.items()},
-    "Any other setting": overrides.ANY_SETTING}
+SETTINGS = overrides.flags_of(PretrainingConfig(), "pretraining")
+GROUPS = overrides.help_groups({"Model and data": settings_of(PretrainingFlags)}, SETTINGS)
 
 
 def define() -> None:
     """Defines all flags of `run_pretraining.py`."""
     define_flags(PretrainingFlags)
-    overrides.define_setting_flags(SETTINGS, pretraining.SIZES)
-
-
-def build_config(model_size: str | None, recipe: str,
-                 changes: Mapping[str, Any]) -> PretrainingConfig:
-    """Returns the size's settings (small by default) with the recipe's and then these changes."""
-    size = pretraining.pretraining_config(model_size or "small")
-    own = pretraining.recipe_settings(recipe, override(size, changes))
-    return override(override(size, own), changes)
+    overrides.define_setting_flags(SETTINGS, SIZES)

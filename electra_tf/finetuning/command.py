@@ -20,30 +20,33 @@ interrupted run with the first trial that isn't finished. To serve a model:
 
 from absl import flags
 
-from electra_tf.config import finetuning_flags, overrides
+from electra_tf.config import finetuning_flags
 from electra_tf.platform import command_line
-from electra_tf.platform.setting_text import from_flags, set_default
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.setting_flags import from_flags, set_default
 from electra_tf.tasks.task import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
 
 
+NEEDED = {"train": ["task"], "eval": ["model_dir"], "predict": ["model_dir", "input", "output"]}
+"""Mode -> flags that it requires."""
+EXAMPLES = {
+    "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
+             "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
+             "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
+    "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
+    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
+"""Mode -> arguments of a complete command."""
+
+
 def main() -> None:
-    """Runs the mode that the flags ask for."""
+    """Runs the mode that the flags ask for, with defaults for flags that were not given."""
     for section in (finetuning_flags.TaskFlags, finetuning_flags.ModelFlags):
         from_flags(section)  # Checks values before TensorFlow is imported.
-    _set_defaults()
-    with overrides.naming_flags(finetuning_flags.SETTINGS):
-        from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
-
-        modes.MODES[flags.FLAGS.mode]()
-
-
-def _set_defaults() -> None:
-    """Chooses values of flags that were not given; `UserError` that names all that are needed."""
     values = flags.FLAGS
-    needed = list(finetuning_flags.NEEDED[values.mode])
+    needed = [*NEEDED[values.mode]]
     if values.task:
         set_default("model_dir", "runs/" + "_".join(values.task))
     if values.task and values.mode == "train":
@@ -52,7 +55,15 @@ def _set_defaults() -> None:
         needed += ["train"] if set(values.task) & set(Kind) else []
     if values.init_checkpoint == finetuning_flags.SCRATCH:
         needed += ["vocab_file"]
-    finetuning_flags.require(*needed)
+    missing = [f"--{name}" for name in needed if not values[name].value]
+    if missing:
+        listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+        raise UserError(f"{listed} {'are' if missing[1:] else 'is'} needed. For example: python "
+                        f"run_finetuning.py {EXAMPLES[values.mode]}")
+
+    from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
+
+    modes.MODES[values.mode]()
 
 
 run = command_line.program(

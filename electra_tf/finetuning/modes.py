@@ -8,7 +8,7 @@ from absl import flags
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.config import finetuning_flags
-from electra_tf.config.overrides import override
+from electra_tf.config.overrides import given_settings, override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
@@ -17,7 +17,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_text import set_default
+from electra_tf.platform.setting_flags import set_default
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
@@ -29,8 +29,8 @@ SCRATCH_RUN = "from_scratch"
 
 def train() -> None:
     """Fine-tunes on every task."""
-    values, changes = flags.FLAGS, finetuning_flags.given_settings()
-    names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
+    values, changes = flags.FLAGS, given_settings(finetuning_flags.SETTINGS)
+    names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
     initial = _pretrained(changes)
     model, text = (initial.model, initial.text) if initial else (
         pretraining_config(values.model_size or "small").model, text_settings_from_flags(values))
@@ -54,17 +54,17 @@ def train() -> None:
                 run, model_dir=run.model_dir / SCRATCH_RUN), task, None)
             print(f"\n{results.beside(scratch)}")
     if len(runs) > 1:
-        print("\n" + glue_table({name: found for name in glue.TASKS
-                                 if (found := Results.load(model_dir / name))}))
+        print("\n" + glue_table({name: results for name in glue.TASKS
+                                 if (results := Results.load(model_dir / name))}))
         outputs.pack_submissions(model_dir)
 
 
 def evaluate() -> None:
     """Scores the trained model of `--model_dir`."""
-    run, asked = _trained_run(), flags.FLAGS.task
-    if asked and list(asked) != [run.spec.name]:
+    run, names = _trained_run(), flags.FLAGS.task
+    if names and list(names) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
-                        f"Received: --task={','.join(asked)}")
+                        f"Received: --task={','.join(names)}")
     outputs.evaluate(run, registry.load_dev(run.spec, **_data(run.spec.name)))
 
 
@@ -80,7 +80,7 @@ MODES = {"train": train, "eval": evaluate, "predict": predict}
 
 def _trained_run() -> FinetuningRun:
     return setup.prepare_trained(
-        storage.path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
+        storage.path(flags.FLAGS.model_dir), given_settings(finetuning_flags.SETTINGS))
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -109,7 +109,8 @@ def _pretrained(changes: Collection[str]) -> Pretrained | None:
                             "leave it out with --init_checkpoint=none.")
         return None
     initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
-    own = [f"--{name}" for name in finetuning_flags.FROM_SCRATCH if values[name].present]
+    own = [f"--{name}" for name in ("model_size", "vocab_file", "normalization")
+           if values[name].present]
     own += [name for name in changes if name.startswith("initialization.")]
     if own:
         raise UserError(f"{own[0]} is for an encoder that begins from scratch "

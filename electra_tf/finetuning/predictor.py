@@ -15,7 +15,7 @@ from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.tasks.kinds.kind import RowResults
+from electra_tf.tasks.kinds.base import RowResults
 from electra_tf.training.devices import device_type
 from electra_tf.training.strategies import NO_REWRITING
 

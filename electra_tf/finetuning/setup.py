@@ -19,7 +19,7 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.kinds.kind import Split, TaskKind
+from electra_tf.tasks.kinds.base import Split, TaskKind
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, Task, TaskSpec
 from electra_tf.text import coverage

@@ -28,7 +28,7 @@ from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
-from electra_tf.tasks.kinds.kind import Split
+from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
 from electra_tf.training.devices import build_state, build_step, device_name

@@ -1,6 +1,6 @@
 """Converts the heads of fine-tuned models to Hugging Face's and back.
 
-`HuggingFaceHead` in `tasks/kinds/kind.py` has the layers of each task kind's head. Hugging Face's
+`HuggingFaceHead` in `tasks/kinds/base.py` has the layers of each task kind's head. Hugging Face's
 classification head has a hidden layer with GELU; ours and Google's have none by default. Because
 gelu(x) - gelu(-x) = x, a hidden layer that computes each logit and its negative preserves the
 output.

@@ -21,7 +21,6 @@ _MODE_SWITCHES = {f"pooling_mode_{mode}{ending}": mode
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Module:
     __pydantic_config__ = strict_json.OPEN
-
     path: str
     type: str
 

@@ -5,9 +5,11 @@
         rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
         '''Fraction of an example's tokens selected.'''
 
-Validation derives from `settings_of`; `setting_text` derives conversion, flags and help texts.
+Checks and conversion from text derive from the declaration; `setting_flags` derives flags.
 """
 
+import ast
+import contextlib
 import dataclasses
 import difflib
 import enum
@@ -16,7 +18,7 @@ import operator
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
 
@@ -27,8 +29,14 @@ Count = Annotated[int, Interval(ge=0, le=LARGEST_COUNT)]
 PositiveCount = Annotated[int, Interval(gt=0, le=LARGEST_COUNT)]
 Probability = Annotated[float, Interval(ge=0, lt=1)]
 
+_LARGEST = 1e30  # Above every bound.
+_MAX_DIGITS = 100
 _BOUNDS = {"gt": (operator.gt, "greater than {:,}"), "ge": (operator.ge, "{:,} or more"),
            "lt": (operator.lt, "less than {:,}"), "le": (operator.le, "at most {:,}")}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
+             "on": True, "off": False}
+_TYPES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text",
+          tuple: "a list with commas"}
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
@@ -63,10 +71,6 @@ class Section:
         for name, setting in settings_of(type(self)).items():
             setting.check(getattr(self, name))
 
-    def variants(self) -> Mapping[str, Self]:
-        """Returns the sections that the field `name` selects from; empty without such a field."""
-        return {}
-
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
@@ -91,12 +95,13 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """Returns the bounds in words; "" without bounds."""
-        found = list(self.bounds.items())
-        if len(found) == 2 and found[1][1] < 10_000:  # Larger bounds have commas within.
-            (low, least), (high, most) = found
-            return f"in {'(' if low == 'gt' else '['}{least}, {most}{')' if high == 'lt' else ']'}"
-        return " and ".join(_BOUNDS[name][1].format(bound) for name, bound in found)
+        """The bounds in words; "" without bounds."""
+        bounds = list(self.bounds.items())
+        if len(bounds) == 2 and bounds[1][1] < 10_000:  # Larger bounds have commas within.
+            (low, minimum), (high, maximum) = bounds
+            return (f"in {'(' if low == 'gt' else '['}{minimum}, {maximum}"
+                    f"{')' if high == 'lt' else ']'}")
+        return " and ".join(_BOUNDS[name][1].format(bound) for name, bound in bounds)
 
     def check(self, value: Any) -> None:
         """Raises `UserError` unless a value of the field's type is acceptable."""
@@ -107,13 +112,45 @@ class Setting:
         for name, bound in self.bounds.items():
             require(_BOUNDS[name][0](value, bound), self.name, self.allowed, value)
 
+    def read(self, value: Any) -> Any:
+        """Returns a value of the field's type from text or JSON, or raises `UserError`.
+
+        Numbers are exact: 1e3 and 1_000 are whole numbers; 010, 1:30 and 1.5 are not.
+        """
+        if issubclass(self.kind, enum.Enum):
+            require_one_of(self.choices, self.name, value)
+            return self.kind(value)
+        if self.kind is bool:
+            converted = _BOOLEANS.get(str(value).lower())
+        elif self.kind is tuple:
+            parts = value.split(",") if isinstance(value, str) else value
+            converted = tuple(filter(None, map(str.strip, parts)))
+        elif self.kind is str:
+            converted = value if isinstance(value, str) else None
+        else:
+            converted = _exact_number(self.kind, value)
+        require(converted is not None, self.name, _TYPES[self.kind], value)
+        return converted
+
+
+def _exact_number(kind: type, value: Any) -> int | float | None:
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, SyntaxError, TypeError):
+            value = ast.literal_eval(value.strip()) if len(value) <= _MAX_DIGITS else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if kind is int and isinstance(value, int):
+        return value
+    exact = abs(value) < _LARGEST and (kind is float or value == int(value))
+    return kind(value) if exact else None
+
 
 @functools.cache
-def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
+def settings_of(section: type[Section]) -> Mapping[str, Setting]:
     """Returns field -> declaration, without fields of types that text cannot express."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    found = {}
-    for field in dataclasses.fields(kind):
+    hints = typing.get_type_hints(section, include_extras=True)
+    settings = {}
+    for field in dataclasses.fields(section):
         marked = typing.get_origin(hints[field.name]) is Annotated
         hint, *marks = typing.get_args(hints[field.name]) if marked else [hints[field.name]]
         if isinstance(hint, types.UnionType):  # A number or None.
@@ -122,13 +159,13 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
         hint = str if choices else typing.get_origin(hint) or hint
         if issubclass(hint, enum.Enum):
             choices = tuple(member.value for member in hint)
-        elif hint not in (bool, int, float, str, tuple):
+        elif hint not in _TYPES:
             continue
-        bounds = next((mark for mark in marks if isinstance(mark, Interval)), Interval())
-        found[field.name] = Setting(
-            name=kind.PREFIX + field.name, owner=kind, field=field.name, kind=hint,
+        interval = next((mark for mark in marks if isinstance(mark, Interval)), Interval())
+        settings[field.name] = Setting(
+            name=section.PREFIX + field.name, owner=section, field=field.name, kind=hint,
             default=field.default, choices=choices,
             bounds={name: bound for name in _BOUNDS
-                    if (bound := getattr(bounds, name)) is not None},
+                    if (bound := getattr(interval, name)) is not None},
             flag=next((mark for mark in marks if isinstance(mark, Flag)), Flag("", ())))
-    return found
+    return settings

@@ -142,7 +142,7 @@ def path(name: str | os.PathLike) -> Path:
     scheme = _SCHEME.match(name)
     if scheme is None:  # The shell leaves "~" in --flag=~/x.
         return pathlib.Path(os.path.expanduser(name))
-    if scheme[1] != "hf":  # A model's name, which only `formats.hub` reads.
+    if scheme[1] != "hf":  # A model's name, which only `hub` reads.
         import tensorflow as tf  # It takes seconds.
 
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))

@@ -10,37 +10,35 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
 from electra_tf.platform.storage import Path, read_bytes
 
-_MOST_BYTES = 64 << 10
-"""All settings together take 4 KB."""
-
+_MAX_BYTES = 64 << 10  # All settings together take 4 KB.
 Sections = dict[str, dict[str, str]]
 
 
 class _Loader(yaml.BaseLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        found = {}
+        mapping = {}
         for key, value in node.value:
             name = self.construct_object(key)
-            if not isinstance(name, str) or name in found:
+            if not isinstance(name, str) or name in mapping:
                 raise yaml.constructor.ConstructorError(problem_mark=key.start_mark, problem=(
                     f"{shown(name)} occurs twice, or is not a name"))
-            found[name] = self.construct_object(value)
-        return found
+            mapping[name] = self.construct_object(value)
+        return mapping
 
 
 def read_sections(path: Path, flag: str) -> Sections:
     """Returns section -> field -> text of the file of a flag, or raises `UserError`."""
-    place = f"{flag}={path}"
+    name = f"{flag}={path}"
     try:
-        root = _Loader(read_bytes(path, _MOST_BYTES).decode("utf-8-sig")).get_single_data() or {}
+        root = _Loader(read_bytes(path, _MAX_BYTES).decode("utf-8-sig")).get_single_data() or {}
     except OSError as error:
-        raise UserError(f"{place} can't be read: {error.strerror or error}.") from error
+        raise UserError(f"{name} can't be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{place} is not valid YAML: {error}") from error
-    require(isinstance(root, dict), place, "sections, each with fields", root)
+        raise UserError(f"{name} is not valid YAML: {error}") from error
+    require(isinstance(root, dict), name, "sections, each with fields", root)
     for section, fields in root.items():
-        require(isinstance(fields, dict), f"{place}: {shown(section)}", "fields", fields)
-        for name, value in fields.items():
-            require(isinstance(value, str), f"{place}: {shown(f'{section}.{name}')}", "one value",
+        require(isinstance(fields, dict), f"{name}: {shown(section)}", "fields", fields)
+        for field, value in fields.items():
+            require(isinstance(value, str), f"{name}: {shown(f'{section}.{field}')}", "one value",
                     value)
     return root

@@ -22,46 +22,52 @@ settings their discriminator plateaus at unigram statistics (docs/explanation/sh
 
 from absl import flags
 
-from electra_tf.config import overrides, pretraining_flags
-from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.checkpoints import run_directory
+from electra_tf.config import pretraining_flags
+from electra_tf.config.overrides import given_settings
+from electra_tf.config.pretraining import resolve
+from electra_tf.config.pretraining_flags import PretrainingFlags
 from electra_tf.data import manifest
-from electra_tf.platform import command_line, errors, setting_text, storage
+from electra_tf.platform import command_line, storage
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.setting_flags import from_flags, set_default
 
 RECORDS = "records"
 """Default of --data_dir."""
 
 
-@overrides.naming_flags(pretraining_flags.SETTINGS)
 def main() -> None:
     """Runs the mode that the flags ask for."""
     size = flags.FLAGS.model_size or "small"
-    setting_text.set_default("model_dir", f"runs/{size}")
-    setting_text.set_default("data_dir", RECORDS)
-    values = setting_text.from_flags(pretraining_flags.PretrainingFlags)
+    set_default("model_dir", f"runs/{size}")
+    set_default("data_dir", RECORDS)
+    values = from_flags(PretrainingFlags)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
-            raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
+            raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
     _require_records(values.data_dir, size)
-    changes = overrides.given_settings(pretraining_flags.SETTINGS)
-    config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
-
-    # TensorFlow takes seconds to import, so wrong flags are reported before.
-    from electra_tf.checkpoints import run_directory
-    from electra_tf.formats import pretrained
-    from electra_tf.pretraining import loop, results, setup
-
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
+    changes = given_settings(pretraining_flags.SETTINGS)
+    saved, initial, shape = None, None, None
     if values.mode == "train":
-        initial = values.init_checkpoint and pretrained.read(storage.path(values.init_checkpoint))
-        new = values.restart or not run_directory.is_taken(model_dir)
-        if not (new or values.model_size or flags.FLAGS["recipe"].present):
-            config = override(PretrainingConfig(), setup.settings_of_run(model_dir) | changes)
-        elif initial and not values.model_size:
-            config = pretraining_flags.build_config(
-                None, values.recipe, setup.shape_of(initial) | changes)
-        for run in setup.stages(config, data_dir, model_dir, vocab_file, initial or None,
+        named = values.restart or values.model_size or flags.FLAGS["recipe"].present
+        if not named and run_directory.is_taken(model_dir):
+            saved = run_directory.all_settings(model_dir)
+        if values.init_checkpoint:
+            from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
+            from electra_tf.pretraining.setup import shape_of
+
+            initial = pretrained.read(storage.path(values.init_checkpoint))
+            shape = shape_of(initial)
+    config = resolve(values.model_size, values.recipe, changes, saved=saved,
+                     shape=None if values.model_size else shape)
+
+    # Imported after the settings are checked.
+    from electra_tf.pretraining import loop, results, setup
+
+    if values.mode == "train":
+        for run in setup.stages(config, data_dir, model_dir, vocab_file, initial,
                                 restart=values.restart):
             loop.train(run)
         results.show_ending(run, data_dir)
@@ -79,7 +85,7 @@ def _require_records(data_dir: str, size: str) -> None:
         return
     dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
     length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
-    raise errors.UserError(
+    raise UserError(
         f"--data_dir={data_dir} holds no records. Name others, or build them from Wikipedia: "
         f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
         f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "

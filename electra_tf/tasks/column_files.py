@@ -24,7 +24,7 @@ CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEP
 MAX_TAGS = 50
 """A column with more different values than this, and than there are words, isn't one of tags."""
 _Row = tuple[int, list[str]]
-"""Line number and cells."""
+"""Line number and cells, which are empty between sentences and documents."""
 
 
 def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged: bool = True,
@@ -38,31 +38,37 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     """
     lines = [(number, line.strip(" \t") if line.strip() else "")
              for number, line in read_lines(path)]
-    by_tabs, rows = _split(lines)
-    widths = collections.Counter(len(cells) for _, cells in rows
-                                 if _is_word(cells) and cells[0][:1] != "#")
-    width = max(widths, key=lambda size: widths[size], default=1)
-    kept = _without_comments(rows, width)
-    left_out = [(len(rows) - len(kept), "comment lines")]
+    by_tabs = _tabs_separate([line for _, line in lines])
+    rows = [(number, _cells(line, by_tabs)) for number, line in lines]
+    widths = collections.Counter(len(cells) for _, cells in rows if cells and cells[0][0] != "#")
+    width = max(widths, key=widths.get, default=1)
+    words_and_breaks = _without_comments(rows, width)
+    left_out = {"comment lines": len(rows) - len(words_and_breaks)}
+    rows = words_and_breaks
+
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
         match := re.match(r"# *global\.columns *=(.+)", line))), [])
-    first = next((cells for _, cells in kept if _is_word(cells)), [])
+    first = next((cells for _, cells in rows if cells), [])
     if {words, *([tags] if tagged else [])} <= {*first} or (
             {cell.lower() for cell in first} & {*WORD_NAMES} and first[-1].lower() in TAG_NAMES):
         names = first
-        kept = [(number, cells) for number, cells in kept if cells is not first]
-        left_out.append((1, "header"))
+        rows = [(number, cells) for number, cells in rows if cells is not first]
+        left_out["header"] = 1
     if width == len(CONLLU):
-        whole = [row for row in kept if not re.fullmatch(r"\d+[-.]\d+", row[1][0])]
-        left_out.append((len(kept) - len(whole), "ranges and empty nodes"))
-        kept, names = whole, names or CONLLU
-    sentences = [list(part) for is_word, part in itertools.groupby(
-        kept, lambda row: _is_word(row[1])) if is_word]
+        names = names or CONLLU
+        tokens = [(number, cells) for number, cells in rows
+                  if not (cells and re.fullmatch(r"\d+[-.]\d+", cells[0]))]
+        left_out["ranges and empty nodes"] = len(rows) - len(tokens)
+        rows = tokens
+
+    sentences = [list(group) for is_sentence, group in itertools.groupby(
+        rows, lambda row: bool(row[1])) if is_sentence]
     if not sentences:
         raise UserError(f"{path} holds no sentences.")
-    word = _index(path, "--text_columns", words, 0, width, names)
-    tag = _index(path, "--label_column", tags, width - 1, width, names) if tagged or (
-        tags in names or (tags.isdecimal() and int(tags) <= width)) else None
+    word = _column_index(path, "--text_columns", words, 0, width, names)
+    tag = None
+    if tagged or tags in names or (tags.isdecimal() and int(tags) <= width):
+        tag = _column_index(path, "--label_column", tags, width - 1, width, names)
     for number, cells in itertools.chain.from_iterable(sentences):
         if len(cells) != width or (tagged and width < 2):
             expected = "at least 2" if len(cells) == width else str(width)
@@ -70,34 +76,36 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
                             f"Received: {shown(' '.join(cells))}")
         if not (cells[word] and cells[tag or 0]):
             raise UserError(f"{path}:{number}: the word or its tag is empty.")
-    if not all(name.isdecimal() or name in names
-               for name in (words, *([] if tag is None else [tags]))):
+    is_selected = [name.isdecimal() or name in names for name in (words, tags)]
+    if not (is_selected[0] and (tag is None or is_selected[1])):
         _require_words(path, sentences, word, tag)
-    if notes is not None and (width > 1 or any(count for count, _ in left_out)):
-        tagging = "" if tag is None else f", tags in column {tag + 1}"
-        notes.append(f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, "
-                     f"words in column {word + 1}{tagging}" + "".join(
-                         f"; {count:,} {what} left out" for count, what in left_out if count))
-    return [TaggedExample(key=str(rows[0][0]), words=tuple(cells[word] for _, cells in rows),
-                          tags=None if tag is None else tuple(cells[tag] for _, cells in rows))
-            for rows in sentences]
+
+    if notes is not None and (width > 1 or any(left_out.values())):
+        notes.append("".join([
+            f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, ",
+            f"words in column {word + 1}", "" if tag is None else f", tags in column {tag + 1}",
+            *(f"; {count:,} {kind} left out" for kind, count in left_out.items() if count)]))
+    return [TaggedExample(
+        key=str(sentence[0][0]), words=tuple(cells[word] for _, cells in sentence),
+        tags=None if tag is None else tuple(cells[tag] for _, cells in sentence))
+        for sentence in sentences]
 
 
-def _split(lines: Sequence[tuple[int, str]]) -> tuple[bool, list[_Row]]:
-    """Returns the cells of all lines, and True if tabs separate them.
-
-    They do if every line of a word has a tab, or if most have and spaces give uneven columns.
-    """
-    texts = [line for _, line in lines if line and not line.startswith(("#", "-DOCSTART-"))]
-    tabs = sum("\t" in line for line in texts)
-    uneven = len({len(re.split("[ \t]+", line)) for line in texts}) > 1
-    by_tabs = bool(tabs) and (tabs == len(texts) or (uneven and 2 * tabs > len(texts)))
-    return by_tabs, [(number, [cell.strip(" ") for cell in line.split("\t")] if by_tabs
-                      else re.split("[ \t]+", line)) for number, line in lines]
+def _tabs_separate(lines: Sequence[str]) -> bool:
+    """Returns True if every line of a word has a tab, or most have and spaces are uneven."""
+    texts = [line for line in lines if line and not line.startswith(("#", "-DOCSTART-"))]
+    num_tabbed = sum("\t" in line for line in texts)
+    uneven = len({len(_cells(line, by_tabs=False)) for line in texts}) > 1
+    return num_tabbed > 0 and (
+        num_tabbed == len(texts) or (uneven and 2 * num_tabbed > len(texts)))
 
 
-def _is_word(cells: Sequence[str]) -> bool:
-    return cells[0] not in ("", "-DOCSTART-")  # These separate sentences and documents.
+def _cells(line: str, by_tabs: bool) -> list[str]:
+    if by_tabs:
+        cells = [cell.strip(" ") for cell in line.split("\t")]
+    else:
+        cells = re.split("[ \t]+", line)
+    return [] if cells[0] in ("", "-DOCSTART-") else cells
 
 
 def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
@@ -106,18 +114,18 @@ def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
     A line with the file's number of columns is a comment only if it is before the first word of a
     sentence and no line without "#" has the same last cell.
     """
-    ends = {cells[-1] for _, cells in rows if cells[0][:1] != "#"}
+    last_cells = {cells[-1] for _, cells in rows if cells and cells[0][0] != "#"}
     kept: list[_Row] = []
     for number, cells in rows:
-        begins = not kept or not _is_word(kept[-1][1])
-        is_word = len(cells) == width and (
-            width == 1 or not begins or cells[-1] in ends)
-        if cells[0][:1] != "#" or is_word:
+        in_sentence = bool(kept and kept[-1][1])
+        if not cells or cells[0][0] != "#" or (len(cells) == width and (
+                width == 1 or in_sentence or cells[-1] in last_cells)):
             kept.append((number, cells))
     return kept
 
 
-def _index(path: Path, flag: str, name: str, default: int, width: int, names: Sequence[str]) -> int:
+def _column_index(path: Path, flag: str, name: str, default: int, width: int,
+                  names: Sequence[str]) -> int:
     """Returns the index of a column that a name or a number, from 1, selects."""
     if name in names:
         return names.index(name)
@@ -126,7 +134,7 @@ def _index(path: Path, flag: str, name: str, default: int, width: int, names: Se
     usual = {"text": WORD_NAMES, "words": WORD_NAMES, "label": TAG_NAMES, "tags": TAG_NAMES}.get(
         name, ())
     if usual or (name.isdecimal() and width == 1):
-        lower = list(map(str.lower, names))
+        lower = [name.lower() for name in names]
         return next((lower.index(known) for known in usual if known in lower), default)
     raise UserError(f"{path}: {flag}={name}: there are {width} columns, "
                     + (f"named {', '.join(names)}" if names else "without names")
@@ -137,27 +145,24 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
                    tag: int | None) -> None:
     """Raises `UserError` if `word` can't be the column of words, or `tag` that of tags."""
     width = len(sentences[0][0][1])
-    columns = [{cells[index] for rows in sentences for _, cells in rows} for index in range(width)]
-    firsts = [[cells[0] for _, cells in rows] for rows in sentences]
-    longest = max(map(len, firsts))
-    words = columns[word]
-    if width > 1 < longest and all(
+    columns = [{cells[index] for sentence in sentences for _, cells in sentence}
+               for index in range(width)]
+    first_cells = [[cells[0] for _, cells in sentence] for sentence in sentences]
+    has_long_sentence = max(map(len, first_cells)) > 1
+    has_spans = [bool(span_parts(values)[0]) for values in columns]
+    if width > 1 and has_long_sentence and all(
             values in ([str(start + index) for index in range(len(values))] for start in (0, 1))
-            for values in firsts):
-        spans = next((index for index in range(2, width) if _has_spans(columns[index])), width - 1)
-        wrong, problem = 0, "numbers the words"
-        hint = 2, 4 if width == len(CONLLU) else spans + 1
-    elif width > 3 and longest > 1 < len(firsts) and all(len({*values}) == 1 for values in firsts):
-        wrong, problem, hint = 0, "has one value in every sentence", (4, width)
-    elif tag is not None and (
-            (_has_spans(words) and not _has_spans(columns[tag]))
-            or len(columns[tag]) > max(MAX_TAGS, len(words))):
-        wrong, problem, hint = word, "looks like tags", (tag + 1, word + 1)
+            for values in first_cells):
+        tags = 3 if width == len(CONLLU) else next(
+            (index for index in range(2, width) if has_spans[index]), width - 1)
+        wrong, problem, better = 0, "numbers the words", (1, tags)
+    elif width > 3 and has_long_sentence and len(first_cells) > 1 and all(
+            len({*values}) == 1 for values in first_cells):
+        wrong, problem, better = 0, "has one value in every sentence", (3, width - 1)
+    elif tag is not None and ((has_spans[word] and not has_spans[tag])
+                              or len(columns[tag]) > max(MAX_TAGS, len(columns[word]))):
+        wrong, problem, better = word, "looks like tags", (tag, word)
     else:
         return
     raise UserError(f"{path}: column {wrong + 1} {problem}; select words and tags by number, for "
-                    f"example --text_columns={hint[0]} --label_column={hint[1]}.")
-
-
-def _has_spans(tags: set[str]) -> bool:
-    return bool(span_parts(tags)[0])
+                    f"example --text_columns={better[0] + 1} --label_column={better[1] + 1}.")

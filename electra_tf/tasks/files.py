@@ -75,15 +75,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None, published: bool = False,
-               notes: list[str] | None = None) -> list[TextExample]:
-    """Returns the rows of a table; arguments and errors as in `text_examples`."""
-    return list(text_examples(path, spec, labelled=labelled, columns=columns, published=published,
-                              notes=notes))
-
-
-def text_examples(path: Path, spec: TaskSpec, *, labelled: bool = True,
-                  columns: Sequence[str] | None = None, published: bool = False,
-                  notes: list[str] | None = None) -> Iterator[TextExample]:
+               notes: list[str] | None = None) -> Iterator[TextExample]:
     """Yields the rows of a table; labels are texts, or numbers for kinds in `NUMERIC`.
 
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
@@ -95,8 +87,8 @@ def text_examples(path: Path, spec: TaskSpec, *, labelled: bool = True,
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
     read_label = _number if spec.kind in NUMERIC else _label
-    asked = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
-    for row in read_rows(path, columns=columns, asked=tuple(asked), published=published,
+    selected = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
+    for row in read_rows(path, columns=columns, selected=tuple(selected), published=published,
                          notes=notes):
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
@@ -115,16 +107,17 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     if suffix_of(path) == ".csv":
         raise UserError(f"{path}: a tagger reads columns that are separated by tabs or spaces, or "
                         ".jsonl; save the table as tab-separated text, without quotes.")
-    said: list[str] = []
+    tag_notes: list[str] = []
     if suffix_of(path) == ".jsonl":
         examples = _tagged_json(path, spec, labelled)
     else:
         if not (labelled or spec.texts[0].isdecimal()):
             _refuse_sentences(path, spec)
-        examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled, notes=said)
-    examples = in_iob2(path, examples, spec.labels, said)
-    if notes is not None and said:
-        notes.append(f"{path}: {'; '.join(said)}")
+        examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled,
+                                notes=tag_notes)
+    examples = in_iob2(path, examples, spec.labels, tag_notes)
+    if notes is not None and tag_notes:
+        notes.append(f"{path}: {'; '.join(tag_notes)}")
     return examples
 
 

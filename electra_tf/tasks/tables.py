@@ -7,7 +7,7 @@ import itertools
 import pathlib
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import storage, strict_json
@@ -56,15 +56,15 @@ class TableRow:
         return value
 
 
-def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequence[str] = (),
+def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Sequence[str] = (),
               published: bool = False, notes: list[str] | None = None) -> Iterator[TableRow]:
     """Returns the rows of `.tsv` (tabs), `.csv` (RFC 4180; commas or semicolons), `.jsonl`, `.txt`.
 
     Files are UTF-8, with or without a byte-order mark, and compressed if ".gz" follows the suffix.
     `columns` are their names if the first line isn't a header. Only a `.txt` needs them; its last
-    column holds the rest of the line. `asked` may select columns by number; a file of which all are
-    numbers has no header. A `.tsv` is read with quotes if all its quotes enclose cells, some of
-    them doubled or around line ends, or cells of every row. A `published` benchmark is read without
+    column holds the rest of the line. `selected` may have numbers of columns; if all are, the
+    file has no header. A `.tsv` is read with quotes if all its quotes enclose cells, some of them
+    doubled or around line ends, or cells of every row. A `published` benchmark is read without
     quotes, and a few rows of another width are skipped. `notes` receives what was decided.
     `UserError` names file and line of what can't be read.
     """
@@ -72,24 +72,23 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, asked: Sequen
     suffix = suffix_of(path)
     if suffix == ".jsonl":
         rows = _json_lines(path)
-    elif suffix == ".csv":
-        lines = read_lines(path)
-        first = next(lines, (1, ""))
-        separator = next((mark for mark in ",;\t" if mark in first[1]), ",")
-        if separator != ",":
-            notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
-        rows = _named(path, _quoted(path, (f"{line}\n" for _, line in itertools.chain(
-            [first], lines)), separator), columns, asked, notes)
-    elif suffix == ".tsv" or (suffix == ".txt" and columns):
-        most = len(columns or ()) - 1 if suffix == ".txt" else -1
-        lines = read_lines(path)
-        if suffix == ".tsv" and not published and _has_quoted_cells(path):
+    elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
+        if suffix == ".csv":
+            _, header = next(read_lines(path), (1, ""))
+            separator = next((mark for mark in ",;\t" if mark in header), ",")
+            if separator != ",":
+                notes.append(
+                    f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
+            cells = _quoted(path, separator)
+        elif suffix == ".tsv" and not published and _has_quoted_cells(path):
             notes.append(f"{path}: quotes enclose cells, as in .csv, and are removed")
-            cells = _quoted(path, (f"{line}\n" for _, line in lines), "\t")
+            cells = _quoted(path, "\t")
         else:
-            cells = ((number, line.split("\t", most)) for number, line in lines)
-        rows = _named(path, _whole(path, cells, notes) if published else cells, columns, asked,
-                      notes)
+            max_splits = len(columns) - 1 if suffix == ".txt" else -1
+            cells = ((number, line.split("\t", max_splits)) for number, line in read_lines(path))
+        if published:
+            cells = _without_broken_lines(path, cells, notes)
+        rows = _named(path, cells, columns, selected, notes)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, which decides how it is read.")
     first = next(rows, None)
@@ -120,11 +119,11 @@ def suffix_of(path: Path) -> str:
 
 
 def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
-           asked: Sequence[str], notes: list[str]) -> Iterator[TableRow]:
+           selected: Sequence[str], notes: list[str]) -> Iterator[TableRow]:
     if columns is None:
         number, columns = next(cells, (1, []))
         # pandas numbers the columns of a table without names from 0, in a header.
-        if asked and all(map(str.isdecimal, asked)) and columns != [
+        if selected and all(map(str.isdecimal, selected)) and columns != [
                 str(index) for index in range(len(columns))]:
             notes.append(f"{path}: columns by number, so the first line is a row")
             if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"}:
@@ -140,7 +139,7 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
             raise UserError(f"{path}:{number}: {len(values)} columns, but "
                             f"{len(columns)} are expected ({', '.join(columns)}).")
         yield TableRow(path, number, dict(zip(columns, values, strict=True)) | {
-            name: values[int(name) - 1] for name in asked if name.isdecimal()
+            name: values[int(name) - 1] for name in selected if name.isdecimal()
             and name not in columns and 1 <= int(name) <= len(values)})
 
 
@@ -150,15 +149,13 @@ def _has_quoted_cells(path: Path) -> bool:
         return False
     lines = [f"{line}\n" for _, line in read_lines(path)]
     text = "".join(lines)
-    if not _QUOTED_FILE.fullmatch(text):
-        return False
-    inside = [cell[1:-1] for cell in re.findall(_QUOTED, text)]
-    return any(re.search(r'["\t\n]', cell) for cell in inside) or all(
-        '"' in line for line in lines[1:])
+    return bool(_QUOTED_FILE.fullmatch(text)) and (
+        any(re.search(r'["\t\n]', cell[1:-1]) for cell in re.findall(_QUOTED, text))
+        or all('"' in line for line in lines[1:]))
 
 
-def _whole(path: Path, cells: _Cells, notes: list[str]) -> _Cells:
-    """Yields rows without those of another width; `UserError` if these are more than a few."""
+def _without_broken_lines(path: Path, cells: _Cells, notes: list[str]) -> _Cells:
+    """Yields rows of the first one's width; `UserError` if more than a few have another."""
     number, first = next(cells, (1, []))
     yield number, first
     skipped = []
@@ -175,9 +172,10 @@ def _whole(path: Path, cells: _Cells, notes: list[str]) -> _Cells:
                      f"{len(first)} columns; the first is line {skipped[0]}")
 
 
-def _quoted(path: Path, lines: Iterable[str], separator: str) -> _Cells:
+def _quoted(path: Path, separator: str) -> _Cells:
     # `csv.reader` needs line ends to read quoted cells of several lines.
-    reader = csv.reader(lines, strict=True, delimiter=separator)
+    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True,
+                        delimiter=separator)
     begin = 1
     try:
         for values in reader:

@@ -38,17 +38,25 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
     downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
     """
     if name in glue.TASKS:
-        return _glue(glue.TASKS[name], split, data_dir)
+        task = glue.TASKS[name]
+        columns = ("premise", "hypothesis") if name == "mnli" else task.inputs or task.texts
+        labels = dict(zip(task.spec.label_words, task.labels, strict=True))
+        dataset, tfds_split = ("glue/ax", "test") if split == "diagnostic" else (
+            f"glue/{name}", split.replace("dev", "validation"))
+        return [TextExample(
+            key=str(row["idx"]), texts=tuple(row[column] for column in columns),
+            label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
+            for row in _rows(dataset, tfds_split, data_dir)]
     if name in _SQUAD:
         return [_question(row) for row in _rows(
             _SQUAD[name], split.replace("dev", "validation"), data_dir)]
     if name == "ner":
-        rows = _rows("conll2003", split.replace("valid", "dev"), data_dir)
-        said: list[str] = []
+        scheme_notes: list[str] = []
         examples = in_iob2(f"conll2003, {split}", [
             TaggedExample(key=str(number), tags=tuple(row["ner"]), words=tuple(row["tokens"]))
-            for number, row in enumerate(rows)], (), said)
-        notes += [f"{split}: {line}" for line in said]
+            for number, row in enumerate(_rows(
+                "conll2003", split.replace("valid", "dev"), data_dir))], (), scheme_notes)
+        notes += [f"{split}: {note}" for note in scheme_notes]
         return list(examples)
     known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
@@ -61,17 +69,6 @@ def read_blimp(data_dir: Path | None) -> Mapping[str, list[tuple[str, str]]]:
     return {name: [(row["sentence_good"], row["sentence_bad"])
                    for row in _rows(f"blimp/{name}", "train", data_dir)]
             for name in sorted(configs)}
-
-
-def _glue(task: glue.GlueTask, split: str, data_dir: Path | None) -> list[TextExample]:
-    columns = ("premise", "hypothesis") if task.name == "mnli" else task.inputs or task.texts
-    labels = dict(zip(task.spec.label_words, task.labels, strict=True))
-    dataset, theirs = ("glue/ax", "test") if split == "diagnostic" else (
-        f"glue/{task.name}", split.replace("dev", "validation"))
-    return [TextExample(
-        key=str(row["idx"]), texts=tuple(row[column] for column in columns),
-        label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
-        for row in _rows(dataset, theirs, data_dir)]
 
 
 def _question(row: Mapping[str, Any]) -> QuestionExample:
@@ -99,15 +96,15 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
                         f"{data_dir or 'its directory'} and can't get it: "
                         f"{one_line(str(error), 150)}") from error
     for row in tfds.as_numpy(rows):
-        yield {name: _plain(builder.info.features[name], value) for name, value in row.items()}
+        yield _decoded(builder.info.features, row)
 
 
-def _plain(feature: Any, value: Any) -> Any:
+def _decoded(feature: Any, value: Any) -> Any:
     """Returns a value with texts as `str` and classes by name, "" for an unknown one."""
     if isinstance(value, dict):
-        return {name: _plain(feature[name], part) for name, part in value.items()}
+        return {name: _decoded(feature[name], part) for name, part in value.items()}
     if isinstance(value, np.ndarray):
-        return [_plain(getattr(feature, "feature", feature), one) for one in value]
+        return [_decoded(getattr(feature, "feature", feature), item) for item in value]
     if hasattr(feature, "int2str"):
         return feature.int2str(value) if value >= 0 else ""
     return value.decode() if isinstance(value, bytes) else value

@@ -43,7 +43,7 @@ def folder(tmp_path, records, hub, task_directories, monkeypatch):
     return tmp_path
 
 
-def test_the_page_in_docs_is_the_tools_and_has_every_public_name_and_method():
+def test_the_page_is_up_to_date_and_has_every_public_name_and_method():
     assert PAGE.read_text(encoding="utf-8") == page()
     headings = set(re.findall(r"(?m)^##+ ([\w.]+)$", page()))
     members = {f"{name}.{member}" for name in ("Electra", "ElectraEncoder", "TaskModel")
@@ -76,7 +76,7 @@ def test_the_examples_of_docstrings_run(folder, electra):
         assert done.attempted and not done.failed
 
 
-def test_importing_is_quick_and_silent_and_leaves_devices_to_the_user():
+def test_importing_is_lazy_and_silent_and_leaves_devices_to_the_user():
     done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True,
                           check=True, env={"PATH": "", "HOME": "/nonexistent",
                                            "PYTHONPATH": str(PAGE.parents[2])})

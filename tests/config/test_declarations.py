@@ -14,7 +14,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_text import meaning, read, written
+from electra_tf.platform.setting_flags import meaning, written
 from electra_tf.platform.settings import LARGEST_COUNT, Section, settings_of
 
 
@@ -78,7 +78,7 @@ def test_a_value_out_of_bounds_is_refused_when_the_section_is_made(values, words
 
 
 def test_text_is_read_by_the_declared_type():
-    assert read(EXAMPLE["languages"], "en, de") == ("en", "de")
-    assert read(EXAMPLE["steps"], "1e3") == 1000 and read(EXAMPLE["workers"], "2") == 2
+    assert EXAMPLE["languages"].read("en, de") == ("en", "de")
+    assert EXAMPLE["steps"].read("1e3") == 1000 and EXAMPLE["workers"].read("2") == 2
     with pytest.raises(UserError, match="example.steps must be a whole number"):
-        read(EXAMPLE["steps"], "1.5")
+        EXAMPLE["steps"].read("1.5")

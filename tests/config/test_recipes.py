@@ -3,15 +3,14 @@
 import pytest
 
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import SIZES
-from electra_tf.config.pretraining_flags import build_config
+from electra_tf.config.pretraining import SIZES, resolve
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
-    assert build_config(size, "paper", {}) == SIZES[size]
+    assert resolve(size, "paper", {}) == SIZES[size]
     assert SIZES[size].initialization.scheme == "normal"
-    config = build_config(size, "short", {})
+    config = resolve(size, "short", {})
     assert config.initialization.scheme == "adjacent"
     assert config.optimizer.bias_correction and not SIZES[size].optimizer.bias_correction
     assert config.model.hidden_dropout == 0.0
@@ -25,13 +24,13 @@ def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
     ids=str)
 def test_two_of_four_heads_match_words_where_that_is_possible(changes, heads):
     given = {f"model.{name}": value for name, value in changes.items()}
-    assert build_config("tiny", "short", given).initialization.duplicate_token_heads == heads
+    assert resolve("tiny", "short", given).initialization.duplicate_token_heads == heads
 
 
 def test_the_width_is_the_runs_own_not_the_sizes():
-    config = build_config("tiny", "short", {"model.hidden_size": 512})
+    config = resolve("tiny", "short", {"model.hidden_size": 512})
     assert config.optimizer.learning_rate == 0.128 / 512
     assert config.model.initializer_range == pytest.approx(0.9 / 512**0.5, abs=1e-4)
     given = override(config, {"optimizer.learning_rate": 0.1})
-    assert build_config("tiny", "short", {
+    assert resolve("tiny", "short", {
         "model.hidden_size": 512, "optimizer.learning_rate": 0.1}) == given

@@ -5,7 +5,7 @@ import pytest
 from data_prep import summary
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources.plain_text import text_files
-from data_prep.work_units import held_out_keys, work_units
+from data_prep.work_units import CorpusPiece, held_out_keys
 
 TENTH = range(round(2**64 / 10))
 
@@ -48,7 +48,7 @@ def test_all_parts_of_a_long_document_stay_on_one_side(tmp_path):
     assert len({part.key for part in parts}) == 1
     assert [(part.begins, part.ends) for part in parts] == [
         (True, False), (False, False), (False, False), (False, True)]
-    (unit,) = work_units(parts, source.parse, 1 << 24, range(2**64))
+    (unit,) = CorpusPiece(source).units(1 << 24, range(2**64))
     assert (unit.split, unit.documents, len(list(unit.lines()))) == ("eval", 1, 4001)
 
 

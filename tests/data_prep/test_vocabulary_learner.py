@@ -113,6 +113,6 @@ def test_words_are_counted_as_the_tokenizer_sees_them():
 
 
 def test_the_rarest_words_go_when_there_are_too_many():
-    parts = [collections.Counter(a=9, b=2, c=1), collections.Counter(a=1, d=3, e=1)]
-    assert vocabulary_learner.merge_counts(parts, max_words=5) == dict(a=10, b=2, c=1, d=3, e=1)
-    assert vocabulary_learner.merge_counts(parts, max_words=4) == dict(a=10, d=3)
+    counts = collections.Counter(a=10, b=2, c=1, d=3, e=1)
+    assert vocabulary_learner.without_rarest(counts, 5) == counts
+    assert vocabulary_learner.without_rarest(counts, 2) == dict(a=10, d=3)

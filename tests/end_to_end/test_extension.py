@@ -53,12 +53,12 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
         named_arrays.assert_close(state(place / name), expected)
     call(place, "first")
     assert "10 done, 0 to go: this run is finished" in capsys.readouterr().out
-    with pytest.raises(UserError, match=r"--num_train_steps .*: 10 then, 4 now"):
+    with pytest.raises(UserError, match=r"training.num_train_steps: 10 then, 4 now"):
         call(place, "first", "--num_train_steps=4")
 
 
 def test_only_a_finished_run_with_equal_settings_is_extended_and_restart_begins_again(place):
-    with pytest.raises(UserError, match=r"\(optimizer.learning_rate\): 0.003 then, 0.0001 now\)"):
+    with pytest.raises(UserError, match=r"optimizer.learning_rate: 0.003 then, 0.0001 now\)"):
         call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
     checkpoint_files.remove(place / "first" / "checkpoints", {4})
     with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):

@@ -113,7 +113,7 @@ def test_a_finished_run_says_so_missing_trials_are_run_and_another_setting_is_re
     printed = capsys.readouterr().out
     assert "2 done, 0 to go" in printed and "\ncompile " not in printed
     assert json_of(model / "results.json") == results
-    assert "--learning_rate (optimizer.learning_rate): 0.003 then, 0.001 now" in refused(
+    assert "optimizer.learning_rate: 0.003 then, 0.001 now" in refused(
         *arguments, "--learning_rate=1e-3")
     write(model / "results.json", json.dumps(results | {"trials": results["trials"][:1]}))
     call(*arguments, "--num_trials=1")
@@ -407,7 +407,7 @@ def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
              "--mode=predict", trained),
             ("--model_dir, --input and --output are needed", "--mode=predict"),
             ("must end in .tsv or .jsonl", *prediction, trained, f"--output={tmp_path}/a.txt"),
-            ("--learning_rate (optimizer.learning_rate) is the trained model's", *prediction,
+            ("optimizer.learning_rate is the trained model's", *prediction,
              trained, f"--output={tmp_path}/a.tsv", "--learning_rate=1")):
         assert words in refused(*arguments)
 

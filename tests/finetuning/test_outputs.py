@@ -10,7 +10,7 @@ import pytest
 from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.kinds.kind import Scored, Split
+from electra_tf.tasks.kinds.base import Scored, Split
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 

@@ -132,7 +132,7 @@ CORPUS = "One document.\nIts second line.\n\nAnother 中文.\n".encode() * 3
 READERS = [  # File, changed contents, reader, what it must have read.
     ("a.csv", bytes_changed(CSV.encode()), lambda path: list(tables.read_rows(path)),
      require_cells),
-    ("a.jsonl", JSON_LINE, lambda path: files.read_texts(path, SPEC), require_object),
+    ("a.jsonl", JSON_LINE, lambda path: list(files.read_texts(path, SPEC)), require_object),
     ("vocab.txt", bytes_changed(VOCABULARY.encode()), Vocabulary.load, require_tokens),
     *((f"corpus{suffix}", bytes_changed(pack(CORPUS)), read_corpus,
        functools.partial(require_corpus, unpack)) for suffix, pack, unpack in (

@@ -9,10 +9,11 @@ import tomllib
 import pytest
 from absl import flags
 
-from electra_tf.config import finetuning_flags, overrides, pretraining_flags
+from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import command_line, setting_text
+from electra_tf.platform import command_line
 from electra_tf.platform.settings import settings_of
 from tests.support import sources
 
@@ -26,10 +27,10 @@ PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/
 CONFIGS = PretrainingConfig(), FinetuningConfig()
 SECTIONS = {
     file: {name: setting for section in sections for name, setting in settings_of(section).items()}
-    | {name: overrides.setting_of(config, setting) for name, setting in module.SETTINGS.items()}
-    for file, module, config, sections in (
-        ("run_pretraining.py", pretraining_flags, CONFIGS[0], [pretraining_flags.PretrainingFlags]),
-        ("run_finetuning.py", finetuning_flags, CONFIGS[1],
+    | dict(module.SETTINGS)
+    for file, module, sections in (
+        ("run_pretraining.py", pretraining_flags, [pretraining_flags.PretrainingFlags]),
+        ("run_finetuning.py", finetuning_flags,
          [finetuning_flags.TaskFlags, finetuning_flags.ModelFlags]))}
 """Declarations of the flags of two programs, whose values have other types than text."""
 
@@ -98,7 +99,7 @@ def programs():
 def settings():
     """Returns the names of all settings, those of variants too."""
     return {setting.name for config in CONFIGS for section in vars(config).values()
-            for kind in (type(section), *map(type, section.variants().values()))
+            for kind in (type(section), *(type(entry.settings) for entry in OBJECTIVES.values()))
             for setting in settings_of(kind).values()}
 
 
@@ -190,7 +191,7 @@ def wrong_value(owner, name, value):
         if setting is None:
             programs()[owner][name].parser.parse(value)
         else:
-            setting.check(setting_text.read(setting, value))
+            setting.check(setting.read(value))
     except (ValueError, TypeError) as error:
         return str(error)
     return ""

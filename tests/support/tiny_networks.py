@@ -8,7 +8,7 @@ from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.weight_table import discriminator, own_generator
-from electra_tf.tasks.kinds.kind import TaskObjective
+from electra_tf.tasks.kinds.base import TaskObjective
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings

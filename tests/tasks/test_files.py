@@ -7,7 +7,7 @@ import pytest
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, registry
 from electra_tf.tasks.column_files import read_columns
-from electra_tf.tasks.files import Files, read_tagged, read_texts
+from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.tables import read_rows
 from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
@@ -16,6 +16,10 @@ from tests.support.text_files import write
 
 def spec(kind="classification", **fields):
     return TaskSpec(name=kind, kind=kind, metrics=("accuracy",), **fields)
+
+
+def read_texts(*arguments, **options):
+    return list(files.read_texts(*arguments, **options))
 
 
 NUMBERS = spec("regression")

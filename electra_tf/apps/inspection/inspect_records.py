@@ -13,9 +13,9 @@ import pathlib
 
 from absl import flags
 
-from electra_tf.config import overrides, pretraining, pretraining_flags
+from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
-from electra_tf.config.pretraining import SIZES
+from electra_tf.config.pretraining import SIZES, resolve
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
@@ -23,8 +23,7 @@ from electra_tf.platform.errors import UserError
 def main(directory: str) -> None:
     """Prints a survey of the records of a directory; writes the page for --html."""
     values = flags.FLAGS
-    masking = pretraining_flags.build_config(
-        None, pretraining.PAPER, overrides.given_settings({})).masking
+    masking = resolve(changes=overrides.given_settings({})).masking
     data_dir = storage.path(directory)
     if not data_dir.is_dir():
         raise UserError(f"{directory} is no directory; name one directory of records that "

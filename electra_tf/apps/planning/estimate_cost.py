@@ -17,9 +17,9 @@ import numpy as np
 from absl import flags
 
 from electra_tf.apps.planning import paper_flops
-from electra_tf.config import overrides, pretraining, pretraining_flags
+from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.overrides import ANY_SETTING
-from electra_tf.config.pretraining import SIZES, PretrainingConfig
+from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
 from electra_tf.modeling import flops, weight_table
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
@@ -121,9 +121,7 @@ def main() -> None:
     """Prints the estimate."""
     values = flags.FLAGS
     size = values.model_size or "small"
-    with overrides.naming_flags(SETTINGS):
-        config = pretraining_flags.build_config(
-            size, values.recipe, overrides.given_settings(SETTINGS))
+    config = resolve(size, values.recipe, overrides.given_settings(SETTINGS))
     if not 1 <= values.count <= 1_000_000:
         raise UserError(f"--count must be from 1 to 1,000,000. Received: {values.count}")
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
@@ -229,7 +227,7 @@ def _devices(cost: RunCost) -> TextTable:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
-    flags.DEFINE_string("recipe", pretraining.PAPER, "paper or short, as for run_pretraining.py.")
+    flags.DEFINE_string("recipe", PAPER, "paper or short, as for run_pretraining.py.")
     overrides.define_setting_flags(SETTINGS, SIZES)
     flags.DEFINE_list("devices", ["v100", "a100", "h100", "tpu v3"],
                       f"Kinds of devices, separated by commas: {', '.join(DEVICES)}.")

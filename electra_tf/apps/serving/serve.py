@@ -14,7 +14,7 @@ import sys
 
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform import command_line
-from electra_tf.platform.setting_text import define_flags, from_flags
+from electra_tf.platform.setting_flags import define_flags, from_flags
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import collections
 import functools
 import pathlib
 import random
+import types
 from unittest import mock
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from data_prep.cleaning import benchmarks, plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DocumentPart, key_of, parse_plain_text
-from data_prep.work_units import Progress, work_units
+from data_prep.work_units import CorpusPiece, Progress
 from tests.data_prep.reading import split
 
 
@@ -45,8 +46,9 @@ def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_ou
     chosen = CleaningSettings(**settings)
 
     def units(_piece=None):
-        return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes,
-                          range(held_out, held_out + 1))
+        source = types.SimpleNamespace(documents=lambda: parts_of(documents, part_lines),
+                                       parse=parse_plain_text)
+        return CorpusPiece(source).units(unit_bytes, range(held_out, held_out + 1))
 
     texts = None
     if chosen.decontaminate:

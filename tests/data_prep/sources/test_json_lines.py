@@ -41,7 +41,7 @@ def test_a_bad_line_is_told_by_its_place_or_skipped(tmp_path, bad, message):
 
 
 def test_an_endless_line_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(fields, "LONGEST_LINE", 100)
+    monkeypatch.setattr(fields, "MAX_LINE_BYTES", 100)
     (tmp_path / "a.jsonl").write_bytes(GOOD + b'{"text": "' + b"x" * 1000 + b'"}\n' + GOOD)
     found, (message,) = read_skipping(f"jsonl:{tmp_path}/a.jsonl")
     assert found == [["good"]] * 2

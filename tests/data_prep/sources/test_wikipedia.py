@@ -106,7 +106,7 @@ def test_pages_come_whole_across_chunks(tmp_path, monkeypatch):
 
 
 def test_a_page_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(wikipedia, "_LONGEST_PAGE", 5000)
+    monkeypatch.setattr(wikipedia, "_MAX_PAGE_BYTES", 5000)
     monkeypatch.setattr(wikipedia, "_CHUNK", 1000)
     (tmp_path / "a.xml").write_bytes(dump(PAGES[0], page("Long", "word " * 9000), PAGES[1]))
     found, messages = read_skipping(f"wikipedia:{tmp_path}/a.xml")

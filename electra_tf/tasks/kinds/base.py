@@ -167,8 +167,9 @@ class TaskKind(abc.ABC):
         """Reads the examples of all files; with several files, every key begins with the path."""
         parts = {path: self.read_file(path, spec, labelled=labelled, notes=notes)
                  for path in paths}
-        return [one if len(paths) == 1 else dataclasses.replace(one, key=f"{path}:{one.key}")
-                for path, examples in parts.items() for one in examples]
+        return [example if len(paths) == 1
+                else dataclasses.replace(example, key=f"{path}:{example.key}")
+                for path, examples in parts.items() for example in examples]
 
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
@@ -218,8 +219,8 @@ class TaskKind(abc.ABC):
         return dataclasses.replace(spec, labels=labels)
 
     @abc.abstractmethod
-    def example(self, spec: TaskSpec, key: str, given: Any) -> Example:
-        """Returns an example to predict; `UserError` if the kind doesn't read what is given."""
+    def example(self, spec: TaskSpec, key: str, value: Any) -> Example:
+        """Returns an example to predict; `UserError` if the kind doesn't read such a value."""
 
     @abc.abstractmethod
     def baseline(self, spec: TaskSpec, train: Sequence[Example],

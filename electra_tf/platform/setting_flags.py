@@ -1,0 +1,89 @@
+"""Command-line flags of settings, with help texts from the docstrings of their fields."""
+
+import ast
+import dataclasses
+import functools
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from absl import flags
+
+from electra_tf.platform.settings import Section, Setting, settings_of
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def meaning(setting: Setting) -> str:
+    """Returns the docstring of a setting's field on one line, with its choices."""
+    choices = ", ".join(f"`{choice}`" for choice in setting.choices)
+    text = _docstrings(setting.owner).get(setting.field, "")
+    return f"{text} One of {choices}." if choices else text
+
+
+@functools.cache
+def _docstrings(section: type) -> Mapping[str, str]:
+    """Returns field -> the string that follows it in the class, on one line."""
+    base = section.__base__
+    texts = dict(_docstrings(base)) if dataclasses.is_dataclass(base) else {}
+    body = ast.parse(textwrap.dedent(inspect.getsource(section))).body[0].body
+    for field, text in zip(body, body[1:], strict=False):
+        if (isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)):
+            texts[field.target.id] = " ".join(text.value.value.split())
+    return texts
+
+
+def written(setting: Setting, value: Any) -> str:
+    """Returns a value as help texts and tables show it; "" for an empty one."""
+    if setting.kind is bool or isinstance(value, str):
+        return str(value)
+    if setting.kind is tuple:
+        return ",".join(value)
+    return f"{value:.4g}" if setting.kind is float else f"{value:,}"
+
+
+def define_flag(setting: Setting, default: str, value: Any = None) -> None:
+    """Defines a setting's flag: its help text shows `default`, it is `value` if not given."""
+    text = meaning(setting).replace("`", "")
+    if default and "Default: " not in text:
+        text += f" Default: {default}."
+    define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
+        setting.kind, flags.DEFINE_string)
+    define(setting.field, value, text)
+
+
+def define_flags(section: type[Section], names: Iterable[str] | None = None) -> None:
+    """Defines flags of a section's fields; numbers and lists that are not given are None."""
+    for name in names or settings_of(section):
+        setting = settings_of(section)[name]
+        default = setting.default
+        define_flag(setting, "" if default is None else written(setting, default),
+                    default if isinstance(default, str | bool) else None)
+
+
+def given_values(settings: Iterable[Setting]) -> dict[str, Any]:
+    """Returns setting -> value of the flags that were given; `UserError` that names a wrong one."""
+    values = {}
+    for setting in settings:
+        if (text := flags.FLAGS[setting.field].value) is not None:
+            flag = dataclasses.replace(setting, name=f"--{setting.field}")
+            flag.check(value := flag.read(text))
+            values[setting.name] = value
+    return values
+
+
+def from_flags(section: type[AnySection], names: Iterable[str] | None = None,
+               **others: Any) -> AnySection:
+    """Returns a section with the values of given flags, and those of `others` for the rest."""
+    values = given_values(settings_of(section)[name] for name in names or settings_of(section))
+    return section(**others | {
+        name.removeprefix(section.PREFIX): value for name, value in values.items()})
+
+
+def set_default(name: str, value: str) -> None:
+    """Sets a flag that was not given, and prints the value in one line."""
+    if not flags.FLAGS[name].present:
+        flags.FLAGS[name].value = value
+        print(f"default  --{name}={value}", flush=True)
