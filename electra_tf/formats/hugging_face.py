@@ -229,9 +229,9 @@ def write(networks: Pretrained, directory: Path) -> None:
         return
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
-        bare = name == DISCRIMINATOR and not networks.has_discriminator
-        _write_network(networks.text, directory / name, *networks.extract(name),
-                       {"architectures": ["ElectraModel" if bare else ARCHITECTURES[name]]}, {})
+        has_head = name == GENERATOR or networks.has_discriminator
+        _write_network(networks.text, directory / name, *networks.extract(name), {
+            "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
