@@ -28,7 +28,7 @@ def stored_ids(directory, made, vocabulary, split):
 
 
 @pytest.mark.parametrize(("packing", "max_seq_length"), [("full", 64), ("reference", 8)])
-def test_every_token_of_the_corpus_is_in_the_records_once_and_in_order(
+def test_every_token_is_in_the_records_once_and_in_order(
         build, corpus, vocabulary, tmp_path, packing, max_seq_length):
     made = build(packing=packing, max_seq_length=max_seq_length, held_out_fraction=0.0)
     text = [line for path in sorted(corpus.iterdir()) for line in path.read_text().splitlines()]
@@ -41,7 +41,7 @@ def test_every_token_of_the_corpus_is_in_the_records_once_and_in_order(
     assert made.counts.text_tokens == made.counts.content_tokens == len(expected)
 
 
-def test_the_manifest_counts_what_went_in_and_came_out(build, corpus, vocabulary, tmp_path):
+def test_the_manifest_counts_text_and_examples(build, corpus, vocabulary, tmp_path):
     made = build()
     text = "".join(path.read_text() for path in sorted(corpus.iterdir()))
     lines = [line for line in text.splitlines() if line]
@@ -64,7 +64,7 @@ def test_bytes_do_not_depend_on_the_number_of_workers(build, tmp_path):
     assert one.fingerprint != build("seed", seed=1).fingerprint
 
 
-def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, vocabulary, tmp_path):
+def test_a_finished_build_is_kept_and_refuses_another(build, vocabulary, tmp_path):
     directory = tmp_path / "records"
     made = build()
     assert manifest.load(directory) == made
@@ -97,7 +97,7 @@ def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, voca
         shard.name for shard in after.shards}
 
 
-def test_a_restart_makes_only_the_shards_that_are_missing_or_changed(
+def test_a_restart_builds_only_missing_or_changed_shards(
         build, stopped_build, tmp_path):
     build("whole")
     stopped_build(2)
@@ -129,7 +129,7 @@ def test_a_changed_corpus_and_one_of_blank_lines_are_refused(build, tmp_path):
 
 @pytest.mark.parametrize(("packing", "expected"), [
     ("full", "8a10ff1aece14bf1"), ("reference", "f2a3f9ef7e8bd7b9")])
-def test_equal_arguments_gave_these_bytes_before(build, packing, expected):
+def test_equal_arguments_give_equal_bytes_in_every_version(build, packing, expected):
     """A change of these digests must be meant."""
     shards = build(packing=packing).shards
     digest = hashlib.sha256(json.dumps([shard.sha256 for shard in shards]).encode()).hexdigest()

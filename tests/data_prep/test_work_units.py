@@ -1,8 +1,7 @@
-"""A part of the documents is kept from training, whatever their order; of few documents one."""
+"""A fraction of the documents is held out, however they are ordered and cut into files."""
 
 import pytest
 
-from data_prep import summary
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources.plain_text import text_files
 from data_prep.work_units import CorpusPiece, held_out_keys
@@ -25,7 +24,7 @@ def kept(parts, rule):
 
 @pytest.mark.parametrize(("count", "fraction", "expected"), [
     (100, 0.1, TENTH), (300, 0.0, range(0)), (1, 0.01, range(0)), (0, 0.01, range(0))])
-def test_enough_documents_follow_the_fraction_and_a_single_one_is_trained_on(
+def test_a_fraction_of_documents_is_held_out_but_not_a_single_one(
         count, fraction, expected):
     assert held_out_keys(numbered(count), fraction) == expected
     assert 940 < len(kept(numbered(10_000), TENTH)) < 1060
@@ -62,18 +61,3 @@ def test_a_corpus_cut_into_other_files_holds_out_the_same_documents(build, tmp_p
     one, four = (build(name, text=f"{tmp_path}/{name}*.txt") for name in ("one", "part"))
     assert one.shards_of("eval") == four.shards_of("eval")
     assert one.shards_of("eval")
-
-
-def test_what_is_held_out_is_told(build, tmp_path):
-    (tmp_path / "few.txt").write_text(
-        "\n\n".join("word " * (number + 3) for number in range(5)) + "\n")
-    made = build("few", text=str(tmp_path / "few.txt"), held_out_fraction=0.01)
-    (shard,) = made.shards_of("eval")
-    assert shard.tokens == 5 * 4 + 3  # Five words of four letters; [CLS] and two [SEP].
-    assert "1 of the 5 documents was held out" in summary.held_out_note(made)
-    (tmp_path / "one.txt").write_text("a single document\n")
-    note = summary.held_out_note(build("single", text=str(tmp_path / "one.txt")))
-    assert "the text is a single document. Put blank lines between documents" in note
-    (tmp_path / "equal.txt").write_text("one document\n\n" * 30)
-    note = summary.held_out_note(build("equal", text=str(tmp_path / "equal.txt")))
-    assert "its 30 documents are equal or begin alike" in note
