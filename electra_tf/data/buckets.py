@@ -9,20 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-_STEP = 4
-"""Divisor of all lengths but the longest."""
-_POOL_BATCHES = 50
-"""Number of batches whose examples are sorted by length together."""
+_STEP = 4  # Divisor of all lengths but the longest.
+_POOL_BATCHES = 50  # Number of batches whose examples are sorted by length together.
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """One encoded example."""
 
-    ids: np.ndarray
-    """int32 [n], with [CLS] and [SEP]."""
-    segment_ids: np.ndarray
-    """int32 [n], 0 or 1."""
+    ids: np.ndarray  # int32 [n], with [CLS] and [SEP].
+    segment_ids: np.ndarray  # int32 [n], 0 or 1.
     targets: Mapping[str, np.ndarray]
     """The head's other inputs: scalars, or one value per word, at most n."""
 
@@ -30,25 +26,21 @@ class Row:
 class RowBatch(NamedTuple):
     """Rows of equal length; every array has B as its first dimension."""
 
-    ids: np.ndarray
-    """int32 [B, L]."""
-    valid: np.ndarray
-    """bool [B, L], False on padding."""
-    segment_ids: np.ndarray
-    """int32 [B, L]."""
-    present: np.ndarray
-    """bool [B], False on the padding rows of the last batch."""
-    targets: Mapping[str, np.ndarray]
-    """[B], or [B, L] padded with zeros."""
+    ids: np.ndarray  # int32 [B, L].
+    valid: np.ndarray  # bool [B, L], False on padding.
+    segment_ids: np.ndarray  # int32 [B, L].
+    present: np.ndarray  # bool [B], False on the padding rows of the last batch.
+    targets: Mapping[str, np.ndarray]  # [B], or [B, L] padded with zeros.
 
 
-def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tuple[int, ...]:
-    """Returns the lengths, at most `most`, that give the least padding if rows aren't batched.
+def bucket_lengths(lengths: Sequence[int], max_length: int,
+                   max_buckets: int = 8) -> tuple[int, ...]:
+    """Returns the lengths of buckets that give the least padding if rows aren't batched.
 
     `lengths` are the numbers of tokens of the examples; `max_length` is the last result. Each
     result is a shape, which takes seconds to compile.
 
-    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
+    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, max_buckets=3)
     (8, 20, 128)
     """
     tops = -(-np.asarray(lengths) // _STEP) * _STEP
@@ -59,7 +51,7 @@ def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tu
     # best[k][end]: the fewest tokens if the rows of the first `end` candidates are padded to k of
     # them, the last one included; and the chosen candidates.
     best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
-    for _ in range(most - 1):
+    for _ in range(max_buckets - 1):
         best.append({end: min(
             (cost + (below[end] - below[begin]) * int(candidates[end - 1]),
              (*chosen, int(candidates[end - 1])))

@@ -34,7 +34,7 @@ CONFIG_FILE = "config.json"
 SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
 VOCABULARY_FILE = "vocab.txt"
 SPECIAL_FILE, ADDED_FILE = "special_tokens_map.json", "added_tokens.json"
-FILES = SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE, SPECIAL_FILE, ADDED_FILE
+TOKENIZER_FILES = SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE, SPECIAL_FILE, ADDED_FILE
 """All files that `read_text` may read, beside config.json."""
 _BERT_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast")
 _LIBRARY_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
@@ -92,14 +92,12 @@ _FIXED_ENTRIES = {
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _LengthLimit:
     __pydantic_config__ = strict_json.OPEN
-
     model_max_length: Annotated[float, Ge(8)] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _WordPiece:
     __pydantic_config__ = strict_json.OPEN
-
     type: Literal["WordPiece"] = "WordPiece"
     continuing_subword_prefix: Literal[CONTINUATION]
     vocab: dict[str, int]

@@ -30,8 +30,7 @@ from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""
-_HIGHEST = 0.95 * np.pi
-"""Radians per token; at pi the sine of every whole position would be 0."""
+_HIGHEST = 0.95 * np.pi  # Radians per token; at pi the sine of every whole position would be 0.
 _UNITS_PER_FREQUENCY = 4
 """Hidden units per frequency that a projection to fewer dimensions keeps: two for its sine and
 cosine, two for words."""
@@ -114,7 +113,10 @@ def _attend_to_offsets(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray,
     size = read.shape[1]
     for head, offset in zip(range(heads), OFFSETS, strict=False):
         first = head * head_size
-        queries[:, first:first + size] += read @ _rotation(waves * offset)
+        # Maps sines and cosines of w p to those of w (p + offset).
+        sine, cosine = np.diag(np.sin(waves * offset)), np.diag(np.cos(waves * offset))
+        rotation = np.block([[cosine, -sine], [sine, cosine]])
+        queries[:, first:first + size] += read @ rotation
         keys[:, first:first + size] += read
     query.assign(queries)
     key.assign(keys)
@@ -137,7 +139,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
-    place = np.sqrt(_AT_ITSELF * product / len(fast)) / size
+    position_scale = np.sqrt(_AT_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
@@ -149,9 +151,9 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
         end = middle + len(columns)
         for kernel, sign in ((query, -1.0), (key, 1.0)):
             kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
-            kernel[:, middle:end] += sign * place * reader[:, columns]
+            kernel[:, middle:end] += sign * position_scale * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
-        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * place * size
+        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * position_scale * size
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)
@@ -166,9 +168,3 @@ def _word_directions(segments: np.ndarray, count: int, index: int) -> np.ndarray
     count = max(1, min(count, width - len(segments)))
     axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
     return np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
-
-
-def _rotation(angles: np.ndarray) -> np.ndarray:
-    """Returns [2F, 2F], which maps a row of sines and cosines of x to those of x + angles."""
-    sine, cosine = np.diag(np.sin(angles)), np.diag(np.cos(angles))
-    return np.block([[cosine, -sine], [sine, cosine]])

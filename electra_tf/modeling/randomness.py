@@ -23,14 +23,11 @@ class Randomness:
     """The position of draws in a run; names of streams distinguish the draws of one step."""
 
     seed: int
-    step: tf.Tensor
-    """int64 []."""
+    step: tf.Tensor  # int64 [].
     first_example: tf.Tensor
     """int64 []: index in the global batch of the first row of the tensors drawn."""
-    stride: int = 1
-    """Difference between the indices of two successive rows in the global batch."""
-    scope: str = ""
-    """Prefix of every stream's name."""
+    stride: int = 1  # Difference between the indices of two successive rows in the global batch.
+    scope: str = ""  # Prefix of every stream's name.
 
     def within(self, scope: str) -> "Randomness":
         """Returns the same position with `scope` appended to the prefix of every stream's name."""
@@ -99,14 +96,14 @@ def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor
     ELECTRA-Base at L = 512.
     """
     for axis in range(1, len(shape)):
-        stride, places = math.prod(shape[axis + 1:]), [1] * len(shape)
-        places[axis] = shape[axis]
+        stride = math.prod(shape[axis + 1:])
+        axis_shape = [1] * axis + [shape[axis]] + [1] * (len(shape) - axis - 1)
         if isinstance(shape[axis], int) and isinstance(stride, int):
             steps = np.arange(shape[axis], dtype=np.uint64) * stride % 2**32
-            words += tf.constant(steps.astype(np.uint32).reshape(places))
+            words += tf.constant(steps.astype(np.uint32).reshape(axis_shape))
         else:
             steps = tf.bitcast(tf.range(shape[axis]), tf.uint32) * tf.cast(stride, tf.uint32)
-            words += tf.reshape(steps, places)
+            words += tf.reshape(steps, axis_shape)
     return words
 
 

@@ -29,6 +29,7 @@ class ElectraObjective(PretrainingObjective):
     """Replaced token detection: min L_MLM(generator) + 50 L_Disc(discriminator)."""
 
     networks_class = ElectraModel
+    losses = ("generator_loss", "discriminator_loss")
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of judged tokens for the discriminator, of masked ones for others."""
@@ -63,12 +64,6 @@ class ElectraObjective(PretrainingObjective):
             detection_measures(sampled == predictions.original_ids, predictions.valid, replaced,
                                logits, batch.valid),
             {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """The configured factors; the paper's are 1 and lambda = 50."""
-        return {"generator_loss": self.config.objective.generator_loss_weight,
-                "discriminator_loss": self.config.objective.discriminator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the generator's accuracies and the discriminator's scores over all tokens."""

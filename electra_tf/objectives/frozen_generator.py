@@ -45,8 +45,7 @@ from electra_tf.objectives.pretraining import (
 )
 from electra_tf.platform.errors import UserError
 
-FROZEN = "frozen_generator"
-"""First part of the paths of a frozen generator."""
+FROZEN = "frozen_generator"  # First part of the paths of a frozen generator.
 
 
 class DiscriminatorModel(Networks):
@@ -68,19 +67,11 @@ class FrozenGeneratorModel(DiscriminatorModel):
         self.generator.trainable = False
 
 
-class _DiscriminatorObjective(ElectraObjective):
-    """Replaced token detection without a generator's loss: min L_Disc(discriminator)."""
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """The configured factor of the one loss."""
-        return {"discriminator_loss": self.config.objective.discriminator_loss_weight}
-
-
-class FixedGeneratorObjective(_DiscriminatorObjective):
-    """An objective whose replacements are drawn without a network."""
+class FixedGeneratorObjective(ElectraObjective):
+    """Replaced token detection, min L_Disc(discriminator), with draws of no network."""
 
     networks_class = DiscriminatorModel
+    losses = ("discriminator_loss",)
 
     def __init__(self, config: Any, context: ObjectiveContext):
         """Reads the training records if replacements are drawn by frequency."""
@@ -108,8 +99,10 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
         return (weight_table.discriminator(self.config.model.discriminator),)
 
 
-class FrozenGeneratorObjective(_DiscriminatorObjective):
-    """An objective whose replacements are drawn from another run's generator."""
+class FrozenGeneratorObjective(ElectraObjective):
+    """Replaced token detection, min L_Disc(discriminator), with another run's generator."""
+
+    losses = ("discriminator_loss",)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:

@@ -52,6 +52,7 @@ class MlmObjective(PretrainingObjective):
     """BERT's objective: min L_MLM(encoder)."""
 
     networks_class = MaskedLanguageModel
+    losses = ("generator_loss",)
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -59,11 +60,6 @@ class MlmObjective(PretrainingObjective):
         generated = run_generator(model.generator, inputs, randomness, training=training)
         return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
                        filled_in(inputs.predictions, generated.best_ids))
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """The configured factor of the one loss."""
-        return {"generator_loss": self.config.objective.generator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
@@ -102,8 +98,7 @@ class ReplaceMlmObjective(PretrainingObjective):
     """Replace MLM: min L_MLM(generator) + L_MLM(encoder), which reads samples for [MASK]."""
 
     networks_class = RestoringModel
-    loss: ClassVar[str] = "restoring_loss"
-    """Name of the encoder's loss."""
+    loss: ClassVar[str] = "restoring_loss"  # Name of the encoder's loss.
     restored_fraction: ClassVar[float | None] = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
 

@@ -57,14 +57,15 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
 
 def require_same_normalization(initial: Pretrained, text: TextSettings, records: str) -> None:
     """Raises `UserError` unless text has equal letters; long words and final sigmas may differ."""
-    theirs = initial.text.normalization
-    if not theirs.same_letters(text.normalization):
-        mode = next((name for name, mode in MODES.items() if mode.same_letters(theirs)), None)
+    normalization = initial.text.normalization
+    if not normalization.same_letters(text.normalization):
+        mode = next((name for name, mode in MODES.items() if mode.same_letters(normalization)),
+                    None)
         build = f"`python -m data_prep.build_pretraining_data --normalization={mode}`"
         advice = f"Build them again with {build}, or train" if mode else "Train"
-        raise UserError(f"{initial.source} reads text with normalization {theirs}, but the records "
-                        f"in {records} were built with {text.normalization}. {advice} new weights "
-                        "without --init_checkpoint.")
+        raise UserError(f"{initial.source} reads text with normalization {normalization}, but the "
+                        f"records in {records} were built with {text.normalization}. {advice} "
+                        "new weights without --init_checkpoint.")
 
 
 def _added_ids(initial: Pretrained, text: TextSettings, records: str) -> list[int]:

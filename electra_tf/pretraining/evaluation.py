@@ -21,9 +21,6 @@ from electra_tf.training.devices import distributed
 from electra_tf.training.micro_batches import concat_parts, largest_divisor
 from electra_tf.training.step import with_static_rows
 
-_MARK = "?"
-"""Suffix of the names of bool tensors, which workers gather as integers."""
-
 
 class Evaluator:
     """An objective without dropout; masks and samples are the same at every evaluation."""
@@ -33,7 +30,8 @@ class Evaluator:
         replicas, runtime = run.strategy.num_replicas_in_sync, run.config.runtime
         self._rows = -(-runtime.eval_batch_size // replicas)
         self._parts = largest_divisor(self._rows, runtime.cpu_parts)
-        self._run_batch = tf.function(self._replicas_batch, autograph=False)
+        self._run_batch = tf.function(self._run_replicas, autograph=False)
+        self._bools: set[str] = set()  # Names of results, which workers gather as integers.
 
     @functools.cached_property
     def _corrupt(self) -> Callable[[Batch], Mapping[str, Corrupted]]:
@@ -55,8 +53,11 @@ class Evaluator:
             if not keep_evaluating(len(batches)):
                 return None
         coefficients, details = self._run.objective.coefficients, _joined_details(batches)
-        names = [name.removesuffix("/sum") for name in batches[0] if name.endswith("/sum")]
-        means = {name: _mean(batches, name) for name in names}
+        means = {}
+        for name in [name.removesuffix("/sum") for name in batches[0] if name.endswith("/sum")]:
+            total, weight = (sum(batch[f"{name}/{part}"].sum() for batch in batches)
+                             for part in ("sum", "weight"))
+            means[name] = float(total / max(weight, 1.0))
         results = {"loss": sum(weight * means[name] for name, weight in coefficients.items()),
                    **{name: means[name] for name in coefficients},
                    **self._run.objective.scores(details, means)}
@@ -91,63 +92,48 @@ class Evaluator:
             if num_batches and index == num_batches:
                 return
             outcome = self._run_batch(*batch, tf.constant(index, tf.int64))
-            yield {name.removesuffix(_MARK): value.numpy().astype(bool)
-                   if name.endswith(_MARK) else value.numpy()
+            yield {name: value.numpy().astype(bool) if name in self._bools else value.numpy()
                    for name, value in outcome.items()}
 
-    def _replicas_batch(self, *batch: Any) -> dict[str, tf.Tensor]:
-        results = self._run.strategy.run(self._replica_batch, args=batch)
+    def _run_replicas(self, *batch: Any) -> dict[str, tf.Tensor]:
+        results = self._run.strategy.run(self._run_replica, args=batch)
         return {name: self._run.strategy.gather(value, axis=0) for name, value in results.items()}
 
-    def _replica_batch(self, batch: Batch, fixed: Mapping[str, Corrupted],
-                       index: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _run_replica(self, batch: Batch, fixed_noise: Mapping[str, Corrupted],
+                     index: tf.Tensor) -> dict[str, tf.Tensor]:
         objective, context = self._run.objective, tf.distribute.get_replica_context()
-        batch, fixed = with_static_rows((batch, fixed), self._rows)
+        batch, fixed_noise = with_static_rows((batch, fixed_noise), self._rows)
         randomness = Randomness(
             seed=self._run.config.training.seed, step=tf.constant(0, tf.int64),
             scope="evaluation/", first_example=self._rows * (
                 index * context.num_replicas_in_sync
                 + tf.cast(context.replica_id_in_sync_group, tf.int64)))
         inputs, weights = objective.prepare(batch, randomness)
-        results = concat_parts(
-            lambda rows, first_row: self._rows_outcome(rows, randomness, first_row),
-            inputs, self._parts)
+
+        def compute(rows: Any, first_row: tf.Tensor) -> dict[str, tf.Tensor]:
+            """Runs the objective; sums have shape [1], to be concatenated like the rest."""
+            outcome = objective.compute(self._model, rows, dataclasses.replace(
+                randomness, first_example=randomness.first_example + first_row), training=False)
+            sums = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
+            for name, ratio in outcome.measures.items():
+                sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
+            return {name: value[tf.newaxis] for name, value in sums.items()} | outcome.details
+
+        results = concat_parts(compute, inputs, self._parts)
         results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
-        for kind, (ids, replaced) in fixed.items():
-            results |= _for_workers({f"{kind}/replaced": replaced})
+        for kind, (ids, replaced) in fixed_noise.items():
+            results[f"{kind}/replaced"] = replaced
             results[f"{kind}/logits"] = concat_parts(
                 lambda rows, first_row: objective.judge(self._model, rows),
                 batch._replace(ids=ids), self._parts)
-        return results | _for_workers({"ids": batch.ids, "valid": batch.valid})
-
-    def _rows_outcome(self, rows: Any, randomness: Randomness,
-                      first_row: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Runs the objective; sums have shape [1], to be joined like the rest."""
-        randomness = dataclasses.replace(
-            randomness, first_example=randomness.first_example + first_row)
-        outcome = self._run.objective.compute(self._model, rows, randomness, training=False)
-        sums = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
-        for name, ratio in outcome.measures.items():
-            sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
-        return ({name: value[tf.newaxis] for name, value in sums.items()}
-                | _for_workers(outcome.details))
+        results |= {"ids": batch.ids, "valid": batch.valid}
+        self._bools = {name for name, value in results.items() if value.dtype == tf.bool}
+        return {name: tf.cast(value, tf.int32) if name in self._bools else value
+                for name, value in results.items()}
 
 
 def _joined_details(outcomes: Iterable[Arrays]) -> Arrays:
     """Joins the tensors with a row per example; sums and weights have one per part."""
-    kept = [{name: values for name, values in outcome.items()
-             if not name.endswith(("/sum", "/weight"))} for outcome in outcomes]
-    return {name: np.concatenate([each[name] for each in kept]) for name in kept[0]}
-
-
-def _mean(batches: list[Arrays], name: str) -> float:
-    """Divides a sum by its weight once, after adding both up over all batches."""
-    total, weight = (sum(batch[f"{name}/{part}"].sum() for batch in batches)
-                     for part in ("sum", "weight"))
-    return float(total / max(weight, 1.0))
-
-
-def _for_workers(tensors: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    return {f"{name}{_MARK}" if value.dtype == tf.bool else name:
-            tf.cast(value, tf.int32) if value.dtype == tf.bool else value
-            for name, value in tensors.items()}
+    details = [{name: values for name, values in outcome.items()
+                if not name.endswith(("/sum", "/weight"))} for outcome in outcomes]
+    return {name: np.concatenate([outcome[name] for outcome in details]) for name in details[0]}

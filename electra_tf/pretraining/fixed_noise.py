@@ -63,9 +63,9 @@ class Successors:
         Returns also bool [M], False for a context without successors.
         """
         first, last = tf.gather(self._bounds, contexts), tf.gather(self._bounds, contexts + 1)
-        wanted = tf.cast(tf.cast(uniforms, tf.float64) * tf.cast(last - first, tf.float64),
+        offset = tf.cast(tf.cast(uniforms, tf.float64) * tf.cast(last - first, tf.float64),
                          tf.int64)
-        index = tf.searchsorted(self._ends, first + wanted, side="right")
+        index = tf.searchsorted(self._ends, first + offset, side="right")
         index = tf.minimum(index, tf.size(self._tokens) - 1)
         return tf.gather(self._tokens, index), last > first
 
@@ -83,26 +83,21 @@ class FixedNoise:
 
     def __call__(self, batch: Batch) -> Mapping[str, Corrupted]:
         """Returns each kind's corruption of a batch; for `tf.data`, not for accelerators."""
-        chosen, uniforms = _draws(batch.ids)
+        length = tf.shape(batch.ids)[1]
+        # A function of each row's tokens alone. A factor per position; sums of 32 bits wrap around.
+        keys = tf.reduce_sum(batch.ids * (tf.range(length) * -1640531535 + 1), axis=1)
+        draws = tf.map_fn(
+            lambda key: tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0])),
+            keys, fn_output_signature=tf.float32)
+        chosen, uniforms = draws[:, 0], draws[:, 1]
         candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, self._special)
         before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
         flat = tf.reshape(uniforms, [-1])
         common, _ = self._unigram.draw(tf.zeros_like(before), flat)
         following, seen = self._bigram.draw(before, flat)
-        found = {}
+        corrupted = {}
         for kind, drawn in zip(KINDS, (common, tf.where(seen, following, common)), strict=True):
             ids = tf.where(candidates, tf.reshape(drawn, tf.shape(batch.ids)), batch.ids)
-            found[kind] = Corrupted(tf.ensure_shape(ids, batch.ids.shape),
-                                    tf.ensure_shape(ids != batch.ids, batch.ids.shape))
-        return found
-
-
-def _draws(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns two float32 [B, L] in [0, 1), a function of each row's tokens alone."""
-    length = tf.shape(ids)[1]
-    # A factor per position; sums of 32 bits wrap around.
-    keys = tf.reduce_sum(ids * (tf.range(length) * -1640531535 + 1), axis=1)
-    drawn = tf.map_fn(
-        lambda key: tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0])),
-        keys, fn_output_signature=tf.float32)
-    return drawn[:, 0], drawn[:, 1]
+            corrupted[kind] = Corrupted(tf.ensure_shape(ids, batch.ids.shape),
+                                        tf.ensure_shape(ids != batch.ids, batch.ids.shape))
+        return corrupted

@@ -97,8 +97,8 @@ def train(run: Run) -> None:
                 reporter.on_checkpoint(step)
 
         if received:
-            manager.save(step)
-            reporter.on_checkpoint(step)
+            if manager.save(step):  # None if a signal came in an evaluation after a checkpoint.
+                reporter.on_checkpoint(step)
             raise Interrupted(received, "" if out is not sys.stdout else (
                 f"stopped by {received.name} at step {step:,} of {num_steps:,}; its checkpoint is "
                 f"saved. To go on from there: {same_command()}"))

@@ -121,7 +121,7 @@ class Reporter:
     def on_eval(self, scores: Mapping[str, float]) -> None:
         """Reports an evaluation: as a table at the end of the run, before that as a line."""
         self.say(results.report(self._run, scores, self._step, self._directory,
-                                whole=self._step >= self.events.num_steps))
+                                as_table=self._step >= self.events.num_steps))
         self._log(metrics_log.EVAL, scores)
         self._evaluations.add(self._step)
         self._timer.count_other_work("evaluation")

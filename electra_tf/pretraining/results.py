@@ -26,7 +26,7 @@ SAMPLED_BATCHES = 16
 """Batches out of which --mode=samples chooses."""
 LITTLE_AUC = 0.6
 """Below this AUC a discriminator detects little more than token frequencies show."""
-_IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
+_LINE_SCORES = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
               "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
 
@@ -64,19 +64,18 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
 
 
 def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *,
-           whole: bool = True) -> str:
-    """Writes an evaluation to eval_results.json; returns a table or, without `whole`, a line."""
+           as_table: bool = True) -> str:
+    """Writes an evaluation to eval_results.json; returns a table or, without `as_table`, a line."""
     write_json(directory / EVALUATION_FILE, {"step": step, **results})
-    if not whole:
-        scores = [f"{words} {results[name]:.3f}" for name, words in _IN_A_LINE.items()
+    if not as_table:
+        scores = [f"{words} {results[name]:.3f}" for name, words in _LINE_SCORES.items()
                   if name in results]
         return f"evaluation at step {step:,}: {', '.join(scores)}"
-    held_out = run.examples("eval")
+    held_out, units = run.examples("eval"), measures()
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
-    known = measures()
     return "\n".join([
         f"evaluation at step {step:,} on {min(used, held_out):,} of {held_out:,} held-out examples",
-        *(f"  {name:<28}{value:>9.4f}  {known.get(name, Measure()).unit}"
+        *(f"  {name:<28}{value:>9.4f}  {units.get(name, Measure()).unit}"
           for name, value in results.items())])
 
 
@@ -88,10 +87,30 @@ def saved_scores(model_dir: Path) -> dict[str, float | None]:
 
 def show_ending(run: Run, data_dir: str) -> None:
     """Prints what the last evaluation means and the next commands, on the chief only."""
-    if is_chief(run.strategy):
-        if said := explanation(run, saved_scores(run.model_dir)):
-            print(f"result   {said}")
-        print("next     " + "\n         ".join(_commands(run, data_dir)), flush=True)
+    if not is_chief(run.strategy):
+        return
+    if meaning := explanation(run, saved_scores(run.model_dir)):
+        print(f"result   {meaning}")
+    program, finetuning, demo = (shlex.join(words) for words in (
+        command_line.this_program(), command_line.other_program(
+            "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
+        command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
+    model_dir = shlex.quote(f"--model_dir={run.model_dir}")
+    directories = f"{shlex.quote(f'--data_dir={data_dir}')} {model_dir}"
+    steps = all_settings(run.model_dir)["training.num_train_steps"]
+    # A run's directory doesn't hold the flags of devices and reports.
+    extension = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
+        f"--{name}={flags.FLAGS[name].value}"
+        for name, setting in pretraining_flags.SETTINGS.items()
+        if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
+    extension.append(f"--num_train_steps={2 * steps}")
+    commands = [f"demo: {demo} {model_dir}",
+                f"fine-tune: {finetuning} --task=cola --data_dir=glue "
+                + shlex.quote(f"--init_checkpoint={run.model_dir}"),
+                f"{steps:,} steps more: {program} {directories} {shlex.join(extension)}"]
+    if run.examples("eval"):
+        commands.insert(0, f"samples: {program} --mode=samples {directories}")
+    print("next     " + "\n         ".join(commands), flush=True)
 
 
 def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
@@ -102,42 +121,19 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
     recall, precision, auc = (scores.get(f"discriminator_{name}")
                               for name in ("recall", "precision", "auc"))
     if None not in (recall, precision, auc):
-        said = [f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
+        sentences = [f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
                 f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance is "
                 "0.5."]
         if auc < LITTLE_AUC:
-            said.append("It has learned little so far: train longer, or see "
+            sentences.append("It has learned little so far: train longer, or see "
                         "docs/how_to/size_and_recipe.md.")
     else:
-        said = [f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
+        sentences = [f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
                 for name, network in (
                     ("restoring_accuracy", "encoder"), ("generator_accuracy", "model"))
                 if scores.get(name) is not None][:1]
     if scores.get("unigram_auc") is not None:
         tokens = scores["step"] * run.config.training.train_batch_size * run.length
-        said.append(learning_curves.compare_with_measured(
+        sentences.append(learning_curves.compare_with_measured(
             scores["unigram_auc"], tokens, run.config.model.discriminator))
-    return " ".join(said)
-
-
-def _commands(run: Run, data_dir: str) -> list[str]:
-    """Returns the next commands of a user, each after its purpose and a colon."""
-    program, finetuning, demo = (shlex.join(words) for words in (
-        command_line.this_program(), command_line.other_program(
-            "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
-        command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
-    model_dir = shlex.quote(f"--model_dir={run.model_dir}")
-    here = f"{shlex.quote(f'--data_dir={data_dir}')} {model_dir}"
-    steps = all_settings(run.model_dir)["training.num_train_steps"]
-    # A run's directory doesn't hold the flags of devices and reports.
-    again = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
-        f"--{name}={flags.FLAGS[name].value}"
-        for name, setting in pretraining_flags.SETTINGS.items()
-        if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
-    more = shlex.join([*again, f"--num_train_steps={2 * steps}"])
-    return [
-        *([f"samples: {program} --mode=samples {here}"] if run.examples("eval") else []),
-        f"demo: {demo} {model_dir}",
-        f"fine-tune: {finetuning} --task=cola --data_dir=glue "
-        + shlex.quote(f"--init_checkpoint={run.model_dir}"),
-        f"{steps:,} steps more: {program} {here} {more}"]
+    return " ".join(sentences)

@@ -210,39 +210,43 @@ def shape_of(initial: Pretrained) -> dict[str, Any]:
 
 def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
     # The published ELECTRA-Small generator is as wide as its discriminator, not a quarter.
-    theirs, ours = initial.model, config.model
-    sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
+    initial_model, model = initial.model, config.model
+    sizes = [(network.generator.hidden_size, network.generator.num_layers)
+             for network in (initial_model, model)]
     names = _ENCODER_SHAPE + (
         _GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
-    other = [f"model.{name} is {getattr(theirs, name)} there, {getattr(ours, name)} here"
-             for name in names if getattr(theirs, name) != getattr(ours, name)
-             and not (name == _POSITIONS and theirs.max_position_embeddings < getattr(ours, name))]
+    other = [f"model.{name} is {getattr(initial_model, name)} there, {getattr(model, name)} here"
+             for name in names if getattr(initial_model, name) != getattr(model, name)
+             and not (name == _POSITIONS
+                      and initial_model.max_position_embeddings < model.max_position_embeddings)]
     if other:
         raise UserError(f"{initial.source} is of another size: {'; '.join(other)}. Leave "
                         "--model_size and these settings out: new networks take its shape.")
 
 
-def _text(made: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:
-    path, built = vocab_file or records.data_dir / manifest.VOCABULARY_NAME, made.vocabulary
+def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:
+    path = vocab_file or records.data_dir / manifest.VOCABULARY_NAME
     vocabulary = Vocabulary.load(path)
-    recorded = recorded_normalization(vocabulary, path) or built.normalization
-    if (vocabulary.sha256, recorded) != (built.sha256, built.normalization):
+    normalization = recorded_normalization(vocabulary, path) or built.vocabulary.normalization
+    if (vocabulary.sha256, normalization) != (
+            built.vocabulary.sha256, built.vocabulary.normalization):
         raise UserError(
-            f"{path} ({vocabulary.size} entries, {recorded}) isn't the vocabulary that the records "
-            f"in {records} were built with ({built.size} entries, {built.normalization}). Name the "
-            "right one by --vocab_file, or build the records again.")
-    return TextSettings(vocabulary=vocabulary, normalization=recorded)
+            f"{path} ({vocabulary.size} entries, {normalization}) isn't the vocabulary that the "
+            f"records in {records} were built with ({built.vocabulary.size} entries, "
+            f"{built.vocabulary.normalization}). Name the right one by --vocab_file, or build the "
+            "records again.")
+    return TextSettings(vocabulary=vocabulary, normalization=normalization)
 
 
 def _check_length(config: PretrainingConfig, records: Records) -> None:
-    wanted, built = config.data.max_seq_length, records.max_seq_length
-    most = config.model.max_position_embeddings
-    if wanted not in (0, built):
-        raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
+    length, built = config.data.max_seq_length, records.max_seq_length
+    max_positions = config.model.max_position_embeddings
+    if length not in (0, built):
+        raise UserError(f"--max_seq_length={length}, but the records in {records} were built with "
                         f"{built}. Leave the flag out, or build the records again.")
-    if built > most:
+    if built > max_positions:
         raise UserError(f"the records in {records} are {built} tokens long, but the model has "
-                        f"model.max_position_embeddings={most}. Add "
+                        f"model.max_position_embeddings={max_positions}. Add "
                         f"--set model.max_position_embeddings={built}, or build shorter records.")
     if not records.shards["train"]:
         raise UserError(f"the records in {records} hold no training examples. Build them again "

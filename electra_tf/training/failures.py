@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.notes import note
+from electra_tf.platform.errors import UserError, note, tensorflow_reason
 from electra_tf.training.devices import device_type
 
 BYTES_PER_WEIGHT = 16
@@ -19,7 +18,6 @@ BYTES_PER_WEIGHT = 16
 _CGROUP = pathlib.Path("/sys/fs/cgroup/memory.max")
 _SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
                   "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
-_LOCATIONS = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard|Could not parse|Feature: |Key: ")
 """Texts of the checks of records in the graph."""
@@ -34,34 +32,24 @@ def explained(require_records: Callable[[], None] | None = None) -> Iterator[Non
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
-        reason = _reason(error)
+        reason = tensorflow_reason(error)
         if _DISK.search(reason):
             raise UserError(f"the disk is full: {reason}; free space and run the same command, "
                             "which continues from its last checkpoint.") from error
         raise UserError(f"the memory is full: {reason}. {_SMALLER_STEPS}") from error
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
         # TensorFlow's message can hold bytes of a record, which are not UTF-8.
-        if isinstance(error, tf.errors.InvalidArgumentError) and not _OF_RECORDS.search(
-                _reason(error)):
+        reason = tensorflow_reason(error)
+        if isinstance(error, tf.errors.InvalidArgumentError) and not _OF_RECORDS.search(reason):
             raise
         if require_records is not None:
             note("the records are damaged; all of them are read to find where")
             require_records()
         if not isinstance(error, tf.errors.DataLossError):
             raise
-        raise UserError(f"the records are damaged: {_reason(error)}; copy them again or build them "
-                        "again. --set runtime.verify_checksums=true names the shard at the start."
+        raise UserError(f"the records are damaged: {reason}; copy them again or build them again. "
+                        "--set runtime.verify_checksums=true names the shard at the start."
                         ) from error
-
-
-def _reason(error: tf.errors.OpError) -> str:
-    """Returns the reason in a message, without locations in the graph and in files."""
-    ours = re.search(r"assertion failed: \[(.*?)\]", error.message)
-    if ours:
-        return ours[1]
-    text = re.sub(r"\{\{.*?\}\}", "", error.message.split("[Op:")[0])
-    lines = [line.strip() for line in text.splitlines() if not line.strip().startswith(_LOCATIONS)]
-    return " ".join(filter(None, lines))[:200].rstrip(". ")
 
 
 def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distribute.Strategy, *,

@@ -15,9 +15,8 @@ import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform import command_line, native_logging, signals
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, note, note_once, tensorflow_reason
 from electra_tf.platform.machine import usable_cores
-from electra_tf.platform.notes import note, note_once
 from electra_tf.training import workers
 from electra_tf.training.devices import resolve_precision
 from electra_tf.training.micro_batches import largest_divisor
@@ -112,18 +111,18 @@ def _kind(config: RuntimeConfig) -> Strategy:
     return Strategy.MIRRORED if len(_gpu_names(config.num_gpus)) > 1 else Strategy.ONE_DEVICE
 
 
-def _gpu_names(wanted: int) -> list[str]:
-    """Returns the names of the first `wanted` GPUs of this machine; of all for -1."""
+def _gpu_names(count: int) -> list[str]:
+    """Returns the names of the first `count` GPUs of this machine; of all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
-    if wanted < 0 and not names:
+    if count < 0 and not names:
         if reason := _why_no_gpu():
             note_once(f"{reason}. The run uses the CPU; --num_gpus=0 removes this note.")
-    if wanted > len(names):
+    if count > len(names):
         reason = _why_no_gpu() if not names else ""
-        raise UserError(f"--num_gpus={wanted}, but " + (reason or (
+        raise UserError(f"--num_gpus={count}, but " + (reason or (
             f"this machine has {len(names)}. Ask for at most that many"))
             + "; --num_gpus=0 runs on the CPU.")
-    return names if wanted < 0 else names[:wanted]
+    return names if count < 0 else names[:count]
 
 
 def _virtual_cpus(count: int) -> list[str]:
@@ -167,9 +166,8 @@ def _tpu(name: str) -> tf.distribute.Strategy:
             raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. In a clone "
                             "`make tpu` puts the one with TPUs in its place; with the package, "
                             "install tensorflow-tpu 2.20 instead of tensorflow.") from error
-        reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
-        raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
-                        "the zone and that the TPU is running.") from error
+        raise UserError(f"--tpu={name} can't be reached: {tensorflow_reason(error)}. Check the "
+                        "name or address, the zone and that the TPU is running.") from error
 
 
 def _why_no_gpu() -> str:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import re
 import signal
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.command_line import same_command
-from electra_tf.platform.errors import Abandoned, UserError, shown
+from electra_tf.platform.errors import Abandoned, UserError, shown, tensorflow_reason
 from electra_tf.platform.signals import STOPPING, StopRequest
 
 VARIABLE = "TF_CONFIG"
@@ -135,13 +134,10 @@ def report_lost_worker(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if "joining a group with size" in error.message:
             raise UserError("TF_CONFIG names another number of workers here than at another "
                             "worker. Give the same cluster to all.") from error
-        # The rest of the message is about TensorFlow's internals.
-        reason = re.split(r"Additional GRPC|The error could be",
-                          error.message.split("aborted by:")[-1])[0]
-        reason = " ".join(reason.split())[-160:].strip()
         raise Abandoned(
-            f"another worker ended or can't be reached ({reason}), so this one ends too. To go on "
-            f"from the newest checkpoint, on every worker: {same_command()}") from error
+            f"another worker ended or can't be reached ({tensorflow_reason(error, 160)}), so this "
+            "one ends too. To go on from the newest checkpoint, on every worker: "
+            + same_command()) from error
 
 
 class Agreement:

@@ -1,4 +1,3 @@
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,31 +11,45 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.language_models import MaskedLanguageModel
-from electra_tf.platform.errors import UserError
 from tests.support import tiny_networks
 from tests.support.refusals import refused
 
 TEXTS = ["the chef cooked the meal .", "first text", "the piano ate"]
 
 
-def test_candidates_are_the_generators_for_every_mask(electra, networks):
-    model, known = ElectraModel(networks.model, seed=0), networks.text.vocabulary.tokens
+def masked_token_probabilities(model, networks, tokens):
+    """Assigns the weights, and returns the generator's probabilities at every [MASK], [N, V]."""
     assign_weights(model.variables, networks.weights, "the tiny networks")
-    tokens = ("[CLS]", "the", "[MASK]", "ate", "[MASK]", ".", "[SEP]")
-    ids = tf.constant([[known.index(token) for token in tokens]], tf.int32)
-    logits = model.generator(
-        ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), tf.constant([[2, 4]])).numpy()
-    found = electra.fill("The [MASK] ate [MASK].", candidates=3)
-    for words, shares in zip(found, tf.nn.softmax(logits[:, :len(known)]).numpy(), strict=True):
-        best = np.argsort(-shares)[:3]
-        assert [word.text for word in words] == [known[index] for index in best]
-        np.testing.assert_allclose([word.probability for word in words], shares[best], atol=1e-5)
+    vocabulary = networks.text.vocabulary.tokens
+    ids = tf.constant([[vocabulary.index(token) for token in tokens]], tf.int32)
+    positions = tf.constant([[i for i, token in enumerate(tokens) if token == "[MASK]"]])
+    logits = model.generator(ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
+    return tf.nn.softmax(logits[:, :len(vocabulary)]).numpy()
 
 
-def test_masks_of_texts_of_any_length_are_filled(electra):
-    counts = [len(electra.fill(text)) for text in (
-        "the [MASK]", "the chef ate [MASK] [MASK]", "[MASK]", "the [MASK] ate the first meal")]
-    assert counts == [1, 2, 1, 1]
+def test_candidates_are_the_generators_for_every_mask(electra, networks):
+    probabilities = masked_token_probabilities(
+        ElectraModel(networks.model, seed=0), networks,
+        ("[CLS]", "the", "[MASK]", "ate", "[MASK]", ".", "[SEP]"))
+    candidates = electra.fill("The [MASK] ate [MASK].", candidates=3)
+    for words, expected in zip(candidates, probabilities, strict=True):
+        best = np.argsort(-expected)[:3]
+        assert [word.text for word in words] == [
+            networks.text.vocabulary.tokens[index] for index in best]
+        np.testing.assert_allclose([word.probability for word in words], expected[best], atol=1e-5)
+    assert [len(electra.fill(text)) for text in (
+        "the [MASK]", "[MASK]", "the chef ate [MASK] [MASK]")] == [1, 1, 2]
+
+
+def test_a_run_with_a_generator_alone_fills_masks(networks, tmp_path):
+    alone = tiny_networks.without(networks, "generator/", "discriminator", objective="mlm")
+    pretrained.write(alone, tmp_path / "run", Format.RUN)
+    (expected,) = masked_token_probabilities(
+        MaskedLanguageModel(networks.model, seed=0), networks,
+        ("[CLS]", "the", "[MASK]", "[SEP]"))
+    word = electra_tf.load(tmp_path / "run").fill("the [MASK]", candidates=1)[0][0]
+    assert word.text == networks.text.vocabulary.tokens[expected.argmax()]
+    assert abs(word.probability - expected.max()) < 1e-5
 
 
 def test_embeddings_are_those_of_the_exported_signature(electra, networks):
@@ -53,21 +66,9 @@ class Table:
 
     def __iter__(self):
         return iter(["question", "context"])
-def test_a_run_with_a_generator_alone_fills_masks(networks, tmp_path):
-    alone = tiny_networks.without(networks, "generator/", "discriminator", objective="mlm")
-    pretrained.write(alone, tmp_path / "run", Format.RUN)
-    model, known = MaskedLanguageModel(networks.model, seed=0), networks.text.vocabulary.tokens
-    assign_weights(model.variables, networks.weights, "the encoder and its head")
-    ids = tf.constant([[known.index(token) for token in ("[CLS]", "the", "[MASK]", "[SEP]")]])
-    logits = model.generator(
-        ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), tf.constant([[2]])).numpy()
-    found = electra_tf.load(tmp_path / "run").fill("the [MASK]", candidates=1)[0][0]
-    shares = tf.nn.softmax(logits[0, :len(known)]).numpy()
-    assert found.text == known[shares.argmax()]
-    assert abs(found.probability - shares.max()) < 1e-5
 
 
-@pytest.mark.parametrize(("ask", "arguments", "named"), [
+@pytest.mark.parametrize(("method", "arguments", "words"), [
     ("embed", {"texts": ["a"], "pooling": "sum"}, "pooling must be one of cls, max, .*'sum'"),
     ("embed", {"texts": ["a"], "batch_size": -1}, "batch_size must be 1 or more. Received: -1"),
     ("embed", {"texts": Table()}, r"Received: \['the', 'chef'\]"),
@@ -78,15 +79,15 @@ def test_a_run_with_a_generator_alone_fills_masks(networks, tmp_path):
     ("fill", {"text": "[MASK]", "candidates": 0}, "candidates"),
     ("fill", {"text": "the meal"}, r"\[MASK\]"), ("detect", {"text": "chef " * 40}, "40 tokens"),
 ])
-def test_a_request_without_an_answer_is_one_line(electra, ask, arguments, named):
-    with refused(named):
-        getattr(electra, ask)(**arguments)
+def test_mistaken_arguments_are_refused_in_one_line(electra, method, arguments, words):
+    with refused(words):
+        getattr(electra, method)(**arguments)
 
 
-@pytest.mark.parametrize(("part", "ask"), [("generator", "fill"), ("discriminator", "detect")])
-def test_a_network_that_is_missing_is_named(networks, part, ask):
-    with pytest.raises(UserError, match=f"has no {part}"):
-        getattr(Electra(tiny_networks.without(networks, part)), ask)("the [MASK]")
+@pytest.mark.parametrize(("part", "method"), [("generator", "fill"), ("discriminator", "detect")])
+def test_a_network_that_is_missing_is_named(networks, part, method):
+    with refused(f"has no {part}"):
+        getattr(Electra(tiny_networks.without(networks, part)), method)("the [MASK]")
 
 
 def test_texts_of_any_form_and_number_have_vectors(electra):

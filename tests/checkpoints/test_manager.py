@@ -5,7 +5,6 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.platform.errors import UserError
 from tests.support.refusals import refused
 
 DATA = "data-00000-of-00001"
@@ -28,7 +27,7 @@ def write(directory, steps=(52, 56, 60), **options):
 
 
 def restored(directory):
-    """What a new process restores; None if it begins anew."""
+    """Returns what a new process restores; None before the first checkpoint."""
     variable, manager = manager_of(directory)
     return manager.restore_or_initialize() and int(variable[0])
 
@@ -45,13 +44,13 @@ def flip(path):
     path.write_bytes(content)
 
 
-def test_all_are_kept_if_the_number_is_0(tmp_path):
+def test_all_checkpoints_are_kept_if_keep_is_0(tmp_path):
     for steps in (range(1, 5), range(5, 7)):
         write(tmp_path, steps, keep=0)
     assert checkpoint_files.steps(tmp_path) == [6, 5, 4, 3, 2, 1]
 
 
-def test_another_worker_restores_the_chiefs_and_leaves_nothing(trained):
+def test_another_worker_restores_the_chiefs_and_leaves_no_files(trained):
     variable, manager = manager_of(trained, keep=0, is_chief=False)
     assert manager.restore_or_initialize().endswith("ckpt-60") and int(variable[0]) == 60
     for step in (64, 68):
@@ -70,7 +69,7 @@ def test_another_shape_and_a_missing_value_are_refused(trained):
             manager.restore_or_initialize()
 
 
-def test_what_a_killed_process_left_goes_when_something_newer_is_whole(tmp_path):
+def test_unfinished_files_are_removed_after_a_newer_checkpoint(tmp_path):
     write(tmp_path, [4])
     (tmp_path / "ckpt-8_temp").mkdir()
     (tmp_path / "ckpt-8_temp" / f"part-00000-of-00001.{DATA}").write_text("")
@@ -81,7 +80,7 @@ def test_what_a_killed_process_left_goes_when_something_newer_is_whole(tmp_path)
         "checkpoint", f"ckpt-12.{DATA}", "ckpt-12.index", "ckpt-12.json"]
 
 
-def test_the_file_that_names_the_newest_decides_nothing(trained, capsys):
+def test_the_file_that_names_the_newest_has_no_effect(trained, capsys):
     (trained / "checkpoint").write_text('model_checkpoint_path: "ckpt-52"')
     assert restored(trained) == 60
     (trained / "checkpoint").unlink()
@@ -99,7 +98,8 @@ def test_the_file_that_names_the_newest_decides_nothing(trained, capsys):
                   for end in ("index", DATA)]],
     ids=["not finished", "data gone", "data flipped", "seal is garbage", "seal is another's",
          "files of 56"])
-def test_of_a_damaged_newest_one_is_told_and_the_one_before_is_used(trained, damage, capsys):
+def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_used(
+        trained, damage, capsys):
     damage(trained)
     assert restored(trained) == 56
     (line,) = capsys.readouterr().err.splitlines()
@@ -109,19 +109,19 @@ def test_of_a_damaged_newest_one_is_told_and_the_one_before_is_used(trained, dam
 def test_a_run_whose_checkpoints_are_all_damaged_is_refused_and_keeps_them(trained):
     for step in (52, 56, 60):
         flip(trained / f"ckpt-{step}.{DATA}")
-    with pytest.raises(UserError, match="ckpt-60 is damaged.*from a copy.*--restart"):
+    with refused("ckpt-60 is damaged.*from a copy.*--restart"):
         restored(trained)
     assert checkpoint_files.steps(trained) == [60, 56, 52]
 
 
-def test_a_run_that_was_killed_in_its_first_checkpoint_begins_anew(tmp_path):
+def test_a_run_killed_in_its_first_checkpoint_restores_none(tmp_path):
     write(tmp_path, [4])
     for name in ("ckpt-4.json", "ckpt-4.index", "checkpoint"):
         (tmp_path / name).unlink()
     assert restored(tmp_path) is None
 
 
-def test_damaged_ones_stay_until_something_newer_is_whole(trained):
+def test_damaged_checkpoints_stay_until_a_newer_one_is_saved(trained):
     flip(trained / f"ckpt-60.{DATA}")
     _, manager = manager_of(trained, keep=1)
     manager.restore_or_initialize()

@@ -7,13 +7,13 @@ import pytest
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from tests.support.refusals import refused
 
 FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": None}
 
 
 def test_a_directory_that_tensorflow_takes_for_a_pattern_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"\[run\] contains one of .* choose another name"):
+    with refused(r"\[run\] contains one of .* choose another name"):
         run_directory.claim(storage.path(tmp_path / "[run]"), {})
     assert list(tmp_path.iterdir()) == []
 
@@ -26,5 +26,5 @@ def test_a_directory_that_tensorflow_takes_for_a_pattern_is_refused(tmp_path):
 def test_a_damaged_objective_is_one_line(tmp_path, changes, words):
     saved = run_directory.identity(PretrainingConfig(), FACTS) | changes
     (tmp_path / "settings.json").write_text(json.dumps(saved))
-    with pytest.raises(UserError, match=f"settings.json is damaged: .*{words}"):
+    with refused(f"settings.json is damaged: .*{words}"):
         run_directory.read_identity(tmp_path)

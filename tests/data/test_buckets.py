@@ -58,7 +58,7 @@ def test_buckets_are_the_best_of_all_choices(lengths):
     def padded(chosen):
         return sum(min(size for size in chosen if size >= length) for length in few)
 
-    found = bucket_lengths(few, 128, most=4)
+    found = bucket_lengths(few, 128, max_buckets=4)
     assert found[-1] == 128 and len(found) == 4 and list(found) == sorted(set(found))
     assert padded(found) == min(
         padded((*chosen, 128)) for chosen in itertools.combinations(candidates, 3))

@@ -11,7 +11,7 @@ from data_prep.work_units import CorpusPiece, WorkUnit
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.reading import files
-from tests.support.own_lines import own_lines
+from tests.support.python_process import own_lines
 
 
 def direct(tmp_path, *arguments):

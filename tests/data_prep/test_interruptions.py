@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.data_prep.reading import files
-from tests.support.own_lines import own_lines
+from tests.support.python_process import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
 BEAM = "--runner=DirectRunner"

@@ -11,8 +11,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.kinds import questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.text.rows import RowEncoder
-from tests.export.allowed_ops import others
-from tests.export.served_models import TEXT, Example, example, tiny_discriminator
+from tests.export.served_models import TEXT, Example, example, tiny_discriminator, unlinked_ops
 
 GOOD = {"input_ids": [[2, 5, 3], [2, 3, 0]], "token_type_ids": [[0, 0, 0]] * 2,
         "attention_mask": [[1, 1, 1], [1, 1, 0]]}
@@ -23,52 +22,53 @@ ROUNDING = 1e-5
 
 
 def answer(model, *columns):
-    """Asks the traced signature of an example, or what is served without a graph."""
+    """Calls the traced signature of an example, or what is served without a graph."""
     texts = [tf.constant(column, tf.string) for column in columns]
     if isinstance(model, Example):
         names = model.served().columns
-        found = model.signatures["serving_default"](**dict(zip(names, texts, strict=True)))
+        outputs = model.signatures["serving_default"](**dict(zip(names, texts, strict=True)))
     else:
-        found = model.answer(*texts)
-    return {name: value.numpy() for name, value in found.items()}
+        outputs = model.answer(*texts)
+    return {name: value.numpy() for name, value in outputs.items()}
 
 
 def test_classes():
     classifier = example(Kind.CLASSIFICATION)
     expected = classifier.predicted([TextExample(key="", texts=(text,)) for text in TEXTS])
-    for found in (answer(classifier, TEXTS), answer(classifier.served(tensor_parallel=2), TEXTS)):
-        assert [label.decode() for label in found["label"]] == [
+    for answers in (answer(classifier, TEXTS),
+                    answer(classifier.served(tensor_parallel=2), TEXTS)):
+        assert [label.decode() for label in answers["label"]] == [
             row["prediction"] for row in expected]
         np.testing.assert_allclose(
-            found["score"], [row["probability"] for row in expected], atol=1e-5)
-        assert found["labels"][3].tolist() == [
+            answers["score"], [row["probability"] for row in expected], atol=1e-5)
+        assert answers["labels"][3].tolist() == [
             label.encode() for label in ("no", "peut-être", "yes")]
-        np.testing.assert_allclose(found["probabilities"].sum(axis=1), 1.0, atol=1e-6)
-        np.testing.assert_array_equal(found["probabilities"].max(axis=1), found["score"])
+        np.testing.assert_allclose(answers["probabilities"].sum(axis=1), 1.0, atol=1e-6)
+        np.testing.assert_array_equal(answers["probabilities"].max(axis=1), answers["score"])
 
 
 def test_numbers_from_pairs():
-    found = answer(example(Kind.REGRESSION), TEXTS, TEXTS[::-1])
+    answers = answer(example(Kind.REGRESSION), TEXTS, TEXTS[::-1])
     expected = example(Kind.REGRESSION).predicted([
         TextExample(key="", texts=pair) for pair in zip(TEXTS, TEXTS[::-1], strict=True)])
-    np.testing.assert_allclose(found["score"], [row["prediction"] for row in expected], atol=1e-5)
+    np.testing.assert_allclose(
+        answers["score"], [row["prediction"] for row in expected], atol=1e-5)
 
 
 def test_tags():
     tagger = example(Kind.TAGGING)
     sentences = [text for text in TEXTS if text and len(text) < 50]
-    found = answer(tagger, [*sentences, ""])
+    answers = answer(tagger, [*sentences, ""])
     expected = tagger.predicted(
         [TaggedExample(key="", words=tuple(text.split())) for text in sentences])
     for line, (text, row) in enumerate(zip(sentences, expected, strict=True)):
         count = len(text.split())
-        assert [word.decode() for word in found["words"][line, :count]] == text.split()
-        assert [tag.decode() for tag in found["tags"][line, :count]] == row["prediction"]
-        assert set(found["words"][line, count:]) <= {b""}
-    assert found["scores"][-1].tolist() == [0.0] * found["scores"].shape[1]
-    long = answer(tagger, ["a cafes " * 30])
-    assert long["tags"].shape == (1, 60)
-    assert b"" not in long["tags"]
+        assert [word.decode() for word in answers["words"][line, :count]] == text.split()
+        assert [tag.decode() for tag in answers["tags"][line, :count]] == row["prediction"]
+        assert set(answers["words"][line, count:]) <= {b""}
+    assert answers["scores"][-1].tolist() == [0.0] * answers["scores"].shape[1]
+    tags = answer(tagger, ["a cafes " * 30])["tags"]
+    assert tags.shape == (1, 60) and b"" not in tags
 
 
 @pytest.mark.parametrize("answerability", [True, False])
@@ -76,36 +76,36 @@ def test_answers(answerability):
     changes = {} if answerability else {"task__answerability": False}
     model = example(Kind.QUESTION_ANSWERING, **changes)
     pairs = [("Who?", "The Cafés\nwon, in (1999)."), ("won in", "a b (a) " * 9), ("a", "")]
-    found = answer(model, *zip(*pairs, strict=True))
+    answers = answer(model, *zip(*pairs, strict=True))
     expected = model.predicted([QuestionExample(
         key=str(number), question=question, context=context)
         for number, (question, context) in enumerate(pairs)])
     for line, row in enumerate(expected):
-        assert found["answer"][line].decode() == row["best_answer"]
-        assert found["start"][line] == row["start"]
-        assert pairs[line][1][found["start"][line]:found["end"][line]] == row["best_answer"]
-    assert ("no_answer_probability" in found) == answerability
+        assert answers["answer"][line].decode() == row["best_answer"]
+        assert answers["start"][line] == row["start"]
+        assert pairs[line][1][answers["start"][line]:answers["end"][line]] == row["best_answer"]
+    assert ("no_answer_probability" in answers) == answerability
 
 
 def test_a_threshold_withholds_answers():
     model = example(Kind.QUESTION_ANSWERING)
     columns = (["Who?"], ["The Cafés won."])
     logit = np.log(1.0 / answer(model, *columns)["no_answer_probability"][0] - 1.0)
-    given, withheld = (answer(model.served(threshold=-logit + change), *columns)
-                       for change in (0.1, -0.1))
-    assert given["answer"][0] != b""
-    assert (withheld["answer"][0], withheld["start"][0], withheld["end"][0]) == (b"", 0, 0)
-    assert withheld["no_answer_probability"] == given["no_answer_probability"]
+    above, below = (answer(model.served(threshold=-logit + change), *columns)
+                    for change in (0.1, -0.1))
+    assert above["answer"][0] != b""
+    assert (below["answer"][0], below["start"][0], below["end"][0]) == (b"", 0, 0)
+    assert below["no_answer_probability"] == above["no_answer_probability"]
 
 
 def test_token_ids_skip_the_tokenizer():
     classifier = example(Kind.CLASSIFICATION)
     tokens = classifier.row_encoder.encode(tf.constant(TEXTS))
-    found = classifier.signatures["token_ids"](
+    scores = classifier.signatures["token_ids"](
         input_ids=tokens.ids, token_type_ids=tokens.segment_ids,
         attention_mask=tf.cast(tokens.valid, tf.int32))
     np.testing.assert_allclose(
-        found["probabilities"], answer(classifier, TEXTS)["probabilities"], atol=1e-6)
+        scores["probabilities"], answer(classifier, TEXTS)["probabilities"], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -118,44 +118,36 @@ def detector(discriminator):
     return Detector(discriminator.encoder, discriminator.head, RowEncoder(TEXT, 16))
 
 
-def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector):
-    found = detector.answer(tf.constant(["The cafés won.", "", "a"]))
-    assert found["words"].numpy().tolist() == [
+def test_a_words_probability_is_the_highest_of_its_pieces(discriminator, detector):
+    answers = detector.answer(tf.constant(["The cafés won.", "", "a"]))
+    assert answers["words"].numpy().tolist() == [
         [b"The", "cafés".encode(), b"won", b"."], [b""] * 4, [b"a", b"", b"", b""]]
     # [CLS] the cafe ##s won . [SEP]
     tokens = detector.texts.encode(tf.constant(["The cafés won."]))
     with inference_mode():
-        shares = tf.sigmoid(discriminator(*tokens))[0].numpy()
-    np.testing.assert_allclose(found["replaced_probability"][0], [
-        shares[1], max(shares[2:4]), shares[4], shares[5]], atol=ROUNDING)
-    assert found["replaced_probability"][1:, 1:].numpy().max() == 0.0
+        pieces = tf.sigmoid(discriminator(*tokens))[0].numpy()
+    np.testing.assert_allclose(answers["replaced_probability"][0], [
+        pieces[1], max(pieces[2:4]), pieces[4], pieces[5]], atol=ROUNDING)
+    assert answers["replaced_probability"][1:, 1:].numpy().max() == 0.0
 
 
 def test_embeddings_average_all_tokens(discriminator, detector):
     texts = tf.constant(["The cafés won.", "", "a"])
-    found = detector.embed_tokens(texts)
+    outputs = detector.embed_tokens(texts)
     tokens = detector.texts.encode(texts)
     hidden = discriminator.encoder(*tokens).numpy()
-    np.testing.assert_allclose(found["cls"], hidden[:, 0], atol=ROUNDING)
+    np.testing.assert_allclose(outputs["cls"], hidden[:, 0], atol=ROUNDING)
     for row, length in enumerate((7, 2, 3)):
         np.testing.assert_allclose(
-            found["pooled"][row], hidden[row, :length].mean(axis=0), atol=ROUNDING)
-    assert np.all(found["tokens"][2, 3:].numpy() == 0.0)
-    np.testing.assert_array_equal(found["token_ids"], tokens.ids)
-    sentences = detector.embed(texts)
-    assert sentences.keys() == {"pooled", "cls"}
-    for name, vectors in sentences.items():
-        np.testing.assert_array_equal(vectors, found[name])
-
-
-def test_an_encoder_without_a_head_answers_with_vectors(discriminator, detector):
-    texts = tf.constant(["The cafés won.", ""])
+            outputs["pooled"][row], hidden[row, :length].mean(axis=0), atol=ROUNDING)
+    assert np.all(outputs["tokens"][2, 3:].numpy() == 0.0)
+    np.testing.assert_array_equal(outputs["token_ids"], tokens.ids)
     encoder = TextEncoder(discriminator.encoder, tf.Module(), RowEncoder(TEXT, 16))
-    expected = detector.embed_tokens(texts)
-    for name, vectors in encoder.answer(texts).items():
-        np.testing.assert_array_equal(vectors, expected[name])
-    tokens = encoder.texts.encode(texts)
-    np.testing.assert_allclose(encoder.score(tokens)["tokens"][0], expected["tokens"][0])
+    np.testing.assert_allclose(encoder.score(tokens)["tokens"][0], outputs["tokens"][0])
+    for vectors in (detector.embed(texts), encoder.answer(texts)):
+        assert vectors.keys() == {"pooled", "cls"}
+        for name, values in vectors.items():
+            np.testing.assert_array_equal(values, outputs[name])
 
 
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
@@ -163,10 +155,10 @@ def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     reader = example(Kind.QUESTION_ANSWERING).served()
     calls = (lambda: detector.answer(texts), lambda: example(Kind.TAGGING).served().answer(texts),
              lambda: reader.answer(tf.constant(["Who?"] * 3), texts))
-    whole = [call() for call in calls]
+    unchunked = [call() for call in calls]
     monkeypatch.setattr(inference, "_CHUNK_TOKENS", 40)
     monkeypatch.setattr(questions, "SERVED_CHUNK", 1)
-    for call, expected in zip(calls, whole, strict=True):
+    for call, expected in zip(calls, unchunked, strict=True):
         for name, values in call().items():
             if values.dtype == tf.string:
                 np.testing.assert_array_equal(values, expected[name])
@@ -183,22 +175,22 @@ def signatures(discriminator):
         "plain": example(Kind.QUESTION_ANSWERING, task__ends_given_starts=False).signatures,
         "threshold": example(Kind.QUESTION_ANSWERING).served(threshold=0.0).signatures(),
         **{str(kind): example(kind).signatures for kind in Kind}}
-    return {(model, name): signature for model, found in served.items()
-            for name, signature in found.items()}
+    return {(model, name): signature for model, by_name in served.items()
+            for name, signature in by_name.items()}
 
 
-def test_signatures_hold_only_ops_that_a_stock_tensorflow_serving_links(signatures):
-    assert {key: found for key, signature in signatures.items()
-            if (found := others(signature.graph.as_graph_def()))} == {}
+def test_a_stock_tensorflow_serving_links_all_ops_of_all_signatures(signatures):
+    assert {key: ops for key, signature in signatures.items()
+            if (ops := unlinked_ops(signature.graph.as_graph_def()))} == {}
 
 
 def test_no_rows_get_no_answers(signatures):
     for key, signature in signatures.items():
         inputs = {spec.name: tf.zeros([0] * spec.shape.rank, spec.dtype)
                   for spec in signature.structured_input_signature[0]}
-        found, expected = signature(**inputs), signature.structured_outputs
-        assert {name: (value.shape[0], value.shape.rank) for name, value in found.items()} == {
-            name: (0, value.shape.rank) for name, value in expected.items()}, key
+        outputs, specs = signature(**inputs), signature.structured_outputs
+        assert {name: (value.shape[0], value.shape.rank) for name, value in outputs.items()} == {
+            name: (0, spec.shape.rank) for name, spec in specs.items()}, key
 
 
 def test_token_ids_are_checked_except_in_padding():

@@ -12,11 +12,11 @@ def config(name):
 
 
 def test_a_registered_name_gives_its_objective_whose_losses_are_drawn():
-    for name, entry in OBJECTIVES.items():
+    for name, settings in OBJECTIVES.items():
         objective = objective_class(name)(config(name), CONTEXT)
         assert type(objective) is objective_class(name)
-        assert type(objective.config.objective) is type(entry.settings)
-        assert entry.settings.name == name
+        assert type(objective.config.objective) is type(settings)
+        assert settings.name == name
         for loss in objective.coefficients:
             assert measures()[loss].unit and loss in panels()[measures()[loss].panel]
 

@@ -23,7 +23,7 @@ def test_parts_and_batches_dont_change_the_scores(records):
 def test_an_evaluation_is_a_file_with_null_for_no_score_and_a_line_or_a_table(run, tmp_path):
     scores = {"loss": 1.5, "generator_loss": 1.0, "discriminator_auc": 0.75,
               "bigram_auc": float("nan")}
-    assert report(run, scores, 7, tmp_path, whole=False) == (
+    assert report(run, scores, 7, tmp_path, as_table=False) == (
         "evaluation at step 7: loss 1.500, AUC 0.750")
     assert saved_scores(tmp_path) == scores | {"step": 7, "bigram_auc": None}
     assert len(report(run, scores, 12, tmp_path).splitlines()) == 1 + len(scores)

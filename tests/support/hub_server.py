@@ -23,12 +23,12 @@ _INFO = re.compile(r"/api/models/([^/]+/[^/]+)(?:/revision/([^/?]+))?")
 @contextlib.contextmanager
 def running(monkeypatch, directory, handler=None):
     """Runs a server that huggingface_hub takes for the Hub, with a cache in a directory."""
-    with HubServer(handler) as found:
-        found.home = directory / "hub"
+    with HubServer(handler) as server:
+        server.home = directory / "hub"
         for name, value in {
-                "ENDPOINT": found.endpoint, "HF_HUB_OFFLINE": False,
+                "ENDPOINT": server.endpoint, "HF_HUB_OFFLINE": False,
                 "HUGGINGFACE_CO_URL_TEMPLATE":
-                    f"{found.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+                    f"{server.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
                 "HF_HUB_CACHE": str(directory / "cache"), "HF_HUB_DISABLE_XET": True,
                 "HF_HUB_DOWNLOAD_TIMEOUT": 5, "HF_HUB_ETAG_TIMEOUT": 5}.items():
             monkeypatch.setattr(constants, name, value)
@@ -36,9 +36,9 @@ def running(monkeypatch, directory, handler=None):
             sleep=lambda seconds: None, time=time.time))
         huggingface_hub.close_session()
         monkeypatch.chdir(directory)
-        yield found
+        yield server
         huggingface_hub.close_session()
-        found.shutdown()
+        server.shutdown()
 
 
 class HubServer(http.server.ThreadingHTTPServer):
@@ -62,18 +62,18 @@ class HubServer(http.server.ThreadingHTTPServer):
                          daemon=True).start()
 
     def fetched(self):
-        """Names of the files that were downloaded, with their models."""
+        """Returns the names of the files that were downloaded, with their models."""
         return sorted(f"{match[1]}/{match[3]}" for line in self.requests
                       if (match := re.match(f"GET {_FILE.pattern}$", line)))
 
 
 def git_hash(content):
-    """Hash of a file in Git, which the Hub gives for small files."""
+    """Returns the hash of a file in Git, which the Hub gives for small files."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def commit(model):
-    """Hash that a model's revisions have."""
+    """Returns the hash that a model's revisions have."""
     return hashlib.sha1(model.encode()).hexdigest()
 
 
@@ -96,8 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.headers["Authorization"] != "Bearer hf_test":
             return self._refuse(401, "")
         if path == "/api/repos/create":
-            asked = json.loads(body)
-            model = "/".join(filter(None, (asked.get("organization"), asked["name"])))
+            content = json.loads(body)
+            model = "/".join(filter(None, (content.get("organization"), content["name"])))
             self.server.models[model] = self.server.home / model
             return self._json({"url": f"{self.server.endpoint}/{model}"})
         if path == "/api/validate-yaml":
