@@ -50,10 +50,10 @@ def main() -> None:
         names = seeded_directories.write(root)
         words, texts = vocabulary(Path(scratch)), [*SAME, *DIFFERENT.values()]
         write_text_directories(words, root / "text")
-        found = peers.run(root, texts)
-    np.savez_compressed(OUTPUTS, **{name: value for name, value in found.arrays.items()
+        outputs = peers.run(root, texts)
+    np.savez_compressed(OUTPUTS, **{name: value for name, value in outputs.arrays.items()
                                     if _is_kept(*name.split("|"), names)})
-    ids = {mode: found.report[f"text/{mode}/discriminator"]["ids"] for mode in MODES}
+    ids = {mode: outputs.report[f"text/{mode}/discriminator"]["ids"] for mode in MODES}
     IDS.write_text("\n".join([
         "{", f'"vocabulary": {json.dumps(words.tokens)},', f'"texts": {json.dumps(texts)},',
         ",\n".join(f'"{mode}": {json.dumps(rows)}' for mode, rows in ids.items()), "}\n"]))
