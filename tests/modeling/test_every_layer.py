@@ -37,17 +37,12 @@ STARTS = tf.constant([0, 2, 5], tf.int32)
 class Case:
     """A layer, what it reads and what it has."""
 
-    build: Callable[[int, str], tf_keras.layers.Layer]
-    """Maps seed and policy to it."""
-    inputs: tuple[tf.Tensor, ...]
-    """[B, ...]; floating ones are cast to the policy's type."""
+    build: Callable[[Build], tf_keras.layers.Layer]
+    inputs: tuple[tf.Tensor, ...]  # [B, ...]; floating ones are cast to the policy's type.
     weights: Mapping[str, tuple[int, ...]]
-    outputs: tuple[tuple[int, ...], ...]
-    """Shapes, [B, ...]."""
-    hidden: bool = False
-    """Its outputs have the policy's type; otherwise float32."""
-    draws: bool = True
-    """It drops out if it is given randomness."""
+    outputs: tuple[tuple[int, ...], ...]  # Shapes, [B, ...].
+    hidden: bool = False  # Its outputs have the policy's type; otherwise float32.
+    draws: bool = True  # It drops out if it is given randomness.
 
     def call(self, layer: tf_keras.layers.Layer, inputs: tuple[tf.Tensor, ...],
              randomness: Randomness | None = None) -> tuple[tf.Tensor, ...]:
@@ -61,38 +56,33 @@ class Case:
 
 LAYERS = {
     "LayerNorm": Case(
-        build=lambda seed, policy: LayerNorm("x", H, Build(seed=seed, policy=policy)),
-        inputs=(HIDDEN,), weights={"x/gamma": (H,), "x/beta": (H,)}, outputs=((B, L, H),),
-        hidden=True, draws=False),
+        build=lambda build: LayerNorm("x", H, build), inputs=(HIDDEN,), outputs=((B, L, H),),
+        weights={"x/gamma": (H,), "x/beta": (H,)}, hidden=True, draws=False),
     "EmbeddingTable": Case(
-        build=lambda seed, policy: EmbeddingTable("x", V, E, Build(seed=seed, policy=policy), 0.1),
-        inputs=(IDS,), weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
+        build=lambda build: EmbeddingTable("x", V, E, build, 0.1), inputs=(IDS,),
+        weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
     "EncoderLayer": Case(
-        build=lambda seed, policy: EncoderLayer("x", CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(HIDDEN, BIAS), weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),),
-        hidden=True),
+        build=lambda build: EncoderLayer("x", CONFIG, build), inputs=(HIDDEN, BIAS),
+        weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),), hidden=True),
     "Encoder": Case(
-        build=lambda seed, policy: create_encoder(CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(IDS, SEGMENTS, VALID), weights=weight_table.full_encoder(CONFIG),
-        outputs=((B, L, H),), hidden=True),
+        build=lambda build: create_encoder(CONFIG, build), inputs=(IDS, SEGMENTS, VALID),
+        weights=weight_table.full_encoder(CONFIG), outputs=((B, L, H),), hidden=True),
     "MaskedLanguageModelHead": Case(
-        build=lambda seed, policy: MaskedLanguageModelHead(
-            "x", CONFIG, Build(seed=seed, policy=policy),
-            EmbeddingTable("x/words", V, E, Build(seed=seed, policy=policy), 0.1)),
+        build=lambda build: MaskedLanguageModelHead(
+            "x", CONFIG, build, EmbeddingTable("x/words", V, E, build, 0.1)),
         inputs=(HIDDEN[:, 0],),
         weights={"x/words": (V, E), **weight_table.vocabulary_head("x", CONFIG)},
-        outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a whole block.
+        outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a full block.
     "ReplacedTokenHead": Case(
-        build=lambda seed, policy: ReplacedTokenHead("x", CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(HIDDEN,), weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),),
-        draws=False),
+        build=lambda build: ReplacedTokenHead("x", CONFIG, build), inputs=(HIDDEN,),
+        weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),), draws=False),
     "ScoreHead": Case(
-        build=lambda seed, policy: ScoreHead("x", H, 3, dropout_rate=0.5, seed=seed,
-                                             policy=policy, hidden_layer=True),
+        build=lambda build: ScoreHead("x", H, 3, dropout_rate=0.5, seed=build.seed,
+                                      policy=build.policy, hidden_layer=True),
         inputs=(HIDDEN[:, 0],), weights=dense("x/hidden", H, H) | dense("x/dense", H, 3),
         outputs=((B, 3),)),
     "QuestionHead": Case(
-        build=lambda seed, policy: QuestionHead("x", H, seed=seed, policy=policy),
+        build=lambda build: QuestionHead("x", H, seed=build.seed, policy=build.policy),
         inputs=(HIDDEN, VALID, STARTS),
         weights=dense("x/dense", H, 1) | dense("x/qa_hidden", 2 * H, 512)
         | dense("x/dense_1", 512, 1) | dense("x/dense_2", 2 * H, 512) | dense("x/dense_3", 512, 1),
@@ -103,7 +93,7 @@ EVERY = pytest.mark.parametrize("case", LAYERS.values(), ids=LAYERS)
 
 @functools.cache
 def built(case, policy="float32"):
-    return case.build(1, policy)
+    return case.build(Build(seed=1, policy=policy))
 
 
 @functools.cache
@@ -127,7 +117,7 @@ def assert_close(outputs, expected, **tolerance):
 
 @EVERY
 def test_weights_have_the_tables_names_and_shapes_and_depend_on_the_seed(case):
-    variables, same, other = (case.build(seed, "float32").variables for seed in (1, 1, 2))
+    variables, same, other = (case.build(Build(seed=seed)).variables for seed in (1, 1, 2))
     shapes = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in variables}
     assert shapes == case.weights and len(variables) == len(shapes)
     assert all(variable.dtype == tf.float32 and variable.trainable for variable in variables)
@@ -164,7 +154,7 @@ def test_xla_computes_the_same_and_sizes_may_be_unknown_when_it_is_traced(case):
 
 @EVERY
 def test_a_gradient_reaches_every_weight(case):
-    layer = case.build(1, "float32")
+    layer = case.build(Build(seed=1))
     for variable in layer.variables:
         variable.assign_add(0.1 * tf.ones_like(variable))
     with tf.GradientTape() as tape:

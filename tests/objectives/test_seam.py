@@ -34,8 +34,7 @@ class RandomWordsConfig(ObjectiveConfig):
     """Words drawn at random."""
 
     name: str = "random_words"
-    random_loss_weight: float = 3.0
-    """Factor of the loss."""
+    random_loss_weight: float = 3.0  # Factor of the loss.
 
 
 class RandomWords(PretrainingObjective):
