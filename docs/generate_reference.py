@@ -162,8 +162,7 @@ def _sections(sizes: Mapping[str, Any], names: Sequence[str],
         yield f"## {name}\n"
         yield f"{_first_line(here)}\n"
         yield from _table(name, settings_of(type(here)), sizes, short)
-        for other, entry in OBJECTIVES.items() if name == "objective" else ():
-            there = entry.settings
+        for other, there in OBJECTIVES.items() if name == "objective" else ():
             if other == here.name:
                 continue
             fields = [field for field in settings_of(type(there)) if field != "name"]

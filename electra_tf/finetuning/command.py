@@ -28,8 +28,6 @@ from electra_tf.tasks.task import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
-
-
 NEEDED = {"train": ["task"], "eval": ["model_dir"], "predict": ["model_dir", "input", "output"]}
 """Mode -> flags that it requires."""
 EXAMPLES = {

@@ -30,7 +30,7 @@ SCRATCH_RUN = "from_scratch"
 def train() -> None:
     """Fine-tunes on every task."""
     values, changes = flags.FLAGS, given_settings(finetuning_flags.SETTINGS)
-    names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
+    names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
     initial = _pretrained(changes)
     model, text = (initial.model, initial.text) if initial else (
         pretraining_config(values.model_size or "small").model, text_settings_from_flags(values))
@@ -54,17 +54,17 @@ def train() -> None:
                 run, model_dir=run.model_dir / SCRATCH_RUN), task, None)
             print(f"\n{results.beside(scratch)}")
     if len(runs) > 1:
-        print("\n" + glue_table({name: found for name in glue.TASKS
-                                 if (found := Results.load(model_dir / name))}))
+        print("\n" + glue_table({name: results for name in glue.TASKS
+                                 if (results := Results.load(model_dir / name))}))
         outputs.pack_submissions(model_dir)
 
 
 def evaluate() -> None:
     """Scores the trained model of `--model_dir`."""
-    run, asked = _trained_run(), flags.FLAGS.task
-    if asked and list(asked) != [run.spec.name]:
+    run, names = _trained_run(), flags.FLAGS.task
+    if names and list(names) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
-                        f"Received: --task={','.join(asked)}")
+                        f"Received: --task={','.join(names)}")
     outputs.evaluate(run, registry.load_dev(run.spec, **_data(run.spec.name)))
 
 

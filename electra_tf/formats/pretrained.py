@@ -29,8 +29,7 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform import hub, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.notes import note_once
+from electra_tf.platform.errors import UserError, note_once
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
@@ -111,7 +110,7 @@ class Pretrained:
     @property
     def has_energies(self) -> bool:
         """True if the discriminator returns energies instead of log odds of replacement."""
-        return OBJECTIVES[self.objective].settings.energies
+        return OBJECTIVES[self.objective].energies
 
     @property
     def has_both(self) -> bool:

@@ -72,8 +72,8 @@ def main() -> None:
             loop.train(run)
         results.show_ending(run, data_dir)
         return
-    given = list(changes) + (["model"] if values.model_size else [])
-    config = run_directory.saved_config(model_dir, config, given)
+    fixed = list(changes) + (["model"] if values.model_size else [])
+    config = run_directory.saved_config(model_dir, config, fixed)
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)

@@ -23,7 +23,7 @@ def built(model):
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_an_objectives_networks_have_the_weights_of_its_model(name):
     model = tiny_run.config(model__vocab_size=40).model
-    config = PretrainingConfig(model=model, objective=OBJECTIVES[name].settings)
+    config = PretrainingConfig(model=model, objective=OBJECTIVES[name])
     context = tiny_context.of(vocab_size=40)
     if name in ("frozen_generator", "two_stage"):
         context = dataclasses.replace(context, generator=TrainedGenerator(*Pretrained(

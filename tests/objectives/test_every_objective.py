@@ -127,7 +127,7 @@ def test_an_evaluation_repeats_exactly_and_can_be_shown(
 @EVERY
 def test_a_registered_name_has_its_settings_and_its_losses_are_drawn(name):
     config = override(PretrainingConfig(), {"objective.name": name})
-    objective, settings = objective_class(name)(config, CONTEXT), OBJECTIVES[name].settings
+    objective, settings = objective_class(name)(config, CONTEXT), OBJECTIVES[name]
     assert type(objective.config.objective) is type(settings) and settings.name == name
     assert all(loss in panels()[measures()[loss].panel] for loss in objective.coefficients)
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.checkpoints.weights import ENCODER
-from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveConfig
+from electra_tf.config.objectives import OBJECTIVES, Measure, ObjectiveConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
@@ -34,7 +34,12 @@ class RandomWordsConfig(ObjectiveConfig):
     """Words drawn at random."""
 
     name: str = "random_words"
-    random_loss_weight: float = 3.0  # Factor of the loss.
+    implementation = f"{__name__}:RandomWords"
+    measures = {
+        "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
+        "random_called": Measure(unit="of all tokens")}
+    random_loss_weight: float = 3.0
+    """Factor of the loss."""
 
 
 class RandomWords(PretrainingObjective):
@@ -69,10 +74,7 @@ class RandomWords(PretrainingObjective):
 @pytest.fixture(autouse=True, scope="module")
 def registered():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(OBJECTIVES, "random_words", Entry(
-            implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
-                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
-                "random_called": Measure(unit="of all tokens")}))
+        patch.setitem(OBJECTIVES, "random_words", RandomWordsConfig())
         yield
 
 

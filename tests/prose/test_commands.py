@@ -99,7 +99,7 @@ def programs():
 def settings():
     """Returns the names of all settings, those of variants too."""
     return {setting.name for config in CONFIGS for section in vars(config).values()
-            for kind in (type(section), *(type(entry.settings) for entry in OBJECTIVES.values()))
+            for kind in (type(section), *map(type, OBJECTIVES.values()))
             for setting in settings_of(kind).values()}
 
 

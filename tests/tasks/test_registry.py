@@ -133,13 +133,13 @@ def test_a_file_to_score_may_have_other_columns(tmp_path):
 
 
 def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
-    assert registry.resolved(["wnli", "glue"]) == ("wnli", *list(glue.TASKS)[:-1])
-    assert registry.resolved(["squad", "squad"]) == ("squad",)
+    assert registry.resolve(["wnli", "glue"]) == ("wnli", *list(glue.TASKS)[:-1])
+    assert registry.resolve(["squad", "squad"]) == ("squad",)
     with pytest.raises(UserError, match=(
             r"--task must be one of glue, cola, .*Received: 'mrcp'\. Did you mean 'mrpc'\?")):
-        registry.resolved(["cola", "mrcp"])
+        registry.resolve(["cola", "mrcp"])
     with pytest.raises(UserError, match="only GLUE's tasks can share a run"):
-        registry.resolved(["cola", "squad"])
+        registry.resolve(["cola", "squad"])
 
 
 @pytest.mark.parametrize(("name", "own", "message"), [
