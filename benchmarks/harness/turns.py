@@ -52,7 +52,7 @@ _LIBRARIES = {"ours": ("electra_tf", Role.OURS), "matmuls": ("matmuls", Role.LIM
 
 def system(name: str, module: str, *, title: str = "", always: bool = False,
            variables: Mapping[str, str] | None = None, **settings: Any) -> System:
-    """Returns the system of a worker's module below `benchmarks`; PyTorch's run with the peers."""
+    """Returns the system of a worker's module below `benchmarks`; `settings` are for the worker."""
     library = module.rpartition(".")[2]
     default_title, role = _LIBRARIES[library]
     return System(

@@ -14,8 +14,7 @@ from collections.abc import Collection, Sequence
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import flush_to_disk, write_atomically, write_json
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.notes import note_once
+from electra_tf.platform.errors import UserError, note_once
 from electra_tf.platform.storage import Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")

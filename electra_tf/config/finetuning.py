@@ -10,6 +10,8 @@ from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
+SCRATCH = "none"
+"""Value of `--init_checkpoint` that trains from scratch."""
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
 
 
@@ -97,10 +99,10 @@ class FinetuningConfig:
 
     def __post_init__(self) -> None:
         self.initialization.require_width(self.model)
-        longest, layers = self.model.max_position_embeddings, self.model.num_layers
-        require(self.task.max_seq_length <= longest, "task.max_seq_length",
-                f"at most model.max_position_embeddings={longest}, the longest row of the encoder",
-                self.task.max_seq_length)
+        max_length, layers = self.model.max_position_embeddings, self.model.num_layers
+        require(self.task.max_seq_length <= max_length, "task.max_seq_length",
+                f"at most model.max_position_embeddings={max_length}, the longest row of the "
+                "encoder", self.task.max_seq_length)
         require(self.training.freeze_layers <= layers, "training.freeze_layers",
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 

@@ -9,7 +9,7 @@ from annotated_types import Interval
 
 from electra_tf.platform.settings import Probability, Section, require
 
-MOST_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
+MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
 Few = Annotated[int, Interval(gt=0, le=1000)]
 Share = Annotated[float, Interval(gt=0, le=1)]
@@ -61,8 +61,8 @@ class EncoderConfig(Section, prefix="model."):
         super().__post_init__()
         require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
                 f"a multiple of model.num_heads={self.num_heads}", self.hidden_size)
-        require(self.parameters <= MOST_PARAMETERS, "the model",
-                f"one of at most {MOST_PARAMETERS:,} parameters", self.parameters)
+        require(self.parameters <= MAX_PARAMETERS, "the model",
+                f"one of at most {MAX_PARAMETERS:,} parameters", self.parameters)
 
     @property
     def parameters(self) -> int:

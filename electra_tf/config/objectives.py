@@ -1,7 +1,6 @@
-"""The registry of pre-training objectives, which does not import TensorFlow.
+"""The settings and measures of every pre-training objective, without importing TensorFlow.
 
-A new objective is a class `NameObjective` in a module of `objectives/`; its settings `NameConfig`
-and its measures are here.
+A new objective is a class in a module of `objectives/`, and its settings here, which name it.
 """
 
 import dataclasses
@@ -28,12 +27,23 @@ class Measure(NamedTuple):
     """Label of the axes that it is drawn on, with the unit; "" for a number that isn't drawn."""
 
 
+_SCORES = "discriminator scores (fraction)"
+_ACCURACY = "generator accuracy (fraction)"
+_FIXED = "AUC, fixed-noise evaluation"
+_UNIGRAM = "on tokens drawn by frequency"
+_BIGRAM = "on tokens that often follow the previous one"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ObjectiveConfig(Section, prefix="objective."):
     """The objective and the weights of its losses (ELECTRA, section 3.1)."""
 
     name: str
     """The objective."""
+    implementation: ClassVar[str]
+    """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
+    measures: ClassVar[Mapping[str, Measure]] = {}
+    """Numbers that no other objective reports."""
     energies: ClassVar[bool] = False
     """True if the discriminator returns energies of tokens instead of log odds of replacement."""
 
@@ -51,6 +61,7 @@ class MlmConfig(ObjectiveConfig):
     """Masked language modelling, BERT's objective."""
 
     name: str = "mlm"
+    implementation = "electra_tf.objectives.language_models:MlmObjective"
     generator_loss_weight: Weight = 1.0
     """Factor of the masked-language-model loss."""
 
@@ -60,6 +71,7 @@ class ElectraConfig(MlmConfig):
     """Replaced token detection, and the weights of its losses (ELECTRA, section 3.1)."""
 
     name: str = "electra"
+    implementation = "electra_tf.objectives.electra:ElectraObjective"
     discriminator_loss_weight: Weight = 50.0
     """Factor of the replaced-token-detection loss: the paper's lambda."""
 
@@ -69,6 +81,7 @@ class Electra15Config(ElectraConfig):
     """Replaced token detection whose loss counts selected tokens only (section 3.4)."""
 
     name: str = "electra_15"
+    implementation = "electra_tf.objectives.electra:Electra15Objective"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,6 +89,7 @@ class ElectricConfig(ElectraConfig):
     """An energy for every token, by noise-contrastive estimation (Clark et al., EMNLP 2020)."""
 
     name: str = "electric"
+    implementation = "electra_tf.objectives.electric:ElectricObjective"
     energies = True
     generator_loss_weight: Weight = 1.0
     """Factor of the noise distribution's loss, that of every token given all others."""
@@ -96,6 +110,12 @@ class AdversarialConfig(DetectionConfig):
     """A generator that is rewarded for fooling the discriminator (appendix F)."""
 
     name: str = "adversarial"
+    implementation = "electra_tf.objectives.adversarial:AdversarialObjective"
+    measures = {
+        "policy_loss": Measure(
+            "reward times nats; its gradient is what counts", "policy loss (per masked token)"),
+        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)"),
+        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")}
     policy_loss_weight: Weight = 1.0
     """Factor of the generator's loss, whose gradient is the policy gradient."""
     baseline_loss_weight: Weight = 1.0
@@ -107,6 +127,7 @@ class FixedGeneratorConfig(DetectionConfig):
     """Replaced token detection without a generator network."""
 
     name: str = "fixed_generator"
+    implementation = "electra_tf.objectives.frozen_generator:FixedGeneratorObjective"
     replacements: Literal["uniform", "unigram"] = "unigram"
     """Distribution that the selected tokens are replaced from: uniform over the vocabulary, or
     by frequency in the training records."""
@@ -117,6 +138,7 @@ class FrozenGeneratorConfig(DetectionConfig):
     """Replaced token detection with a generator that was trained before."""
 
     name: str = "frozen_generator"
+    implementation = "electra_tf.objectives.frozen_generator:FrozenGeneratorObjective"
     generator: str = ""
     """Directory of the run whose generator it is, of ELECTRA or of a masked language model, with
     the same vocabulary; or a checkpoint of Google's or Hugging Face's."""
@@ -134,6 +156,7 @@ class TwoStageConfig(DetectionConfig):
     """The generator alone first, then the discriminator from its weights (section 3.2)."""
 
     name: str = "two_stage"
+    implementation = "electra_tf.objectives.frozen_generator:TwoStageObjective"
     generator_part: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Part of the steps that train a masked language model of the discriminator's size: the
     generator, then frozen, and the discriminator's initial weights."""
@@ -152,6 +175,11 @@ class ReplaceMlmConfig(MlmConfig):
     """Masked language modelling that reads a generator's samples for [MASK] (section 3.4)."""
 
     name: str = "replace_mlm"
+    implementation = "electra_tf.objectives.language_models:ReplaceMlmObjective"
+    measures = {
+        "restoring_accuracy": Measure(
+            "of masked tokens, the encoder's most likely guess", _ACCURACY),
+        "restoring_loss": Measure("nats per masked token", "encoder's loss (nats / masked token)")}
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss, that of the original token at selected positions."""
 
@@ -161,27 +189,18 @@ class AllTokensMlmConfig(ReplaceMlmConfig):
     """Prediction of all tokens of a text that a generator corrupted (section 3.4)."""
 
     name: str = "all_tokens_mlm"
+    implementation = "electra_tf.objectives.language_models:AllTokensMlmObjective"
+    measures = {
+        "all_tokens_loss": Measure("nats per token", "encoder's loss (nats / token)")}
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss, that of the original token at every position."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
-    """An objective in the registry."""
-
-    implementation: str
-    """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
-    settings: ObjectiveConfig
-    """Its settings with their defaults."""
-    measures: Mapping[str, Measure]
-    """Numbers that no other objective reports."""
-
-
-_SCORES = "discriminator scores (fraction)"
-_ACCURACY = "generator accuracy (fraction)"
-_FIXED = "AUC, fixed-noise evaluation"
-_UNIGRAM = "on tokens drawn by frequency"
-_BIGRAM = "on tokens that often follow the previous one"
+OBJECTIVES: dict[str, ObjectiveConfig] = {config.name: config for config in (
+    ElectraConfig(), MlmConfig(), Electra15Config(), AdversarialConfig(),
+    FrozenGeneratorConfig(), TwoStageConfig(), ElectricConfig(), ReplaceMlmConfig(),
+    AllTokensMlmConfig(), FixedGeneratorConfig())}
+"""Name -> default settings of every objective."""
 _SHARED = {
     "loss": Measure("weighted sum of the losses below", "total loss (weighted nats)"),
     "generator_loss": Measure("nats per masked token", "generator loss (nats / masked token)"),
@@ -201,29 +220,6 @@ _OF_EVERY_RUN = {
     "bigram_auc": Measure(f"{_BIGRAM}; comparable between runs", _FIXED),
     "learning_rate": Measure("", "learning rate"),
 }
-_OWN = {
-    "adversarial": {
-        "policy_loss": Measure(
-            "reward times nats; its gradient is what counts", "policy loss (per masked token)"),
-        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)"),
-        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")},
-    "replace_mlm": {
-        "restoring_accuracy": Measure(
-            "of masked tokens, the encoder's most likely guess", _ACCURACY),
-        "restoring_loss": Measure("nats per masked token", "encoder's loss (nats / masked token)")},
-    "all_tokens_mlm": {
-        "all_tokens_loss": Measure("nats per token", "encoder's loss (nats / token)")},
-}
-OBJECTIVES: dict[str, Entry] = {
-    settings.name: Entry(settings=settings, measures=_OWN.get(settings.name, {}), implementation=(
-        f"electra_tf.objectives.{module}:{type(settings).__name__.replace('Config', 'Objective')}"))
-    for module, settings in (
-        ("electra", ElectraConfig()), ("language_models", MlmConfig()),
-        ("electra", Electra15Config()), ("adversarial", AdversarialConfig()),
-        ("frozen_generator", FrozenGeneratorConfig()), ("frozen_generator", TwoStageConfig()),
-        ("electric", ElectricConfig()), ("language_models", ReplaceMlmConfig()),
-        ("language_models", AllTokensMlmConfig()), ("frozen_generator", FixedGeneratorConfig()))}
-"""The objectives by name."""
 
 
 def objective_class(name: str) -> Any:
@@ -234,8 +230,8 @@ def objective_class(name: str) -> Any:
 
 def measures() -> Mapping[str, Measure]:
     """Returns every number that a run may report, in the order of its panels."""
-    own = {name: measure for entry in OBJECTIVES.values()
-           for name, measure in entry.measures.items()}
+    own = {name: measure for objective in OBJECTIVES.values()
+           for name, measure in objective.measures.items()}
     return _SHARED | own | _OF_EVERY_RUN
 
 

@@ -38,7 +38,7 @@ def override(config: Config, changes: Changes) -> Config:
         name = changes["objective.name"]
         require_one_of(OBJECTIVES, "objective.name", name)
         if name != config.objective.name:
-            config = dataclasses.replace(config, objective=OBJECTIVES[name].settings)
+            config = dataclasses.replace(config, objective=OBJECTIVES[name])
     sections: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
         section, _, field = name.partition(".")
@@ -56,8 +56,8 @@ def setting_of(config: Any, name: str) -> Setting:
         setting = settings_of(type(section))[field]
         return (dataclasses.replace(setting, choices=tuple(OBJECTIVES))
                 if name == "objective.name" else setting)
-    owners = [objective for objective, entry in OBJECTIVES.items()
-              if field in settings_of(type(entry.settings))] if section_name == "objective" else []
+    owners = [other for other, objective in OBJECTIVES.items()
+              if section_name == "objective" and hasattr(objective, field)]
     if section is not None and owners:
         raise UserError(f"{name} isn't a setting of this run: it belongs to objective.name="
                         f"{', '.join(owners)}, and this one is {section.name}.")

@@ -71,11 +71,11 @@ class RuntimeConfig(Section, prefix="runtime."):
 
     def __post_init__(self):
         super().__post_init__()
-        others = [name for name in ("tpu", "num_gpus") if getattr(self, name) not in ("", -1, 0)]
+        devices = [name for name in ("tpu", "num_gpus") if getattr(self, name) not in ("", -1, 0)]
         if self.distribution_strategy not in (Strategy.AUTO, Strategy.MIRRORED):
-            others.append("distribution_strategy")
-        require(not (self.num_replicas and others), "runtime.num_replicas",
-                f"0 when {' and '.join(others)} is given: it splits the CPU", self.num_replicas)
+            devices.append("distribution_strategy")
+        require(not (self.num_replicas and devices), "runtime.num_replicas",
+                f"0 when {' and '.join(devices)} is given: it splits the CPU", self.num_replicas)
         require(not (self.tpu and self.distribution_strategy not in (Strategy.AUTO, Strategy.TPU)),
                 "runtime.distribution_strategy", f"auto or tpu when tpu={self.tpu!r} is given",
                 str(self.distribution_strategy))

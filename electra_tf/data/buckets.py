@@ -9,20 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-_STEP = 4
-"""Divisor of all lengths but the longest."""
-_POOL_BATCHES = 50
-"""Number of batches whose examples are sorted by length together."""
+_STEP = 4  # Divisor of all lengths but the longest.
+_POOL_BATCHES = 50  # Number of batches whose examples are sorted by length together.
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """One encoded example."""
 
-    ids: np.ndarray
-    """int32 [n], with [CLS] and [SEP]."""
-    segment_ids: np.ndarray
-    """int32 [n], 0 or 1."""
+    ids: np.ndarray  # int32 [n], with [CLS] and [SEP].
+    segment_ids: np.ndarray  # int32 [n], 0 or 1.
     targets: Mapping[str, np.ndarray]
     """The head's other inputs: scalars, or one value per word, at most n."""
 
@@ -30,45 +26,40 @@ class Row:
 class RowBatch(NamedTuple):
     """Rows of equal length; every array has B as its first dimension."""
 
-    ids: np.ndarray
-    """int32 [B, L]."""
-    valid: np.ndarray
-    """bool [B, L], False on padding."""
-    segment_ids: np.ndarray
-    """int32 [B, L]."""
-    present: np.ndarray
-    """bool [B], False on the padding rows of the last batch."""
-    targets: Mapping[str, np.ndarray]
-    """[B], or [B, L] padded with zeros."""
+    ids: np.ndarray  # int32 [B, L].
+    valid: np.ndarray  # bool [B, L], False on padding.
+    segment_ids: np.ndarray  # int32 [B, L].
+    present: np.ndarray  # bool [B], False on the padding rows of the last batch.
+    targets: Mapping[str, np.ndarray]  # [B], or [B, L] padded with zeros.
 
 
-def bucket_lengths(lengths: Sequence[int], max_length: int, most: int = 8) -> tuple[int, ...]:
-    """Returns the lengths, at most `most`, that give the least padding if rows aren't batched.
+def bucket_lengths(lengths: Sequence[int], max_length: int,
+                   max_buckets: int = 8) -> tuple[int, ...]:
+    """Returns the lengths of buckets that give the least padding if rows aren't batched.
 
     `lengths` are the numbers of tokens of the examples; `max_length` is the last result. Each
     result is a shape, which takes seconds to compile.
 
-    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
+    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, max_buckets=3)
     (8, 20, 128)
     """
     tops = -(-np.asarray(lengths) // _STEP) * _STEP
     candidates, counts = np.unique(np.minimum(tops, max_length), return_counts=True)
     if candidates[-1] == max_length:
         candidates, counts = candidates[:-1], counts[:-1]
-    below = np.concatenate([[0], np.cumsum(counts)])
-    # best[k][end]: the fewest tokens if the rows of the first `end` candidates are padded to k of
-    # them, the last one included; and the chosen candidates.
-    best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
-    for _ in range(most - 1):
-        best.append({end: min(
-            (cost + (below[end] - below[begin]) * int(candidates[end - 1]),
-             (*chosen, int(candidates[end - 1])))
-            for begin, (cost, chosen) in best[-1].items() if begin < end)
-            for end in range(1, len(candidates) + 1) if any(begin < end for begin in best[-1])})
-    rows = below[-1]
-    _, chosen = min((cost + (rows - below[end]) * max_length, chosen)
-                    for level in best for end, (cost, chosen) in level.items())
-    return (*chosen, max_length)
+    below = np.concatenate([[0], np.cumsum(counts)]).tolist()  # Rows of the first candidates.
+    # Tokens of the rows of the first `end` candidates in some buckets, of which candidate `end - 1`
+    # is the last, and these buckets; the best choice for each end.
+    choices: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
+    best = (below[-1] * max_length, ())
+    for _ in range(max_buckets - 1):
+        choices = {end: min((tokens + (below[end] - below[begin]) * top, (*buckets, top))
+                            for begin, (tokens, buckets) in choices.items() if begin < end)
+                   for end, top in enumerate(candidates.tolist(), start=1)
+                   if min(choices, default=end) < end}
+        best = min([best, *((tokens + (below[-1] - below[end]) * max_length, buckets)
+                            for end, (tokens, buckets) in choices.items())])
+    return (*best[1], max_length)
 
 
 def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,

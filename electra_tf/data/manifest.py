@@ -21,12 +21,10 @@ from electra_tf.text.tokenization import Tokenization
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
-MAX_SEQUENCE_LENGTH = 1 << 16
-"""Most tokens of an example; a position fits into 16 bits."""
-_LARGEST_VOCABULARY = 1 << 24
+MAX_SEQUENCE_LENGTH = 1 << 16  # Most tokens of an example; a position fits into 16 bits.
+_MAX_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""
-_MOST_BYTES = 64 * MIB
-"""Largest file: 200,000 shards of 300 bytes each, 3 TB of text."""
+_MAX_BYTES = 64 * MIB  # Largest file: 200,000 shards of 300 bytes each, 3 TB of text.
 _SIZES_AT_ONCE = 32
 """Parallel requests to an object store, 30 ms each: 30,000 shards take half a minute."""
 _BUILD = "`python -m data_prep.build_pretraining_data`"
@@ -38,10 +36,8 @@ class Counts:
 
     documents: Count = 0
     lines: Count = 0
-    words: Count = 0
-    """Words between white space."""
-    text_bytes: Count = 0
-    """Bytes of UTF-8 without line ends."""
+    words: Count = 0  # Words between white space.
+    text_bytes: Count = 0  # Bytes of UTF-8 without line ends.
     letterless_lines: Count = 0
     """The fields from here to `dropped_text_bytes` count dropped text. Each dropped line is in one
     of them and not in `lines`; dropped documents are also in `documents`."""
@@ -51,28 +47,20 @@ class Counts:
     near_duplicate_documents: Count = 0
     lines_of_dropped_documents: Count = 0
     duplicate_lines: Count = 0
-    contaminated_lines: Count = 0
-    """Lines with a text of a benchmark's test set."""
-    dropped_text_bytes: Count = 0
-    """Bytes of all dropped lines."""
-    text_tokens: Count = 0
-    """WordPiece tokens of the text."""
+    contaminated_lines: Count = 0  # Lines with a text of a benchmark's test set.
+    dropped_text_bytes: Count = 0  # Bytes of all dropped lines.
+    text_tokens: Count = 0  # WordPiece tokens of the text.
     content_tokens: Count = 0
     """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
-    special_tokens: Count = 0
-    """[CLS] and [SEP] of the examples."""
+    special_tokens: Count = 0  # [CLS] and [SEP] of the examples.
     padding_positions: Count = 0
     examples: Count = 0
     single_segment_examples: Count = 0
-    tokenizer_words: Count = 0
-    """Words of the tokenizer; a punctuation mark is a word."""
-    unknown_words: Count = 0
-    """Words that became [UNK]."""
+    tokenizer_words: Count = 0  # Words of the tokenizer; a punctuation mark is a word.
+    unknown_words: Count = 0  # Words that became [UNK].
     characters: Count = 0
-    changed_characters: Count = 0
-    """Letters that stripping accents changes or would change."""
-    hangul_characters: Count = 0
-    """Always 0; the format has it."""
+    changed_characters: Count = 0  # Letters that stripping accents changes or would change.
+    hangul_characters: Count = 0  # Always 0; the format has it.
     skipped_documents: Count = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
     unknown_by_script: Mapping[str, Count] | None = None
@@ -81,23 +69,20 @@ class Counts:
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()
                 if name != "unknown_by_script"}
-        ours, theirs = self.unknown_by_script, other.unknown_by_script
-        both = collections.Counter(ours or {}) + collections.Counter(theirs or {})
-        return Counts(**sums, unknown_by_script=(
-            None if ours is None and theirs is None else dict(sorted(both.items()))))
+        counted = [collections.Counter(counts.unknown_by_script) for counts in (self, other)
+                   if counts.unknown_by_script is not None]
+        scripts = sum(counted, collections.Counter())
+        return Counts(**sums, unknown_by_script=dict(sorted(scripts.items())) if counted else None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceCounts:
     """Counts of one source of several."""
 
-    name: str
-    """Name of the source in --input."""
-    share: float
-    """Requested fraction of the text bytes, in (0, 1]; 0 without a request."""
+    name: str  # Name of the source in --input.
+    share: float  # Requested fraction of the text bytes, in (0, 1]; 0 without a request.
     documents: int
-    text_bytes: int
-    """UTF-8, without line ends."""
+    text_bytes: int  # UTF-8, without line ends.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,18 +95,15 @@ class Manifest:
     max_seq_length: Annotated[int, Interval(ge=3, le=MAX_SEQUENCE_LENGTH)]
     """L, most tokens of an example."""
     packing: Literal["full", "reference"]
-    token_bytes: int
-    """Bytes of one stored id: 2 or 4."""
+    token_bytes: int  # Bytes of one stored id: 2 or 4.
     vocabulary: Tokenization
     settings: Mapping[str, str | int | float | bool | None]
     """Every setting that affects the examples, and `corpus_sha256`."""
-    counts: Counts
-    """Counts of both splits together."""
+    counts: Counts  # Counts of both splits together.
     shards: tuple[Shard, ...]
     sources: tuple[SourceCounts, ...] = ()
     """Counts of each source in the order of --input, if there are several."""
-    skipped: tuple[str, ...] = ()
-    """Errors of the first `skipped_documents`, a line each."""
+    skipped: tuple[str, ...] = ()  # Errors of the first `skipped_documents`, a line each.
 
     def save(self, data_dir: str | Path) -> None:
         """Writes manifest.json as a whole, or raises `UserError`."""
@@ -157,7 +139,7 @@ def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"put it back from a copy, or build the records again with {_BUILD} --overwrite."
-    manifest = strict_json.read(path, Manifest, max_bytes=_MOST_BYTES, fix=fix, absent=(
+    manifest = strict_json.read(path, Manifest, max_bytes=_MAX_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
     problem = next(_contradictions(manifest), "")
@@ -173,8 +155,8 @@ def load_records(data_dir: str | Path) -> Records:
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
     length, vocabulary, shards = manifest.max_seq_length, manifest.vocabulary, manifest.shards
-    if not 5 <= vocabulary.size <= _LARGEST_VOCABULARY:
-        yield f"vocabulary.size must be 5 to {_LARGEST_VOCABULARY:,}. Received: {vocabulary.size}"
+    if not 5 <= vocabulary.size <= _MAX_VOCABULARY:
+        yield f"vocabulary.size must be 5 to {_MAX_VOCABULARY:,}. Received: {vocabulary.size}"
     if manifest.token_bytes != token_bytes_for(vocabulary.size):
         yield (f"token_bytes is {manifest.token_bytes}, but ids of {vocabulary.size:,} entries "
                f"take {token_bytes_for(vocabulary.size)} bytes")
@@ -189,9 +171,9 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         if not shard.name.startswith(shard.split):
             yield f"{shard.name!r} is not the name of a shard of the split {shard.split!r}"
         ids = shard.tokens * manifest.token_bytes
-        least, most = (ids + shard.examples * overhead_bytes(tokens, manifest.token_bytes)
-                       for tokens in (2, length))
-        if not least <= shard.bytes <= most:
+        min_bytes, max_bytes = (ids + shard.examples * overhead_bytes(tokens, manifest.token_bytes)
+                                for tokens in (2, length))
+        if not min_bytes <= shard.bytes <= max_bytes:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"and {shard.bytes} bytes")
     for name, value in (("max_seq_length", length), ("packing", manifest.packing),

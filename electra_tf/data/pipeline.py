@@ -22,10 +22,9 @@ from electra_tf.data.records import (
 _BATCHES_AHEAD = 4
 _SHARDS_READ_TOGETHER = 4
 """Shards of a buffer that are read at once; an object store gives one reader about 50 MB/s."""
-_MOST_OPENED = 256
+_MAX_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
-_BUFFER_BYTES = 1 << 20
-"""Bytes of one read, which is a request to an object store."""
+_BUFFER_BYTES = 1 << 20  # Bytes of one read, which is a request to an object store.
 
 
 def training_batches(records: Records, *, pad_id: int, seed: int, buffer_examples: int,
@@ -38,11 +37,11 @@ def training_batches(records: Records, *, pad_id: int, seed: int, buffer_example
     `buffer_examples` are shuffled together.
     """
     sizes = [shard.examples for shard in records.shards["train"]]
-    needed = shuffle_buffers(
+    buffers = shuffle_buffers(
         sizes, seed=seed, buffer_examples=buffer_examples,
         start=first_step * global_batch_size, stop=last_step * global_batch_size)
     return (
-        _examples(records.paths("train"), sizes, needed)
+        _examples(records.paths("train"), sizes, buffers)
         .batch(global_batch_size, drop_remainder=True)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .map(lambda examples: parse_examples(examples, records, pad_id),
@@ -59,11 +58,16 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
     Examples come in the order of the manifest. The last batch is padded with rows without valid
     positions.
     """
+    def parse_and_fill(examples: tf.Tensor) -> Batch:
+        missing = global_batch_size - tf.size(examples)
+        parts = parse_examples(examples, records, pad_id)  # Filled with zeros, False for bool.
+        return Batch(*(tf.ensure_shape(tf.pad(part, [[0, missing], [0, 0]]),
+                                       [global_batch_size, part.shape[1]]) for part in parts))
+
     return (
         tf.data.TFRecordDataset(records.paths("eval"))
         .batch(global_batch_size)
-        .map(lambda examples: Batch(*(_fill(part, global_batch_size)
-                                      for part in parse_examples(examples, records, pad_id))))
+        .map(parse_and_fill)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(_BATCHES_AHEAD)
         .with_options(_without_autotuning())
@@ -80,15 +84,15 @@ def _without_autotuning() -> tf.data.Options:
     return options
 
 
-def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
-    """Returns `Batch`es of about `most` training examples, the first ones of each shard.
+def first_examples(records: Records, count: int, pad_id: int) -> tf.data.Dataset:
+    """Returns `Batch`es of about `count` training examples, the first ones of each shard.
 
-    The examples are in proportion to the shards' sizes, and from at most `_MOST_OPENED` shards.
+    The examples are in proportion to the shards' sizes, and from at most `_MAX_OPENED` shards.
     """
-    chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MOST_OPENED))
+    chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MAX_OPENED))
     paths = records.paths("train")[chosen]
     sizes = [shard.examples for shard in records.shards["train"]][chosen]
-    part = min(1.0, most / max(1, sum(sizes)))
+    part = min(1.0, count / max(1, sum(sizes)))
     counts = [math.ceil(size * part) for size in sizes]
     return (
         tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
@@ -111,14 +115,23 @@ def _own_share(batch: tf.Tensor | Batch, batch_size: int,
 
 
 def _examples(paths: Sequence[str], sizes: Sequence[int],
-              needed: Iterable[ShuffleBuffer]) -> tf.data.Dataset:
+              buffers: Iterable[ShuffleBuffer]) -> tf.data.Dataset:
     """Returns the serialized examples of buffers; the next buffer is loaded meanwhile."""
-    members, numbers = _as_arrays(needed)
-    paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
+    # The shards of all buffers end to end; successive buffers of the same shards share them.
+    members: list[int] = []
+    numbers, shards = [], ()
+    for buffer in buffers:
+        if buffer.shards is not shards:
+            shards = buffer.shards
+            members.extend(shards)
+        numbers.append((len(members) - len(shards), len(members), buffer.part, buffer.parts,
+                        buffer.size, buffer.seed, buffer.start, buffer.stop))
+    paths, sizes, shard_numbers = (
+        tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members, tf.int32))
 
     def load(buffer: tf.Tensor) -> tf.Tensor:
         begin, end, part, parts, size, seed, start, stop = tf.unstack(buffer)
-        own = members[begin:end]
+        own = shard_numbers[begin:end]
         examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
         with tf.control_dependencies([tf.debugging.assert_equal(
                 tf.size(examples, tf.int64), size,
@@ -128,27 +141,11 @@ def _examples(paths: Sequence[str], sizes: Sequence[int],
         return tf.gather(examples, order[start:stop])
 
     return (
-        tf.data.Dataset.from_tensor_slices(numbers)
+        tf.data.Dataset.from_tensor_slices(np.array(numbers, np.int64).reshape([-1, 8]))
         .map(load)
         .prefetch(1)
         .flat_map(tf.data.Dataset.from_tensor_slices)
     )
-
-
-def _as_arrays(needed: Iterable[ShuffleBuffer]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the buffers' shards end to end, int32 [M], and the buffers' numbers, int64 [W, 8].
-
-    The numbers are the buffer's first shard, one past its last, and those of `ShuffleBuffer`.
-    Successive buffers of the same shards share them.
-    """
-    members, numbers, shards = [], [], ()
-    for buffer in needed:
-        if buffer.shards is not shards:
-            shards = buffer.shards
-            members.extend(shards)
-        numbers.append((len(members) - len(shards), len(members), buffer.part, buffer.parts,
-                        buffer.size, buffer.seed, buffer.start, buffer.stop))
-    return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 
 def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
@@ -200,9 +197,3 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
             [f"an id of the records is not among the {size:,} of the vocabulary"])]):
         ids = tf.where(valid, ids, pad_id)
     return Batch(ids=ids, valid=valid, segment_ids=tf.cast(second, tf.int32))
-
-
-def _fill(rows: tf.Tensor, batch_size: int) -> tf.Tensor:
-    """Pads [b, L] with zero rows (False for bool) to [batch_size, L]."""
-    filled = tf.pad(rows, [[0, batch_size - tf.shape(rows)[0]], [0, 0]])
-    return tf.ensure_shape(filled, [batch_size, rows.shape[1]])

@@ -22,12 +22,9 @@ from electra_tf.platform.errors import UserError
 
 SPLITS = ("train", "eval")
 Count = Annotated[int, Ge(0)]
-SHARDS_MIXED = 64
-"""Least number of shards that a buffer reads from, if there are as many."""
+SHARDS_MIXED = 64  # Least number of shards that a buffer reads from, if there are as many.
 ID_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
 """Bytes of a stored id (`manifest.token_bytes_for`) -> its type."""
-_BYTES = 2
-"""Wire type of a protocol buffer's field that begins with its length."""
 _BEFORE_IDS = re.compile(
     rb"\nN\nN\n\x14first_segment_length\x12N\x1aN\nN(?P<boundary>N)\nN\n\x03ids\x12N\nN\nN"
     .replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL)
@@ -38,12 +35,10 @@ _BEFORE_IDS = re.compile(
 class Shard:
     """One TFRecord file."""
 
-    name: str
-    """File name within the directory."""
+    name: str  # File name within the directory.
     split: Literal["train", "eval"]
     examples: Count
-    tokens: Count
-    """Tokens of all examples, with special tokens and without padding."""
+    tokens: Count  # Tokens of all examples, with special tokens and without padding.
     bytes: Count
     sha256: str
 
@@ -52,18 +47,12 @@ class Shard:
 class Records:
     """A directory of records, as its manifest describes it."""
 
-    data_dir: pathlib.PurePath
-    """A `platform.storage.Path`."""
-    max_seq_length: int
-    """Most tokens of an example."""
-    packing: str
-    """"full" or "reference"; with "full" only a shard's last example is shorter."""
-    token_bytes: int
-    """Bytes of one stored id: 2 or 4."""
-    vocab_size: int
-    """V; ids are below it."""
-    shards: Mapping[str, tuple[Shard, ...]]
-    """The shards of "train" and of "eval", in order."""
+    data_dir: pathlib.PurePath  # A `platform.storage.Path`.
+    max_seq_length: int  # Most tokens of an example.
+    packing: str  # "full" or "reference"; with "full" only a shard's last example is shorter.
+    token_bytes: int  # Bytes of one stored id: 2 or 4.
+    vocab_size: int  # V; ids are below it.
+    shards: Mapping[str, tuple[Shard, ...]]  # The shards of "train" and of "eval", in order.
     fingerprint: str
     """Hexadecimal sha256 over the examples, independent of the directory's location."""
 
@@ -86,17 +75,12 @@ def misfit(path: pathlib.PurePath, problem: str) -> UserError:
 class ShuffleBuffer:
     """Examples that are shuffled together, as TensorFlow shuffles by (seed, size)."""
 
-    shards: tuple[int, ...]
-    """Numbers of the shards that the buffer reads from."""
-    part: int
-    """Index of the part that is read of each shard, of `parts`; see `part_of`."""
+    shards: tuple[int, ...]  # Numbers of the shards that the buffer reads from.
+    part: int  # Index of the part that is read of each shard, of `parts`; see `part_of`.
     parts: int
-    size: int
-    """Examples of all shards' parts together."""
-    seed: int
-    """Seed of the shuffle, 62 bits."""
-    start: int
-    """First example, counted after the shuffle, that belongs to the stream."""
+    size: int  # Examples of all shards' parts together.
+    seed: int  # Seed of the shuffle, 62 bits.
+    start: int  # First example, counted after the shuffle, that belongs to the stream.
     stop: int
 
 
@@ -203,7 +187,8 @@ def _before_ids(first_segment_length: int, size: int) -> bytes:
 
 def _field(number: int, content: bytes, following: int = 0) -> bytes:
     """Returns a field of a message, without the last `following` bytes of its content."""
-    return bytes([number << 3 | _BYTES]) + _number(len(content) + following) + content
+    # Wire type 2: the field begins with its length.
+    return bytes([number << 3 | 2]) + _number(len(content) + following) + content
 
 
 def _number(value: int) -> bytes:

@@ -12,10 +12,8 @@ from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path, file_sha256
 
-TOKENS_TOGETHER = 1 << 18
-"""Positions of the examples that are read together: some megabytes."""
-_CHECKED_SHARDS = 16
-"""Shards whose first example is checked, which takes a few milliseconds each."""
+TOKENS_TOGETHER = 1 << 18  # Positions of the examples that are read together: some megabytes.
+_CHECKED_SHARDS = 16  # Shards whose first example is checked, which takes a few milliseconds each.
 
 
 def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -> Shard:

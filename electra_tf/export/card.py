@@ -12,7 +12,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
 from electra_tf.data.manifest import Manifest
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform import strict_json
+from electra_tf.platform import hub, strict_json
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
@@ -26,7 +26,6 @@ _PIPELINES = {"ElectraForSequenceClassification": "text-classification",
               "ElectraForQuestionAnswering": "question-answering"}
 """Class in transformers -> the Hub's task."""
 _CURVES = ("loss_curves.png", "learning_curve.png")
-_MODEL_NAME = re.compile(r"(?:hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@.+)?")
 
 
 def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
@@ -55,8 +54,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
     base = "" if base in (None, "none") else _public(base)
     metadata: dict[str, Any] = {"library_name": "transformers", "license": license,
                                 "tags": ["electra", "electra-tf"]}
-    if name := _MODEL_NAME.fullmatch(base):
-        metadata["base_model"] = name[1]
+    if match := hub.MODEL_NAME.fullmatch(base):
+        metadata["base_model"] = match[2]
     if architecture in _PIPELINES:
         metadata["pipeline_tag"] = _PIPELINES[architecture]
     columns, scores = _read_scores(source) if saved else ((), {})

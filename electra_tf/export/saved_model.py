@@ -91,7 +91,7 @@ def compare(directory: Path, trained: Servable, requests: Sequence[Request],
     equal labels or spans is the answer. Returns the largest difference, relative for numbers above
     1; raises `UserError` above the tolerance of `dtype`.
     """
-    exported, largest = tf.saved_model.load(str(directory)).signatures[DEFAULT], 0.0
+    exported, max_difference = tf.saved_model.load(str(directory)).signatures[DEFAULT], 0.0
     for request in requests:
         columns = {name: tf.constant(texts) for name, texts in request.items()}
         with inference_mode():
@@ -110,5 +110,5 @@ def compare(directory: Path, trained: Servable, requests: Sequence[Request],
                 shown = [" ".join(str(array).split())[:120] for array in (actual, trained_value)]
                 raise UserError(f"the exported model's {name} is {shown[0]}, the trained one's "
                                 f"{shown[1]}; nothing was exported.")
-            largest = max(largest, float(difference))
-    return largest
+            max_difference = max(max_difference, float(difference))
+    return max_difference

@@ -159,7 +159,6 @@ class Detector(TextEncoder):
         positions = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
         probabilities = tf.gather_nd(inference.map_in_chunks(
             lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
-            inference.rows_per_chunk(tf.shape(rows.tokens.ids)[1]),
             tf.TensorSpec([None, None], tf.float32)), positions)
         return {"words": split.texts.to_tensor(""), "replaced_probability": words.per_text(
             split, tf.math.segment_max(probabilities, word_indices), 0.0)}

@@ -95,7 +95,7 @@ def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]],
     `run_network` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns
     the largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
     """
-    largest = 0.0
+    max_difference = 0.0
     for row, size in enumerate(tokens[2].sum(axis=1)):
         answers = run_network([part[row:row + 1, :size] for part in tokens])
         padded = _comparable({name: file_answers[name][row:row + 1] for name in answers},
@@ -107,8 +107,8 @@ def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]],
             if not difference <= tolerance:
                 raise UserError(f"{name} is {difference:.1e} away from that of the trained "
                                 f"network, more than {tolerance:g}; nothing was exported.")
-            largest = max(largest, difference)
-    return largest
+            max_difference = max(max_difference, difference)
+    return max_difference
 
 
 def _comparable(answers: Answers, length: int) -> Answers:

@@ -64,11 +64,11 @@ class TaskPredictor:
         results = self._predictor.predict(split.rows, show or progress())
         return split.score(results, self._threshold)
 
-    def predict(self, given: Sequence[Any]) -> list[Record]:
+    def predict(self, values: Sequence[Any]) -> list[Record]:
         """Returns a prediction for each input; `UserError` if `TaskKind.example` refuses one."""
         run = self._run
-        examples = [run.kind.example(run.spec, str(number), one)
-                    for number, one in enumerate(given)]
+        examples = [run.kind.example(run.spec, str(number), value)
+                    for number, value in enumerate(values)]
         if not examples:
             return []
         split = run.encode(examples)
@@ -85,8 +85,8 @@ def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], N
         nonlocal shown
         now = clock()
         if now - shown >= PROGRESS_SECONDS and done < 1:
-            left = (now - began) * (1 - done) / done
-            print(f"  {100 * done:3.0f} %  ETA {duration(left)}", file=sys.stderr, flush=True)
+            remaining = (now - began) * (1 - done) / done
+            print(f"  {100 * done:3.0f} %  ETA {duration(remaining)}", file=sys.stderr, flush=True)
             shown = now
 
     return show
@@ -99,13 +99,12 @@ def evaluate(run: FinetuningRun, task: Task) -> None:
     predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
     for name, examples in task.dev.items():
         split = run.encode(examples)
-        found = predictor.scored(split)
-        scores[name] = found.scores
+        records, scores[name] = predictor.scored(split)
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
-        print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", found.scores,
-                          {"score": found.scores, "baseline": baseline},
+        print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", scores[name],
+                          {"score": scores[name], "baseline": baseline},
                           [f"baseline: {constant}", *split.notes])
-              + mistakes(run.spec, found.records, name), flush=True)
+              + mistakes(run.spec, records, name), flush=True)
     write_json(path, scores)
     print(f"results  {path}")
 
@@ -131,8 +130,8 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
         read = functools.partial(run.kind.read_file, path, own.select(run.spec) if own else
                                  run.spec, labelled=False)
         notes: list[str] = []
-        known = collections.Counter(
-            getattr(one, "label", getattr(one, "tags", None)) is None for one in read(notes=notes))
+        known = collections.Counter(getattr(example, "label", getattr(example, "tags", None))
+                                    is None for example in read(notes=notes))
         for note in notes:
             print(f"note     {note}", file=sys.stderr)
         contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix],
@@ -156,10 +155,11 @@ def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[
     format is one object; so are examples of which some have labels, as the columns of a table
     depend on them. The last line on standard error says how many texts were cut.
     """
-    whole = run.spec.kind is Kind.QUESTION_ANSWERING or len(known) > 1
     total, show, header, begin = sum(known.values()), progress(), "", 0
-    remaining, lengths = iter(examples), []
-    while part := list(itertools.islice(remaining, total if whole else PART)):
+    remaining, lengths, size = iter(examples), [], PART
+    if run.spec.kind is Kind.QUESTION_ANSWERING or len(known) > 1:
+        size = total
+    while part := list(itertools.islice(remaining, size)):
         split = run.encode(part)
         lengths.append(split.lengths)
         content = form(predictor.scored(split, lambda done, begin=begin, part=part: show(
@@ -228,9 +228,8 @@ def submission_files(spec: TaskSpec,
                      predictions: Mapping[str, Sequence[Record]]) -> dict[str, str]:
     """Returns name -> content of the files that a benchmark's server takes; empty for others."""
     if spec.name in glue.TASKS:
-        return dict(glue.submission(
-            glue.TASKS[spec.name], split, [record["key"] for record in records],
-            [record["prediction"] for record in records]) for split, records in predictions.items())
+        return dict(glue.submission(glue.TASKS[spec.name], split, records)
+                    for split, records in predictions.items())
     files = {}
     for records in predictions.values() if spec.name in QUESTIONS else ():
         files["predictions.json"] = KINDS[spec.kind].forms(spec)[".json"](records)
@@ -259,17 +258,17 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     if not records:
         return ""
     labels, counts = confusion(records, [*dict.fromkeys(
-        (*spec.label_words, *sorted({one["gold"] for one in records})))])
+        (*spec.label_words, *sorted({record["gold"] for record in records})))])
     text = table_text(TextTable(
         title="confusions: a row for each true label, a column for each predicted one",
         heading=("", *labels), rows=tuple(
             (label, *(f"{number:,}" for number in row))
             for label, row in zip(labels, counts, strict=True))))
-    wrong = sorted((one for one in records if one["gold"] != one["prediction"]),
-                   key=lambda one: -one["probability"])
-    lines = [f"  {100 * one['probability']:5.1f} %  {one['prediction']}, true: {one['gold']}; "
-             f"{one['key']}: {one_line(' / '.join(one['texts']), 90)}"
-             for one in wrong[:SHOWN_MISTAKES]]
+    wrong = sorted((record for record in records if record["gold"] != record["prediction"]),
+                   key=lambda record: -record["probability"])
+    lines = [f"  {100 * record['probability']:5.1f} %  {record['prediction']}, true: "
+             f"{record['gold']}; {record['key']}: {one_line(' / '.join(record['texts']), 90)}"
+             for record in wrong[:SHOWN_MISTAKES]]
     title = [f"the most confident mistakes of {len(wrong):,} on {split}"] if wrong else []
     return "\n".join(["", text, *title, *lines])
 
@@ -283,15 +282,15 @@ def confusion(records: Sequence[Record],
     >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": "b", "prediction": "b"}], "ab")
     (['a', 'b'], [[0, 1], [0, 1]])
     """
-    truth, found = ([record[name] for record in records] for name in ("gold", "prediction"))
     shown = list(labels)
     if len(labels) > SHOWN_LABELS:
-        frequent = dict(collections.Counter(truth).most_common(SHOWN_LABELS))
+        frequent = dict(collections.Counter(
+            record["gold"] for record in records).most_common(SHOWN_LABELS))
         shown = [label for label in labels if label in frequent] + [OTHERS]
-    pairs = collections.Counter(zip(*(
-        [label if label in shown else OTHERS for label in column]
-        for column in (truth, found)), strict=True))
-    return shown, [[pairs[one, other] for other in shown] for one in shown]
+    pairs = collections.Counter(tuple(
+        record[name] if record[name] in shown else OTHERS for name in ("gold", "prediction"))
+        for record in records)
+    return shown, [[pairs[gold, prediction] for prediction in shown] for gold in shown]
 
 
 def draw_learning_curves(results: Results, path: Path) -> None:

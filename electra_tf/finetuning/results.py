@@ -111,10 +111,10 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        found = strict_json.read(path, Results, max_bytes=MAX_RESULT_BYTES, fix=_FIX)
-        if not found.trials:
+        results = strict_json.read(path, Results, max_bytes=MAX_RESULT_BYTES, fix=_FIX)
+        if not results.trials:
             raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
-        return found
+        return results
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
@@ -159,29 +159,26 @@ def score_table(title: str, metrics: Iterable[str], columns: Scores,
             for metric in metrics)))
 
 
-def glue_table(found: Mapping[str, Results]) -> str:
+def glue_table(results_by_task: Mapping[str, Results]) -> str:
     """Returns GLUE's scores on dev and their averages, also without WNLI as in most papers."""
     rows = []
-    for name, results in found.items():
+    for name, results in results_by_task.items():
         first = _counted_metric(results.metrics)
         metrics = sorted(results.metrics, key=lambda metric: metric != first)
         rows.append((name, " / ".join(metrics), " / ".join(
             shown_score(metric, split[metric]["median"]) for split in results.summary().values()
             for metric in metrics), str(len(results.trials))))
-    counted = [one for name, one in found.items() if name != "wnli"]
-    rows += [(name, "", shown_score(name, glue_average(some)), "") for name, some in (
-        ("average", counted), ("average with wnli", found.values() if "wnli" in found else ()))]
+    # The mean of a median per task, MNLI's matched (ELECTRA, table 1).
+    medians = {name: next(iter(results.summary().values()))[
+        _counted_metric(results.metrics)]["median"] for name, results in results_by_task.items()}
+    counted = [median for name, median in medians.items() if name != "wnli"]
+    with_wnli = list(medians.values()) if "wnli" in medians else []
+    rows += [(name, "", shown_score(name, float(np.mean(part)) if part else None), "")
+             for name, part in (("average", counted), ("average with wnli", with_wnli))]
     return table_text(TextTable(
         title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
         heading=("", "metric", "dev", "trials"),
         notes=(f"average over {len(counted)} of 8 tasks; of several scores the first counts",)))
-
-
-def glue_average(results: Iterable[Results]) -> float | None:
-    """Returns the mean of a median per task, MNLI's matched (ELECTRA, table 1); None if empty."""
-    medians = [next(iter(one.summary().values()))[_counted_metric(one.metrics)]["median"]
-               for one in results]
-    return float(np.mean(medians)) if medians else None
 
 
 def main_score(scores: Scores, metric: str) -> float:

@@ -17,9 +17,10 @@ from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.formats import hub, hugging_face_heads, sentence_transformers
+from electra_tf.formats import hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import (
+    CONFIG_FILE,
     TOKENIZER_FILES,
     read_max_length,
     read_text,
@@ -36,14 +37,12 @@ from electra_tf.formats.pretrained import (
     note_unused,
 )
 from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
-from electra_tf.platform import strict_json
+from electra_tf.platform import hub, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.hub import MissingRepository
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
-CONFIG_FILE = "config.json"
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
@@ -95,7 +94,7 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     networks that share too little. A note names weights that are not used.
     """
     directory, generator_directory = (
-        _fetch(path, with_generator=not encoder_only) if hub.is_name(path)
+        _fetch(path, with_generator=not encoder_only) if hub.is_model_name(path)
         else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
@@ -187,10 +186,10 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
 
 def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
     """Downloads a model of the Hub; returns its directory and that of a generator, if any."""
-    model, revision = hub.parse(path)
+    model, revision = hub.parse_model_name(path)
     directory = _download(model, revision, ("", f"{GENERATOR}/") if with_generator else ("",))
     if with_generator and model.endswith("-discriminator"):
-        with contextlib.suppress(MissingRepository):
+        with contextlib.suppress(hub.MissingRepository):
             return directory, _download(
                 f"{model.removesuffix('discriminator')}generator", revision, ("",))
     return directory, directory / GENERATOR
@@ -199,7 +198,7 @@ def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
 def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
     """Downloads files of some folders; config.json is checked before the weights are downloaded."""
     def download(*names: str) -> Path:
-        return hub.download(model, revision, [
+        return hub.download_model(model, revision, [
             folder + name for folder in folders for name in names])
 
     directory = download(CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES)
@@ -230,9 +229,9 @@ def write(networks: Pretrained, directory: Path) -> None:
         return
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
-        bare = name == DISCRIMINATOR and not networks.has_discriminator
-        _write_network(networks.text, directory / name, *networks.extract(name),
-                       {"architectures": ["ElectraModel" if bare else ARCHITECTURES[name]]}, {})
+        has_head = name == GENERATOR or networks.has_discriminator
+        _write_network(networks.text, directory / name, *networks.extract(name), {
+            "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,

@@ -26,12 +26,10 @@ from electra_tf.checkpoints.weights import (
 )
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.formats import hub
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.notes import note_once
+from electra_tf.platform import hub, storage
+from electra_tf.platform.errors import UserError, note_once
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
@@ -112,7 +110,7 @@ class Pretrained:
     @property
     def has_energies(self) -> bool:
         """True if the discriminator returns energies instead of log odds of replacement."""
-        return OBJECTIVES[self.objective].settings.energies
+        return OBJECTIVES[self.objective].energies
 
     @property
     def has_both(self) -> bool:
@@ -167,9 +165,9 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     model of this size. Raises `UserError` for damage, missing or unknown weights, and values that
     aren't finite.
     """
-    if not hub.is_name(path) and (path / SETTINGS_FILE).exists():
+    if not hub.is_model_name(path) and (path / SETTINGS_FILE).exists():
         networks = Format.RUN.module.read(path)
-    elif hub.is_name(path) or any((path / name).exists() for name in (
+    elif hub.is_model_name(path) or any((path / name).exists() for name in (
             "config.json", "discriminator/config.json", "modules.json")):
         networks = Format.HUGGING_FACE.module.read(path, encoder_only=encoder_only)
     elif (prefix := _find_prefix(path)) is not None:

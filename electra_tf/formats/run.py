@@ -60,7 +60,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     facts = networks.text.facts() | {"initial": networks.source}
     if networks.task is None:
         config = PretrainingConfig(model=networks.model,
-                                   objective=OBJECTIVES[networks.objective].settings)
+                                   objective=OBJECTIVES[networks.objective])
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:

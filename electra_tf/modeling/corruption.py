@@ -17,10 +17,8 @@ from electra_tf.modeling.masking import Predictions, write_tokens
 class Distribution(NamedTuple):
     """One softmax distribution per row, ready to be sampled from."""
 
-    logits: tf.Tensor
-    """Floating [M, V], V a multiple of 128."""
-    largest: tf.Tensor
-    """float32 [M], the largest logit."""
+    logits: tf.Tensor  # Floating [M, V], V a multiple of 128.
+    largest: tf.Tensor  # float32 [M], the largest logit.
     block_sums: tf.Tensor
     """float32 [M, V / 128], the sum of exp(logit - largest) over every block of 128 entries."""
 
@@ -112,10 +110,8 @@ def _invert(ends: tf.Tensor, target: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 class Corrupted(NamedTuple):
     """A batch as the discriminator reads it."""
 
-    ids: tf.Tensor
-    """int32 [B, L]."""
-    replaced: tf.Tensor
-    """bool [B, L], True for tokens that differ from the original ones."""
+    ids: tf.Tensor  # int32 [B, L].
+    replaced: tf.Tensor  # bool [B, L], True for tokens that differ from the original ones.
 
 
 def corrupt(ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,

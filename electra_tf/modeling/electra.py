@@ -13,10 +13,8 @@ from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, 
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import GENERATOR
 
-BLOCK = 128
-"""Vocabulary entries of a block; sampling needs logits that are padded to whole blocks."""
-IMPOSSIBLE_LOGIT = -1e9
-"""A logit whose exponential is 0."""
+BLOCK = 128  # Vocabulary entries of a block; sampling needs logits that are padded to whole blocks.
+IMPOSSIBLE_LOGIT = -1e9  # A logit whose exponential is 0.
 
 
 class MaskedLanguageModelHead(tf_keras.layers.Layer):

@@ -21,7 +21,15 @@ from electra_tf.modeling.fused import (
     sum_rows,
     with_gradient,
 )
-from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, LayerNorm, Parts
+from electra_tf.modeling.layers import (
+    Build,
+    Dense,
+    EmbeddingTable,
+    GeluDense,
+    LayerNorm,
+    Parts,
+    residual_norm,
+)
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.weight_table import ENCODER
 
@@ -145,8 +153,8 @@ class EncoderLayer(tf_keras.layers.Layer):
                            randomness: Randomness | None, stream: str) -> tf.Tensor:
         """Returns norm(x + dropout(dense(branch)))."""
         keys = dropout_keys(randomness, f"{self.name}/{stream}", dimensions(x)[0])
-        return norm.add_and_normalize(x, dense.matmul(branch), tf.convert_to_tensor(dense.bias),
-                                      self.dropout_rate, keys)
+        return residual_norm(x, dense.matmul(branch), tf.convert_to_tensor(dense.bias),
+                             *norm.parameters(), self.dropout_rate, keys)
 
 
 class Encoder(tf_keras.layers.Layer):

@@ -6,7 +6,6 @@ Look-ups count as 0, and a backward pass costs two forward passes (PaLM, appendi
 import re
 from collections.abc import Iterable
 
-from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.weight_table import Network, Shapes
 
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -63,24 +62,20 @@ def matmul_flops_per_token(networks: Iterable[Network], length: int, slots: int)
     Examples have `length` tokens and as many masked positions as prediction slots. The result times
     the tokens per second, divided by the device's peak, is the model FLOPs utilization.
     """
-    def forward(network: Network) -> float:
+    total = 0.0
+    for network in networks:
         config = network.encoder
-        total = _dense(network.body) + network.towers * _attention(config, length)
+        # Scores and weighted sums of attention take 2 L H each in every layer.
+        attention = 4 * length * config.hidden_size * config.num_layers
+        forward = _kernel_flops(network.body) + network.towers * attention
         for head in network.heads:
             table = 2 * config.embedding_size * config.vocab_size if head.scores_vocabulary else 0
-            total += head.positions(slots / length) * (_dense(head.weights) + table)
-        return total
-
-    return sum(network.share * (3 if network.trained else 1) * forward(network)
-               for network in networks)
+            forward += head.positions(slots / length) * (_kernel_flops(head.weights) + table)
+        total += network.share * (3 if network.trained else 1) * forward
+    return total
 
 
-def _dense(shapes: Shapes) -> int:
+def _kernel_flops(shapes: Shapes) -> int:
     """Returns the FLOPs of multiplying one vector by every kernel."""
     return sum(2 * shape[0] * shape[1] for path, shape in shapes.items()
                if path.endswith("/kernel"))
-
-
-def _attention(config: EncoderConfig, length: int) -> int:
-    """Returns the FLOPs per token of scores and weighted sums, 2 L H each in every layer."""
-    return config.num_layers * 4 * config.hidden_size * length

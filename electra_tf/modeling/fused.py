@@ -22,10 +22,9 @@ from electra_tf.modeling.randomness import keep_mask
 from electra_tf.platform import machine
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
-_WHOLE = contextvars.ContextVar("compiled as a whole", default=False)
+_WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
 _ISAS_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
-_SATURATED = 4.5
-"""|x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1."""
+_SATURATED = 4.5  # |x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1.
 _NORMAL_CDF = (
     3.98708575e-01, -6.59772631e-02, 9.58064123e-03, -1.03624846e-03, 8.12088540e-05,
     -4.43160318e-06, 1.58021422e-07, -3.28379337e-09, 2.99987204e-11)
@@ -47,7 +46,7 @@ def _switched_on(mode: contextvars.ContextVar) -> Iterator[None]:
 
 inference_mode = functools.partial(_switched_on, _INFERENCE)
 """A context that traces plain ops without gradients, for unknown sizes and runtimes without XLA."""
-whole_program_compilation = functools.partial(_switched_on, _WHOLE)
+whole_program_compilation = functools.partial(_switched_on, _WHOLE_PROGRAM)
 """A context that traces a step for another machine's compiler, without variants for this CPU."""
 
 
@@ -94,7 +93,7 @@ def rounded(wide: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 def is_for_cpu() -> bool:
     """Returns True if traced ops will run on this machine's CPU, op by op."""
-    return not _WHOLE.get() and not any(map(tf.config.list_logical_devices, ("GPU", "TPU")))
+    return not _WHOLE_PROGRAM.get() and not any(map(tf.config.list_logical_devices, ("GPU", "TPU")))
 
 
 @functools.cache

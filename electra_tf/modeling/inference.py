@@ -230,31 +230,28 @@ def _weight(value: tf.Tensor, dtype: tf.DType) -> tf.Variable:
     return tf.Variable(tf.cast(value, dtype), trainable=False)
 
 
-def rows_per_chunk(length: tf.Tensor) -> tf.Tensor:
-    """Returns the number of rows of `length` positions that a chunk holds; both int32 []."""
-    return tf.maximum(_CHUNK_TOKENS // tf.maximum(length, 1), 1)
-
-
-def map_in_chunks(compute: Callable[..., Any], rows: Sequence[tf.Tensor], most: tf.Tensor,
-              outputs: Any) -> Any:
-    """Applies a function to tensors [R, ...], at most `most` rows at a time, and joins the results.
+def map_in_chunks(compute: Callable[..., Any], tensors: Sequence[tf.Tensor], outputs: Any,
+                  max_rows: int | None = None) -> Any:
+    """Applies a function to tensors [R, L, ...], some rows at a time, and joins the results.
 
     `compute` maps tensors of r rows to a structure of tensors of r rows; `outputs` has their
-    `tf.TensorSpec`s. `most` is int32 [].
+    `tf.TensorSpec`s. Without `max_rows`, chunks have 4,096 positions.
     """
-    count = tf.shape(rows[0])[0]
-    chunks = tf.maximum(-(-count // most), 1)
+    count, length = tf.unstack(tf.shape(tensors[0])[:2])
+    if max_rows is None:
+        max_rows = tf.maximum(_CHUNK_TOKENS // tf.maximum(length, 1), 1)
+    chunks = tf.maximum(-(-count // max_rows), 1)
     size = -(-count // chunks)
 
     def cut(values: tf.Tensor) -> tf.Tensor:
-        # Repeated rows fill the last chunk; `joined` drops them.
+        # Repeated rows fill the last chunk; `join` drops them.
         filled = tf.gather(values, tf.range(chunks * size) % tf.maximum(count, 1))
         return tf.reshape(filled, tf.concat([[chunks, size], tf.shape(values)[1:]], axis=0))
 
-    def joined(values: tf.Tensor, spec: tf.TensorSpec) -> tf.Tensor:
+    def join(values: tf.Tensor, spec: tf.TensorSpec) -> tf.Tensor:
         flat = tf.reshape(values, tf.concat([[chunks * size], tf.shape(values)[2:]], axis=0))
         return tf.ensure_shape(flat[:count], spec.shape)
 
-    found = tf.map_fn(lambda part: compute(*part), tuple(map(cut, rows)),
-                      parallel_iterations=1, fn_output_signature=outputs)
-    return tf.nest.map_structure(joined, found, outputs)
+    results = tf.map_fn(lambda part: compute(*part), tuple(map(cut, tensors)),
+                        parallel_iterations=1, fn_output_signature=outputs)
+    return tf.nest.map_structure(join, results, outputs)

@@ -30,11 +30,6 @@ from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""
-_HIGHEST = 0.95 * np.pi
-"""Radians per token; at pi the sine of every whole position would be 0."""
-_UNITS_PER_FREQUENCY = 4
-"""Hidden units per frequency that a projection to fewer dimensions keeps: two for its sine and
-cosine, two for words."""
 _AT_ITSELF, _AT_CLS = 0.5, 0.8
 """Fractions of a match's logit that are subtracted at the token itself and added at [CLS]."""
 
@@ -50,8 +45,8 @@ def initialize(model, config: InitializationConfig) -> None:
 def _attend_to_adjacent_tokens(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
     matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
-    waves = np.geomspace(  # Radians per token.
-        _HIGHEST, 2 * np.pi / config.longest_wavelength,
+    waves = np.geomspace(  # Radians per token; at pi, sines of all positions would be 0.
+        0.95 * np.pi, 2 * np.pi / config.longest_wavelength,
         max(1, int(config.position_share * shape.embedding_size / 2)))
     amplitude = config.position_amplitude * shape.initializer_range
     norm = _write_positions(encoder.embeddings, waves, amplitude)
@@ -59,7 +54,8 @@ def _attend_to_adjacent_tokens(encoder: Encoder, config: InitializationConfig) -
     head_size = shape.hidden_size // shape.num_heads
     count = min(len(waves), head_size // 2)
     if shape.hidden_size < shape.embedding_size:
-        count = min(count, shape.hidden_size // _UNITS_PER_FREQUENCY)
+        # A narrow projection keeps four units per frequency: sine and cosine, and two for words.
+        count = min(count, shape.hidden_size // 4)
     # Indices of the frequencies that every head reads.
     used = np.unique(np.linspace(0, len(waves) - 1, max(count, 1)).round().astype(int))
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
@@ -114,7 +110,10 @@ def _attend_to_offsets(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray,
     size = read.shape[1]
     for head, offset in zip(range(heads), OFFSETS, strict=False):
         first = head * head_size
-        queries[:, first:first + size] += read @ _rotation(waves * offset)
+        # Maps sines and cosines of w p to those of w (p + offset).
+        sine, cosine = np.diag(np.sin(waves * offset)), np.diag(np.cos(waves * offset))
+        rotation = np.block([[cosine, -sine], [sine, cosine]])
+        queries[:, first:first + size] += read @ rotation
         keys[:, first:first + size] += read
     query.assign(queries)
     key.assign(keys)
@@ -137,7 +136,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
-    place = np.sqrt(_AT_ITSELF * product / len(fast)) / size
+    position_scale = np.sqrt(_AT_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
@@ -149,9 +148,9 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
         end = middle + len(columns)
         for kernel, sign in ((query, -1.0), (key, 1.0)):
             kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
-            kernel[:, middle:end] += sign * place * reader[:, columns]
+            kernel[:, middle:end] += sign * position_scale * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
-        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * place * size
+        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * position_scale * size
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)
@@ -166,9 +165,3 @@ def _word_directions(segments: np.ndarray, count: int, index: int) -> np.ndarray
     count = max(1, min(count, width - len(segments)))
     axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
     return np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
-
-
-def _rotation(angles: np.ndarray) -> np.ndarray:
-    """Returns [2F, 2F], which maps a row of sines and cosines of x to those of x + angles."""
-    sine, cosine = np.diag(np.sin(angles)), np.diag(np.cos(angles))
-    return np.block([[cosine, -sine], [sine, cosine]])

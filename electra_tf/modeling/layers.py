@@ -31,8 +31,7 @@ LAYER_NORM_EPSILON = 1e-12
 class Build:
     """The options with which networks are created."""
 
-    seed: int
-    """Seed of initial values, which are a function of it and of each weight's name."""
+    seed: int  # Seed of initial values, which are a function of it and of each weight's name.
     policy: str = "float32"
     """Keras mixed-precision policy: float32, mixed_bfloat16 or mixed_float16."""
     recompute: bool = False
@@ -87,14 +86,10 @@ class LayerNorm(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Normalizes [..., size]; the output has the layer's compute type."""
-        return tf.cast(layer_norm(x, *self._parameters()), self.compute_dtype)
+        return tf.cast(layer_norm(x, *self.parameters()), self.compute_dtype)
 
-    def add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, bias: tf.Tensor, rate: float,
-                          keys: tf.Tensor | None) -> tf.Tensor:
-        """Normalizes x + dropout(branch + bias); arguments as for `residual_norm`."""
-        return residual_norm(x, branch, bias, *self._parameters(), rate, keys)
-
-    def _parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
+    def parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns gamma and beta, float32 [size]."""
         return tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
 
 

@@ -8,9 +8,6 @@ import tensorflow as tf
 from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
-_SKIPPED = 3
-"""Times that a word too long for the remaining slots is skipped, as in BERT's code."""
-
 
 class SpecialTokens(NamedTuple):
     """Ids of the vocabulary's special entries."""
@@ -24,20 +21,16 @@ class SpecialTokens(NamedTuple):
 class Predictions(NamedTuple):
     """The selected positions of a batch; slots that an example doesn't fill are not valid."""
 
-    positions: tf.Tensor
-    """int32 [B, N]."""
-    original_ids: tf.Tensor
-    """int32 [B, N], the tokens to predict."""
-    valid: tf.Tensor
-    """bool [B, N]."""
+    positions: tf.Tensor  # int32 [B, N].
+    original_ids: tf.Tensor  # int32 [B, N], the tokens to predict.
+    valid: tf.Tensor  # bool [B, N].
 
 
 class TokenKinds(NamedTuple):
     """Kinds of vocabulary entries that masking distinguishes."""
 
     special: SpecialTokens
-    size: int
-    """V."""
+    size: int  # V.
     continues_word: np.ndarray
     """bool [V], True for entries that continue a word ("##ing"); for whole-word masking."""
 
@@ -52,15 +45,15 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
     candidates = maskable(ids, valid, kinds.special)
-    wanted = number_to_predict(valid, config)
+    counts = number_to_predict(valid, config)
     bits = randomness.bits("masking/positions", batch_size, length)
     if config.whole_words:
         continues = tf.gather(tf.constant(kinds.continues_word), ids)
-        positions, filled = draw_words(candidates, continues, wanted, bits, slots)
+        positions, filled = draw_words(candidates, continues, counts, bits, slots)
     elif config.position_draw == "without_replacement":
-        positions, filled = draw_distinct(candidates, wanted, bits, slots)
+        positions, filled = draw_distinct(candidates, counts, bits, slots)
     else:
-        positions, filled = draw_with_replacement(candidates, wanted, to_uniform(bits), slots)
+        positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
     predictions = Predictions(positions, gather_at(ids, positions), filled)
     uniform = randomness.uniform("masking/hide", batch_size, slots)
     masked = uniform < config.mask_token_rate
@@ -86,28 +79,28 @@ def number_to_predict(valid: tf.Tensor, config: MaskingConfig) -> tf.Tensor:
     return tf.gather(table, tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
 
 
-def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
+def draw_distinct(candidates: tf.Tensor, counts: tf.Tensor, bits: tf.Tensor,
                   slots: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws positions without replacement, every subset equally likely.
 
     Selects the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L]: as many as
-    `wanted`, int32 [B], or all. Returns positions int32 [B, N] and filled slots bool [B, N].
+    `counts`, int32 [B], or all. Returns positions int32 [B, N] and filled slots bool [B, N].
     """
     score = tf.where(candidates, tf.bitwise.bitwise_and(bits, 0x7FFFFFFF), -1)
     slots_in_row = min(slots, candidates.shape[1])
     best, positions = tf.math.top_k(score, slots_in_row)
     extra = [[0, 0], [0, slots - slots_in_row]]
     best = tf.pad(best, extra, constant_values=-1)
-    filled = (best >= 0) & (tf.range(slots) < wanted[:, tf.newaxis])
+    filled = (best >= 0) & (tf.range(slots) < counts[:, tf.newaxis])
     return tf.pad(positions, extra), filled
 
 
-def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
+def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, bits: tf.Tensor,
                slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws whole words in random order until `wanted` pieces are selected.
+    """Draws whole words in random order until `counts` pieces are selected.
 
     `continues` bool [B, L] marks pieces that continue a word; the rest is as in `draw_distinct`. A
-    word with more pieces than are still wanted is skipped, so a row may have fewer positions.
+    word with more pieces than may still be selected is skipped, so a row may have fewer positions.
     """
     length = candidates.shape[1]
     position = tf.range(length)
@@ -117,18 +110,18 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, b
     score, order = tf.math.top_k(score, length)
     size, first = gather_at(size, order), gather_at(first, order)
     pieces_after = size - 1 - (order - first)
-    chosen, remaining = tf.zeros_like(candidates), wanted[:, tf.newaxis]
-    for _ in range(1 + _SKIPPED):
+    chosen, remaining = tf.zeros_like(candidates), counts[:, tf.newaxis]
+    for _ in range(4):  # A word that is too long for the remaining slots is skipped 3 times (BERT).
         fits = (score >= 0) & ~chosen & (size <= remaining)
         end_of_word = tf.cumsum(tf.cast(fits, tf.int32), axis=1) + pieces_after
         added = fits & (end_of_word <= remaining)
         chosen |= added
         remaining -= tf.reduce_sum(tf.cast(added, tf.int32), axis=1, keepdims=True)
     slots_in_row = min(slots, length)
-    rank, place = tf.math.top_k(tf.where(chosen, length - position, 0), slots_in_row)
+    rank, index = tf.math.top_k(tf.where(chosen, length - position, 0), slots_in_row)
     extra = [[0, 0], [0, slots - slots_in_row]]
     filled = tf.pad(rank, extra) > 0
-    return tf.where(filled, tf.pad(gather_at(order, place), extra), 0), filled
+    return tf.where(filled, tf.pad(gather_at(order, index), extra), 0), filled
 
 
 def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -138,15 +131,15 @@ def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.T
     begins = candidates & ~(continues & follows)
     number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)
     # Positions where words begin, in order, padded with L.
-    places = tf.sort(tf.where(begins, tf.range(length), length), axis=1)
-    places = tf.pad(places, [[0, 0], [0, 1]], constant_values=length)
+    starts = tf.sort(tf.where(begins, tf.range(length), length), axis=1)
+    starts = tf.pad(starts, [[0, 0], [0, 1]], constant_values=length)
     pieces_before = tf.pad(tf.cumsum(tf.cast(candidates, tf.int32), axis=1), [[0, 0], [1, 0]])
-    first, following = gather_at(places, number), gather_at(places, number + 1)
+    first, following = gather_at(starts, number), gather_at(starts, number + 1)
     size = gather_at(pieces_before, following) - gather_at(pieces_before, first)
     return tf.minimum(first, length - 1), size
 
 
-def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,
+def draw_with_replacement(candidates: tf.Tensor, counts: tf.Tensor, uniforms: tf.Tensor,
                           slots: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws each slot independently, as in the reference implementation.
 
@@ -159,7 +152,7 @@ def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf
     # The position of the candidate of rank r is the number of positions with rank <= r.
     before = ranks[:, tf.newaxis, :] <= chosen[:, :, tf.newaxis]
     positions = tf.reduce_sum(tf.cast(before, tf.int32), axis=2)
-    filled = (total > 0) & (tf.range(slots) < wanted[:, tf.newaxis])
+    filled = (total > 0) & (tf.range(slots) < counts[:, tf.newaxis])
     return tf.where(filled, positions, 0), filled
 
 

@@ -23,14 +23,11 @@ class Randomness:
     """The position of draws in a run; names of streams distinguish the draws of one step."""
 
     seed: int
-    step: tf.Tensor
-    """int64 []."""
+    step: tf.Tensor  # int64 [].
     first_example: tf.Tensor
     """int64 []: index in the global batch of the first row of the tensors drawn."""
-    stride: int = 1
-    """Difference between the indices of two successive rows in the global batch."""
-    scope: str = ""
-    """Prefix of every stream's name."""
+    stride: int = 1  # Difference between the indices of two successive rows in the global batch.
+    scope: str = ""  # Prefix of every stream's name.
 
     def within(self, scope: str) -> "Randomness":
         """Returns the same position with `scope` appended to the prefix of every stream's name."""
@@ -87,27 +84,20 @@ def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) ->
     every word took a ninth of a training step. Static sizes in `shape` are numbers.
     """
     rows = [-1] + [1] * (len(shape) - 1)
-    first, second = (tf.reshape(keys[:, column], rows) for column in range(2))
-    words = _mix(tf.bitwise.bitwise_xor(_mix(_plus_index(first, shape)), second))
-    return words >= tf.constant(round(rate * 2**32), tf.uint32)
-
-
-def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor:
-    """Adds the index of every element within its example, modulo 2**32, to words [B, 1, ...].
-
-    It adds axis by axis, as a constant of all indices would take 12 MB of reads in every layer of
-    ELECTRA-Base at L = 512.
-    """
+    words, second = (tf.reshape(keys[:, column], rows) for column in range(2))
+    # Adds the index, modulo 2**32, axis by axis: a constant of all indices would take 12 MB of
+    # reads in every layer of ELECTRA-Base at L = 512.
     for axis in range(1, len(shape)):
-        stride, places = math.prod(shape[axis + 1:]), [1] * len(shape)
-        places[axis] = shape[axis]
+        stride = math.prod(shape[axis + 1:])
+        axis_shape = [1] * axis + [shape[axis]] + [1] * (len(shape) - axis - 1)
         if isinstance(shape[axis], int) and isinstance(stride, int):
             steps = np.arange(shape[axis], dtype=np.uint64) * stride % 2**32
-            words += tf.constant(steps.astype(np.uint32).reshape(places))
+            words += tf.constant(steps.astype(np.uint32).reshape(axis_shape))
         else:
             steps = tf.bitcast(tf.range(shape[axis]), tf.uint32) * tf.cast(stride, tf.uint32)
-            words += tf.reshape(steps, places)
-    return words
+            words += tf.reshape(steps, axis_shape)
+    words = _mix(tf.bitwise.bitwise_xor(_mix(words), second))
+    return words >= tf.constant(round(rate * 2**32), tf.uint32)
 
 
 def _mix(words: tf.Tensor) -> tf.Tensor:

@@ -14,8 +14,7 @@ from electra_tf.modeling.fused import dimensions, dropout, gelu
 from electra_tf.modeling.layers import Build, Dense, GeluDense
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
-QUESTION_HIDDEN = 512
-"""Units of the hidden layers of `QuestionHead`, for encoders of all sizes."""
+QUESTION_HIDDEN = 512  # Units of the hidden layers of `QuestionHead`, for encoders of all sizes.
 FORBIDDEN = -1000.0
 """Bias of the logit of a position where no answer may begin or end, as in the reference."""
 
@@ -77,27 +76,19 @@ def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
 class SpanLogits(NamedTuple):
     """The float32 logits of a training step."""
 
-    start: tf.Tensor
-    """[B, L]."""
-    end: tf.Tensor
-    """[B, L]; given the true start if ends depend on starts."""
-    impossible: tf.Tensor | None
-    """[B], positive where the context seems to hold no answer."""
+    start: tf.Tensor  # [B, L].
+    end: tf.Tensor  # [B, L]; given the true start if ends depend on starts.
+    impossible: tf.Tensor | None  # [B], positive where the context seems to hold no answer.
 
 
 class SpanBeams(NamedTuple):
     """The most probable answers: K starts, and K ends for each of them."""
 
-    start_log_probs: tf.Tensor
-    """float32 [B, K]."""
-    start_index: tf.Tensor
-    """int32 [B, K]."""
-    end_log_probs: tf.Tensor
-    """float32 [B, K, K]."""
-    end_index: tf.Tensor
-    """int32 [B, K, K]."""
-    impossible: tf.Tensor | None
-    """As in `SpanLogits`."""
+    start_log_probs: tf.Tensor  # float32 [B, K].
+    start_index: tf.Tensor  # int32 [B, K].
+    end_log_probs: tf.Tensor  # float32 [B, K, K].
+    end_index: tf.Tensor  # int32 [B, K, K].
+    impossible: tf.Tensor | None  # As in `SpanLogits`.
 
 
 class QuestionHead(tf_keras.layers.Layer):

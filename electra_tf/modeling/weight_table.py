@@ -20,8 +20,7 @@ class Head:
     """The output layers above an encoder."""
 
     weights: Shapes
-    scores_vocabulary: bool
-    """True if its last matmul is with the word table."""
+    scores_vocabulary: bool  # True if its last matmul is with the word table.
     fraction: float | None = 1.0
     """Fraction of positions at which it runs; None for the masked ones."""
 
@@ -35,17 +34,12 @@ class Network:
     """A network of an objective: its weights and how often it runs."""
 
     name: str
-    encoder: EncoderConfig
-    """Configuration of every tower."""
-    body: Shapes
-    """The weights below the heads."""
+    encoder: EncoderConfig  # Configuration of every tower.
+    body: Shapes  # The weights below the heads.
     heads: tuple[Head, ...]
-    towers: int = 1
-    """Encoders side by side."""
-    trained: bool = True
-    """False if it only runs forward."""
-    share: float = 1.0
-    """Fraction of the run's steps in which it runs."""
+    towers: int = 1  # Encoders side by side.
+    trained: bool = True  # False if it only runs forward.
+    share: float = 1.0  # Fraction of the run's steps in which it runs.
 
     @property
     def weights(self) -> Shapes:

@@ -29,7 +29,6 @@ from electra_tf.modeling.electra import ElectraModel, gather_vectors
 from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.masking import gather_at
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
@@ -55,6 +54,7 @@ class AdversarialObjective(ElectraObjective):
     """The adversarial objective: min 50 L_Disc(discriminator), max L_Disc over the samples."""
 
     networks_class = AdversarialModel
+    losses = ("policy_loss", "baseline_loss", "discriminator_loss")
 
     def __init__(self, config: Any, context: ObjectiveContext):
         """Refuses settings that sample from another distribution than the generator's."""
@@ -63,7 +63,6 @@ class AdversarialObjective(ElectraObjective):
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "
                 "leave sampling.temperature and sampling.disallow_correct as they are.")
-
 
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -95,7 +94,7 @@ class AdversarialObjective(ElectraObjective):
                 "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
             judged.details | filled_in(predictions, generated.best_ids))
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""
         discriminator, generator = super().networks()
         baseline = weight_table.Head(
@@ -103,14 +102,6 @@ class AdversarialObjective(ElectraObjective):
             scores_vocabulary=False, fraction=None)
         return discriminator, dataclasses.replace(
             generator, heads=(*generator.heads, baseline))
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """The configured factors; the paper gives none."""
-        objective = self.config.objective
-        return {"policy_loss": objective.policy_loss_weight,
-                "baseline_loss": objective.baseline_loss_weight,
-                "discriminator_loss": objective.discriminator_loss_weight}
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, the generator's loss as a language model, and its reward."""

@@ -35,8 +35,7 @@ from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, creat
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_at, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.electra import ElectraObjective, detection_measures
+from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, count
 from electra_tf.objectives.pretraining import (
     GeneratorOutcome,
@@ -127,7 +126,11 @@ class ElectricObjective(ElectraObjective):
         """Runs the generator on the original text, redraws selected tokens, and detects them."""
         batch, predictions = inputs.original, inputs.predictions
         noise = self.noise(model, batch, randomness, training=training)
-        sampled = self.sample(_selected(noise.softmax, predictions), predictions, randomness)
+        rows, length = batch.ids.shape
+        index = tf.reshape(
+            predictions.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
+        selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
+        sampled = self.sample(selected, predictions, randomness)
         judged = self.discriminate_noise(
             model, inputs, noise.softmax, sampled, randomness, training=training)
         best = gather_at(noise.best_ids, predictions.positions)
@@ -153,12 +156,7 @@ class ElectricObjective(ElectraObjective):
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                        randomness if training else None)
         logits = self.noise_logits(energies, noise, corrupted)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(redrawn, tf.float32), logits)
-        return Outcome(
-            {"discriminator_loss": tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))},
-            detection_measures(sampled == predictions.original_ids, predictions.valid, redrawn,
-                               logits, batch.valid),
-            {"corrupted_ids": corrupted, "replaced": redrawn, "logits": logits})
+        return self.detection_outcome(inputs, sampled, corrupted, redrawn, logits)
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:
@@ -177,32 +175,19 @@ class ElectricObjective(ElectraObjective):
         softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
         return self.noise_logits(energies, softmax, batch.ids)
 
-    def networks(self) -> Sequence[Network]:
-        """Returns the discriminator and the generator, whose head runs at every position."""
+    def networks(self) -> Sequence[weight_table.Network]:
+        """Returns the discriminator, and the generator's two encoders with a head over both."""
         model = self.config.model
-        return weight_table.discriminator(model.discriminator), _two_towers(model)
+        tower = model.generator
+        body = weight_table.generator_embeddings(model)
+        for path in TOWERS:
+            body |= weight_table.encoder(path, tower)
+        both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
+        head = weight_table.Head(
+            weights=weight_table.vocabulary_head(CLOZE, both), scores_vocabulary=True)
+        return weight_table.discriminator(model.discriminator), weight_table.Network(
+            name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(head,))
 
     def _predicted(self, batch: Batch) -> tf.Tensor:
         """Marks the tokens that the generator's loss averages over, bool [B, L]."""
         return maskable(batch.ids, batch.valid, self.context.kinds.special)
-
-
-def _two_towers(model: ModelConfig) -> Network:
-    """Returns the generator's weights: two encoders, and a head over both of their outputs."""
-    tower = model.generator
-    body = weight_table.generator_embeddings(model)
-    for path in TOWERS:
-        body |= weight_table.encoder(path, tower)
-    both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
-    return Network(name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(
-        weight_table.Head(weights=weight_table.vocabulary_head(CLOZE, both),
-                          scores_vocabulary=True),))
-
-
-def _selected(softmax: Distribution, predictions: Predictions) -> Distribution:
-    """Returns the distributions of the selected positions, B * N of them."""
-    rows = predictions.positions.shape[0]
-    length = softmax.logits.shape[0] // rows
-    index = tf.reshape(
-        predictions.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
-    return Distribution(*(tf.gather(part, index) for part in softmax))

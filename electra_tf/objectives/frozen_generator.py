@@ -32,7 +32,6 @@ from electra_tf.modeling.electra import (
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
@@ -45,8 +44,7 @@ from electra_tf.objectives.pretraining import (
 )
 from electra_tf.platform.errors import UserError
 
-FROZEN = "frozen_generator"
-"""First part of the paths of a frozen generator."""
+FROZEN = "frozen_generator"  # First part of the paths of a frozen generator.
 
 
 class DiscriminatorModel(Networks):
@@ -68,19 +66,11 @@ class FrozenGeneratorModel(DiscriminatorModel):
         self.generator.trainable = False
 
 
-class _DiscriminatorObjective(ElectraObjective):
-    """Replaced token detection without a generator's loss: min L_Disc(discriminator)."""
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """The configured factor of the one loss."""
-        return {"discriminator_loss": self.config.objective.discriminator_loss_weight}
-
-
-class FixedGeneratorObjective(_DiscriminatorObjective):
-    """An objective whose replacements are drawn without a network."""
+class FixedGeneratorObjective(ElectraObjective):
+    """Replaced token detection, min L_Disc(discriminator), with draws of no network."""
 
     networks_class = DiscriminatorModel
+    losses = ("discriminator_loss",)
 
     def __init__(self, config: Any, context: ObjectiveContext):
         """Reads the training records if replacements are drawn by frequency."""
@@ -103,13 +93,15 @@ class FixedGeneratorObjective(_DiscriminatorObjective):
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator."""
         return (weight_table.discriminator(self.config.model.discriminator),)
 
 
-class FrozenGeneratorObjective(_DiscriminatorObjective):
-    """An objective whose replacements are drawn from another run's generator."""
+class FrozenGeneratorObjective(ElectraObjective):
+    """Replaced token detection, min L_Disc(discriminator), with another run's generator."""
+
+    losses = ("discriminator_loss",)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
@@ -137,13 +129,13 @@ class FrozenGeneratorObjective(_DiscriminatorObjective):
         """Returns ELECTRA's scores, and the generator's loss."""
         return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator and the generator, which only runs forward."""
         if self.context.generator is None:
             return ()
         return self.networks_with(self.context.generator.encoder)
 
-    def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
+    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.Network]:
         """Returns the discriminator and a frozen generator of a shape."""
         frozen = weight_table.language_model(
             "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
@@ -157,7 +149,7 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     generator_objective = "mlm"
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
             return super().networks()

@@ -20,10 +20,8 @@ from electra_tf.modeling.randomness import Randomness
 class Ratio(NamedTuple):
     """A mean before its division."""
 
-    sum: tf.Tensor
-    """float32 []."""
-    weight: tf.Tensor
-    """float32 [], number of terms of the sum."""
+    sum: tf.Tensor  # float32 [].
+    weight: tf.Tensor  # float32 [], number of terms of the sum.
 
 
 def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
@@ -39,12 +37,9 @@ def count(marked: tf.Tensor) -> tf.Tensor:
 class Outcome(NamedTuple):
     """The results of one batch."""
 
-    loss_sums: Mapping[str, tf.Tensor]
-    """Name -> float32 [], summed over the batch; differentiable."""
-    measures: Mapping[str, Ratio]
-    """Name -> statistics for metrics; not differentiated."""
-    details: Mapping[str, tf.Tensor]
-    """Name -> tensors [B, ...] for evaluation and samples."""
+    loss_sums: Mapping[str, tf.Tensor]  # Name -> float32 [], summed over the batch; differentiable.
+    measures: Mapping[str, Ratio]  # Name -> statistics for metrics; not differentiated.
+    details: Mapping[str, tf.Tensor]  # Name -> tensors [B, ...] for evaluation and samples.
 
 
 class Objective(Protocol):

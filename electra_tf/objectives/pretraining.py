@@ -30,8 +30,7 @@ Arrays = Mapping[str, np.ndarray]
 class Written(NamedTuple):
     """The text that evaluation shows beside the original."""
 
-    ids: np.ndarray
-    """int32 [M, L]."""
+    ids: np.ndarray  # int32 [M, L].
     replaced_probability: np.ndarray | None = None
     """float [M, L], probability that a token is replaced; None if no network detects it."""
 
@@ -51,16 +50,14 @@ class ObjectiveContext:
     kinds: TokenKinds
     token_counts: Callable[[], np.ndarray]
     """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
-    generator: TrainedGenerator | None = None
-    """The generator that the objective's settings name."""
+    generator: TrainedGenerator | None = None  # The generator that the objective's settings name.
 
 
 class MaskedBatch(NamedTuple):
     """A batch whose selected tokens are masked."""
 
     original: Batch
-    ids: tf.Tensor
-    """int32 [B, L], tokens that the generator reads."""
+    ids: tf.Tensor  # int32 [B, L], tokens that the generator reads.
     predictions: Predictions
 
 
@@ -74,6 +71,8 @@ class PretrainingObjective(Objective):
 
     networks_class: ClassVar[type[tf_keras.Model]]
     """The `modeling.electra.Networks` that `build_model` creates."""
+    losses: ClassVar[tuple[str, ...]]
+    """Names of the losses; the objective's settings have a factor for each, `<name>_weight`."""
     judge: ClassVar[Callable[..., tf.Tensor] | None] = None
     """A method of objectives that detect replaced tokens, for fixed-noise evaluation. It takes a
     model and a `Batch`; it returns logits float32 [B, L], positive for probably replaced tokens."""
@@ -95,6 +94,11 @@ class PretrainingObjective(Objective):
         inputs = MaskedBatch(batch, *mask_tokens(
             batch.ids, batch.valid, self.config.masking, self.context.kinds, randomness))
         return inputs, self.weights(inputs)
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """The configured factor of every loss; the paper's are 1 and lambda = 50."""
+        return {loss: getattr(self.config.objective, f"{loss}_weight") for loss in self.losses}
 
     def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the weight of every loss, float32 []; by default the number of masked tokens."""
@@ -133,10 +137,8 @@ class PretrainingObjective(Objective):
 class GeneratorOutcome(NamedTuple):
     """The generator's losses over a batch, and its distributions."""
 
-    losses: tf.Tensor
-    """float32 [B, N], of every slot; 0 where it isn't valid."""
-    softmax: Distribution
-    """One distribution per slot, B * N of them."""
+    losses: tf.Tensor  # float32 [B, N], of every slot; 0 where it isn't valid.
+    softmax: Distribution  # One distribution per slot, B * N of them.
     best_ids: tf.Tensor
     """int32 [B, N], the most likely token of every slot; 0 in training, which does not read it."""
 

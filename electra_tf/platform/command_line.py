@@ -58,20 +58,17 @@ def run(main: Callable[..., None], *, summary: str, groups: Groups, operand: str
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
             print(_grouped_help(summary, groups))
             _end(0)
-        for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
-            if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
-                flag.parser.convert = _ascii_only(flag.parser.convert)
         try:
-            rest = flags.FLAGS(argv)
+            words = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
-            needed = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
-            _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in needed)
+            missing = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
+            _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in missing)
                     or f"{error} (--help lists the flags.)")
-        if len(rest) > 1 + len(operands):
-            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value.")
-        if len(rest) <= len(operands):
-            _refuse(f"{operands[len(rest) - 1]} is missing (--help describes it).")
-        return rest
+        if len(words) > 1 + len(operands):
+            _refuse(f"unexpected argument {shown(words[-1])}; settings are written --name=value.")
+        if len(words) <= len(operands):
+            _refuse(f"{operands[len(words) - 1]} is missing (--help describes it).")
+        return words
 
     def guarded(argv: Sequence[str]) -> None:
         logging.set_verbosity(logging.WARNING)
@@ -146,17 +143,6 @@ class _Output:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _ascii_only(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns a conversion to a number that refuses digits of other scripts, as in `--port=٨`."""
-
-    def converted(argument: Any) -> Any:
-        if not str(argument).isascii():
-            raise ValueError("numbers have the digits 0 to 9")
-        return convert(argument)
-
-    return converted
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -1,15 +1,17 @@
-"""Errors for users: one line that is safe to print."""
+"""Errors and notes for users: one line that is safe to print."""
 
+import functools
 import re
 import reprlib
+import sys
 
-LONGEST_MESSAGE = 800
-"""Most characters of an error's message; two long paths and a sentence fit."""
+MAX_CHARACTERS = 800
+"""Longest message of an error; two long paths and a sentence fit."""
 
 _GRAPH_PLACES = ("Graph execution error", "Detected at node", 'File "', "Hint", "[[", "(", "<stack")
 
 
-def one_line(text: str, longest: int = LONGEST_MESSAGE) -> str:
+def one_line(text: str, longest: int = MAX_CHARACTERS) -> str:
     r"""Returns text on one line; characters that aren't printable are escaped as in Python.
 
     The middle of a long text is cut, because it begins with the file and ends with the fix.
@@ -65,7 +67,7 @@ class UserError(ValueError):
     The message is one line that names the thing, the value received and the fix.
     """
 
-    longest = LONGEST_MESSAGE
+    longest = MAX_CHARACTERS
     _keras_call_info_injected = True  # Keras adds lines to the messages of other errors.
 
     def __init__(self, message: str):
@@ -76,3 +78,12 @@ class Abandoned(UserError):
     """The loss of another worker, after which the process ends without waiting for others."""
 
     longest = 8000  # It ends with a whole command.
+
+
+def note(text: str) -> None:
+    """Prints a note on standard error."""
+    print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+note_once = functools.cache(note)
+"""Prints a note the first time only."""

@@ -1,21 +1,63 @@
-"""Explains errors of huggingface_hub and checks the files in its cache."""
+"""Downloads models of the Hugging Face Hub, explains its errors and checks the cached files.
+
+Models are named "owner/name" or "hf://owner/name@revision". huggingface_hub downloads and caches
+them; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are its own settings.
+"""
 
 import contextlib
 import hashlib
 import pathlib
+import re
 from collections.abc import Iterator, Sequence
 
 from electra_tf.platform.command_line import pip_install
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import suggestion
-from electra_tf.platform.storage import file_sha256
+from electra_tf.platform.storage import Path, file_sha256
 
 MODEL, DATA_SET = "model", "data set"
 """Kinds of repositories."""
+_PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
+              for network in ("discriminator", "generator")]
+MODEL_NAME = re.compile(r"(hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@([^@]+))?")
+"""Groups: the scheme, OWNER/NAME and the revision."""
 
 
 class MissingRepository(UserError):
     """A repository or revision that is not on the Hub, or not in the cache while offline."""
+
+
+def is_model_name(path: Path) -> bool:
+    """Returns True for a model's name; an existing local path of this name comes first."""
+    match = MODEL_NAME.fullmatch(str(path))
+    if match is None or match[1]:
+        return str(path).startswith("hf://")
+    # A checkpoint's prefix is no file, but its files begin with it.
+    return match[3] is None and not any(path.parent.glob(f"{path.name}*"))
+
+
+def parse_model_name(path: Path) -> tuple[str, str | None]:
+    """Returns the name and the revision of a model; `UserError` for another form of name."""
+    match = MODEL_NAME.fullmatch(str(path))
+    if match is None:
+        raise UserError(f"{path} is no name of a model: hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
+    return match[2], match[3]
+
+
+def download_model(model: str, revision: str | None, files: Sequence[str]) -> pathlib.Path:
+    """Returns the local directory of a model, with those of some files that the model has.
+
+    Refuses a model or revision that does not exist, and files with another hash than the Hub's.
+    Reports access and connection errors.
+    """
+    with one_line_errors(model, revision, known=_PUBLISHED):
+        from huggingface_hub import snapshot_download
+
+        directory = pathlib.Path(
+            snapshot_download(model, revision=revision, allow_patterns=files))
+    for path in filter(pathlib.Path.exists, map(directory.joinpath, files)):
+        require_hash(path)
+    return directory
 
 
 @contextlib.contextmanager

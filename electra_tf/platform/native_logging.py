@@ -26,11 +26,11 @@ def quiet() -> None:
 def stderr_closed() -> Iterator[None]:
     """Drops what native code writes to stderr, during a call whose failure is an exception."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    stderr = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)

@@ -81,10 +81,10 @@ class StopRequest:
         """Reads the numbers that the operating system's handler writes, until a zero."""
         first = None
         while True:
-            left = None
+            timeout = None
             if first is not None and self._grace_seconds is not None:
-                left = max(0.0, first + self._grace_seconds - time.monotonic())
-            if not select.select([self._reads], [], [], left)[0]:
+                timeout = max(0.0, first + self._grace_seconds - time.monotonic())
+            if not select.select([self._reads], [], [], timeout)[0]:
                 if self._grace_seconds is not None:
                     _end_at_once(self.number, self._late)
                 continue

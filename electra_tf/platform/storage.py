@@ -139,32 +139,32 @@ def path(name: str | os.PathLike) -> Path:
     name = re.sub("^hf:/(?!/)", "hf://", os.fspath(name).removeprefix("file://"))
     if "\0" in name:
         raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
-    scheme = _SCHEME.match(name)
-    if scheme is None:  # The shell leaves "~" in --flag=~/x.
+    match = _SCHEME.match(name)
+    if match is None:  # The shell leaves "~" in --flag=~/x.
         return pathlib.Path(os.path.expanduser(name))
-    if scheme[1] != "hf":  # A model's name, which only `formats.hub` reads.
+    if match[1] != "hf":  # A model's name, which only `hub` reads.
         import tensorflow as tf  # It takes seconds.
 
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))
-        if scheme[1] not in known:
-            raise UserError(f"{name}: TensorFlow has no file system for {scheme[0]} here; it has "
-                            f"{', '.join(f'{one}://' for one in known if one)}.")
+        if match[1] not in known:
+            raise UserError(f"{name}: TensorFlow has no file system for {match[0]} here; it has "
+                            f"{', '.join(f'{scheme}://' for scheme in known if scheme)}.")
     return RemotePath(name)
 
 
-def require_local(place: Path, flag: str, why: str) -> pathlib.Path:
-    """Returns the local path that `flag` gave, or raises `UserError` with the reason `why`."""
-    if isinstance(place, RemotePath):
-        raise UserError(f"{flag}={place} must be a path of this machine: {why}.")
-    return place
+def require_local(path: Path, flag: str, reason: str) -> pathlib.Path:
+    """Returns the local path that `flag` gave, or raises `UserError` with the reason."""
+    if isinstance(path, RemotePath):
+        raise UserError(f"{flag}={path} must be a path of this machine: {reason}.")
+    return path
 
 
 def matching(pattern: str) -> list[Path]:
     """Returns the files that match a user's pattern, sorted; `**` matches any directories."""
-    place = path(pattern)
-    names = (_gfile(place, "glob") if isinstance(place, RemotePath)
-             else glob.glob(str(place), recursive=True))
-    return sorted(one for one in map(type(place), names) if one.is_file())
+    name = path(pattern)
+    names = (_gfile(name, "glob") if isinstance(name, RemotePath)
+             else glob.glob(str(name), recursive=True))
+    return sorted(match for match in map(type(name), names) if match.is_file())
 
 
 def remove_tree(directory: Path) -> None:
@@ -207,19 +207,19 @@ def read_error(path: Path, error: OSError) -> UserError:
     return UserError(f"cannot read {path}: {error.strerror or error}.{advice}")
 
 
-def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
-    with _os_errors(place) as gfile:
-        return getattr(gfile, function)(str(place), *arguments, **options)
+def _gfile(path: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
+    with _os_errors(path) as gfile:
+        return getattr(gfile, function)(str(path), *arguments, **options)
 
 
 @contextlib.contextmanager
-def _os_errors(place: RemotePath) -> Iterator[Any]:
+def _os_errors(path: RemotePath) -> Iterator[Any]:
     """Yields `tf.io.gfile` and turns TensorFlow's errors into the operating system's."""
     import tensorflow as tf
 
     try:
         yield tf.io.gfile
     except tf.errors.NotFoundError as error:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place)) from error
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     except tf.errors.OpError as error:
-        raise OSError(errno.EIO, " ".join(error.message.split()), str(place)) from error
+        raise OSError(errno.EIO, " ".join(error.message.split()), str(path)) from error

@@ -88,31 +88,31 @@ def _adapter(form: type[Form]) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = {}
-    for key, value in pairs:
-        if key in found:
-            raise Unreadable(f"the key {shown(key)} occurs twice in one object")
-        found[key] = value
-    return found
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Unreadable(f"the key {shown(twice)} occurs twice in one object")
+    return entries
 
 
 def _number(text: str) -> int | float:
-    whole, number = text.lstrip("-").isdigit(), float(text)
-    if not abs(number) < (2**63 if whole else math.inf):
+    is_integer, number = text.lstrip("-").isdigit(), float(text)
+    if not abs(number) < (2**63 if is_integer else math.inf):
         raise Unreadable(f"{shown(text)[1:-1]} is not a JSON number of 64 bits")
-    return int(text) if whole else number
+    return int(text) if is_integer else number
 
 
 def _problem(error: dict[str, Any]) -> str:
-    """Returns one of pydantic's errors in words, after the place of the value in the file."""
+    """Returns one of pydantic's errors in words, after the position of the value in the file."""
     *outer, last = error["loc"] or ("",)
     problem = error["msg"]
-    for theirs, ours in _WORDS:
-        problem = problem.replace(theirs, ours)
+    for words, replacement in _WORDS:
+        problem = problem.replace(words, replacement)
     if problem.startswith("must"):
         problem += f". Received: {shown(error['input'])}"
     if isinstance(last, int):
         outer, last = [*outer, last], ""
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{shown(part, 40)[1:-1]}"
-                    for part in outer).removeprefix(".")
-    return " ".join(filter(None, [place and f"{place}:", last and shown(last), problem]))
+    position = "".join(f"[{part}]" if isinstance(part, int) else f".{shown(part, 40)[1:-1]}"
+                       for part in outer).removeprefix(".")
+    return " ".join(filter(None, [position and f"{position}:", last and shown(last), problem]))

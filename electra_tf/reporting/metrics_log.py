@@ -8,8 +8,7 @@ from typing import Any
 
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.atomic_file import plain
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.notes import note
+from electra_tf.platform.errors import UserError, note, shown
 from electra_tf.platform.storage import Path, read_bytes, read_error
 
 Record = dict[str, Any]

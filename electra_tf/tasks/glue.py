@@ -5,7 +5,8 @@ each "index<TAB>prediction".
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -104,16 +105,17 @@ def read_split(task: GlueTask, data_dir: Path, split: str,
     return examples
 
 
-def submission(task: GlueTask, split: str, keys: Sequence[str],
-               predictions: Sequence[str | float]) -> tuple[str, str]:
+def submission(task: GlueTask, split: str,
+               records: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Returns name and content of the file that GLUE's server takes for a test split.
 
-    `keys` are in the file's order. `predictions` are label words, which become labels of the files,
-    or numbers, which are clipped to the task's scale.
+    `records` are in the file's order. Their "prediction" is a label word, which becomes a label of
+    the files, or a number, which is clipped to the task's scale.
     """
-    written = dict(zip(task.spec.label_words, task.labels, strict=True))
-    words = [written[word] if isinstance(word, str) else f"{min(max(word, 0.0), task.largest):.3f}"
-             for word in predictions]
-    rows = zip(("index", *keys), ("prediction", *words), strict=True)
-    return (_SUBMITTED.get(split, f"{task.directory}.tsv"),
-            "".join(f"{key}\t{word}\n" for key, word in rows))
+    labels = dict(zip(task.spec.label_words, task.labels, strict=True))
+    lines = ["index\tprediction\n"]
+    for record in records:
+        value = record["prediction"]
+        label = labels[value] if task.labels else f"{min(max(value, 0.0), task.largest):.3f}"
+        lines.append(f"{record['key']}\t{label}\n")
+    return _SUBMITTED.get(split, f"{task.directory}.tsv"), "".join(lines)

@@ -7,7 +7,7 @@ text, as in Google's code.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import pydantic
 
@@ -27,7 +27,6 @@ MRQA_SUFFIXES = (".jsonl.gz", ".jsonl")
 MAX_MRQA_BYTES = 16 << 30
 """Largest of MRQA's files, decompressed; the largest sets have a few GB."""
 
-Form = TypeVar("Form")
 _Identifier = Annotated[str, pydantic.BeforeValidator(
     lambda value: str(value) if type(value) is int else value)]
 """A name of a question; tools for annotation write a number."""
@@ -51,16 +50,16 @@ def read_questions(path: Path, *, labelled: bool = True) -> list[QuestionExample
     """Returns the questions of SQuAD's JSON, or of MRQA's .jsonl and .jsonl.gz.
 
     The first answer whose text is at its offset is the one to train on; MRQA's may differ in case
-    and spaces. `labelled=False` ignores the answers. `UserError` names the place of a question with
-    neither an answer nor is_impossible, and of a second one with the same id.
+    and spaces. `labelled=False` ignores the answers. `UserError` locates a question with neither
+    an answer nor is_impossible, and a second one with the same id.
     """
     examples: dict[str, QuestionExample] = {}
-    for place, paragraph in _paragraphs(path):
+    for prefix, paragraph in _paragraphs(path):
         for number, question in enumerate(paragraph.qas):
-            where = f"{place}qas[{number}]"
-            example = question.example(where, paragraph.context, labelled)
+            location = f"{prefix}qas[{number}]"
+            example = question.example(location, paragraph.context, labelled)
             if example.key in examples:
-                raise UserError(f"{where}: a second question has the id {shown(example.key)}.")
+                raise UserError(f"{location}: a second question has the id {shown(example.key)}.")
             examples[example.key] = example
     if not examples:
         raise UserError(f"{path} holds no questions.")
@@ -78,18 +77,19 @@ class _SquadQuestion(pydantic.BaseModel):
     answers: list[_SquadAnswer] | None = None
     is_impossible: bool | None = None
 
-    def example(self, place: str, context: str, labelled: bool) -> QuestionExample:
+    def example(self, location: str, context: str, labelled: bool) -> QuestionExample:
         answers = self.answers or () if labelled else ()
         impossible = labelled and bool(self.is_impossible)
         if labelled and impossible == bool(answers):
-            raise UserError(f"{place}: " + (
+            raise UserError(f"{location}: " + (
                 "is_impossible is true, but there are answers; remove one of the two." if answers
                 else "no answers; write is_impossible: true for a question without one."))
-        spans = ((one.answer_start, one.answer_start + len(one.text)) for one in answers
-                 if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
+        spans = ((answer.answer_start, answer.answer_start + len(answer.text))
+                 for answer in answers if answer.answer_start >= 0
+                 and context.startswith(answer.text, answer.answer_start))
         return QuestionExample(
             key=self.id, context=context, question=self.question, is_impossible=impossible,
-            span=next(spans, None), gold=tuple(one.text for one in answers))
+            span=next(spans, None), gold=tuple(answer.text for answer in answers))
 
 
 class _SquadParagraph(pydantic.BaseModel):
@@ -120,14 +120,14 @@ class _MrqaQuestion(pydantic.BaseModel):
     answers: list[str] | None = None
     detected_answers: list[_MrqaDetected] | None = None
 
-    def example(self, place: str, context: str, labelled: bool) -> QuestionExample:
+    def example(self, location: str, context: str, labelled: bool) -> QuestionExample:
         if not labelled:
             return QuestionExample(key=self.qid, context=context, question=self.question)
-        detected = [(found.text.lower().split(), start, last + 1)
-                    for found in self.detected_answers or () for start, last in found.char_spans]
+        detected = [(answer.text.lower().split(), start, last + 1)
+                    for answer in self.detected_answers or () for start, last in answer.char_spans]
         if not (self.answers and detected):
-            raise UserError(f"{place}: no answers, or none detected in the context; every question "
-                            "of MRQA's sets has both.")
+            raise UserError(f"{location}: no answers, or none detected in the context; every "
+                            "question of MRQA's sets has both.")
         spans = ((start, end) for words, start, end in detected
                  if start >= 0 and context[start:end].lower().split() == words)
         return QuestionExample(key=self.qid, context=context, question=self.question,
@@ -140,7 +140,7 @@ class _MrqaParagraph(pydantic.BaseModel):
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagraph]]:
-    """Yields where the questions of a context are, as a prefix for messages, and the context."""
+    """Yields the location of a context's questions, as a prefix of messages, and the context."""
     if path.name.endswith(MRQA_SUFFIXES):
         lines = byte_lines(path, max_bytes=MAX_MRQA_BYTES)
         number, line = next(lines, (1, b""))
@@ -155,8 +155,8 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagr
             yield f"{path}: data[{number}].paragraphs[{index}].", paragraph
 
 
-def _parsed(place: str, content: bytes, form: type[Form], fix: str = "") -> Form:
+def _parsed(location: str, content: bytes, form: type[Any], fix: str = "") -> Any:
     try:
         return strict_json.loads(content, form)
     except strict_json.Unreadable as error:
-        raise UserError(f"{place}: {error}{fix}.") from error
+        raise UserError(f"{location}: {error}{fix}.") from error

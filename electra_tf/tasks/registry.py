@@ -45,16 +45,16 @@ def recipe(task: str, model: ModelConfig) -> FinetuningConfig:
     return override(finetuning_config(model), changes)
 
 
-def resolved(asked: Sequence[str]) -> tuple[str, ...]:
+def resolve(task_flag: Sequence[str]) -> tuple[str, ...]:
     """Returns the different tasks that `--task` names; `UserError` if they can't share a run."""
-    known = dict.fromkeys(
-        name for one in asked for name in (glue.TASKS if one == glue.ALL else [one]))
-    for name in known:
+    names = tuple(dict.fromkeys(name for value in task_flag for name in (
+        glue.TASKS if value == glue.ALL else [value])))
+    for name in names:
         require_one_of((glue.ALL, *NAMES), "--task", name)
-    if len(known) > 1 and not set(known) <= set(glue.TASKS):
+    if len(names) > 1 and not set(names) <= set(glue.TASKS):
         raise UserError("only GLUE's tasks can share a run; give one --task at a time. Received: "
-                        f"{', '.join(asked)!r}")
-    return tuple(known)
+                        f"{', '.join(task_flag)!r}")
+    return names
 
 
 def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = False) -> Task:
@@ -64,16 +64,16 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     of `own` replace SQuAD's and MRQA's.
     """
     require_one_of(NAMES, "--task", name)
-    given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
+    file_flags = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
     columns = [flag for flag, value, default in (
         ("--text_columns", own.texts, ("text",)), ("--label_column", own.label, "label"),
         ("--key_column", own.key, "")) if value and value != default]
     questions = (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING)
-    if columns and (name in questions or (name not in KINDS and not given)):
+    if columns and (name in questions or (name not in KINDS and not file_flags)):
         raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
                         f"--task={name}, whose files have fixed ones.")
-    if from_tfds and given:
-        raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
+    if from_tfds and file_flags:
+        raise UserError(f"{file_flags[0]} names a file; leave it out with --data_source=tfds.")
     if name in question_files.BENCHMARKS and not from_tfds:
         train, dev = (getattr(own, split) or _questions(name, data_dir, split)
                       for split in ("train", "dev"))
@@ -82,8 +82,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     if name in KINDS and not from_tfds:
         _require(own.train, "train", name)
         return KINDS[name].own_task(name, own)
-    if given:
-        raise UserError(f"--task={name} reads its files from --data_dir; {given[0]} goes with "
+    if file_flags:
+        raise UserError(f"--task={name} reads its files from --data_dir; {file_flags[0]} goes with "
                         f"SQuAD's and MRQA's tasks and with your own ({', '.join(Kind)}).")
     if not from_tfds:
         _require(data_dir, "data_dir", name)
@@ -132,7 +132,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     notes: list[str] = []
     examples = KINDS[spec.kind].read(dev, own.select(spec), labelled=True, notes=notes)
     if spec.labels:
-        files.check_labels(files.shown_paths(dev), examples, spec.labels,
+        files.check_labels(", ".join(map(str, dev)), examples, spec.labels,
                            None if name in glue.TASKS else notes)
     return Task(spec=spec, train=(), dev={"dev": examples}, test={}, notes=notes)
 

@@ -16,15 +16,13 @@ from electra_tf.platform.command_line import as_started
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
-_MOST_UNKNOWN = 0.05
-"""Largest fraction of words that become [UNK] without a warning."""
-_MOST_CHANGED = 0.05
+_MAX_UNKNOWN = 0.05  # Largest fraction of words that become [UNK] without a warning.
+_MAX_CHANGED = 0.05
 """Largest fraction of characters that stripping accents changes without a warning."""
-_MOST_CHANGED_LETTERS = 0.01
+_MAX_CHANGED_LETTERS = 0.01
 """Largest fraction of letters that stripping accents may change. English text has 0.04 %, Russian
 1.5, German 1.7, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
-_VARIATION_SELECTORS = range(0xFE00, 0xFE10)
-"""Marks that select the form of a symbol."""
+_VARIATION_SELECTORS = range(0xFE00, 0xFE10)  # Marks that select the form of a symbol.
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
 """Groups of words without letters, and of words whose letters `_NAMES` lacks."""
 _NAMES = dict(enumerate(
@@ -45,19 +43,19 @@ def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
 def count_changed(texts: Iterable[str]) -> int:
     """Returns how many characters of texts are letters that stripping accents changes."""
     changing = "".join(text for text in texts if not text.isascii())
-    return _count(count_characters(changing), _changes)
+    return _count(_is_changed, count_characters(changing))
 
 
 def coverage_warnings(words: int, unknown: int, characters: int = 0, changed: int = 0) -> list[str]:
     """Returns warnings of many unknown words, and of many characters that normalization changes."""
     lines = []
-    if unknown > _MOST_UNKNOWN * words:
+    if unknown > _MAX_UNKNOWN * words:
         lines.append(
             f"{unknown / words:.1%} of the words became [UNK]: the vocabulary lacks some of their "
             f"characters, or they have more than {MAX_WORD_CHARACTERS} characters. For missing "
             "characters learn a vocabulary from this text with `python -m data_prep.build_vocab`, "
             "and pre-train with it.")
-    if changed > _MOST_CHANGED * characters:
+    if changed > _MAX_CHANGED * characters:
         lines.append(
             f"{changed / characters:.0%} of the characters change where accents are stripped: "
             "vowel signs and voicing marks are lost, Korean syllables are split. Learn a "
@@ -89,13 +87,13 @@ def propose_normalization(characters: Mapping[str, int]) -> tuple[Normalization,
     >>> propose_normalization(count_characters("Schöne Grüße"))[0] == NFC
     True
     """
-    share = _count(characters, _changes) / max(1, _count(characters, _is_letter))
-    return (NFC if share > _MOST_CHANGED_LETTERS else UNCASED,
+    share = _count(_is_changed, characters) / max(1, _count(_is_letter, characters))
+    return (NFC if share > _MAX_CHANGED_LETTERS else UNCASED,
             f"stripping accents would change {share:.2%} of the letters")
 
 
-def _count(characters: Mapping[str, int], wanted: Callable[[str], bool]) -> int:
-    return sum(count for character, count in characters.items() if wanted(character))
+def _count(condition: Callable[[str], bool], characters: Mapping[str, int]) -> int:
+    return sum(count for character, count in characters.items() if condition(character))
 
 
 @functools.cache
@@ -106,7 +104,7 @@ def _is_letter(character: str) -> bool:
 
 
 @functools.cache
-def _changes(character: str) -> bool:
+def _is_changed(character: str) -> bool:
     if character.isascii() or not _is_letter(character):
         return False
     decomposed = unicodedata.normalize("NFD", character)
@@ -153,8 +151,8 @@ class UnknownScripts:
         affected = np.unique(rows)
         words = self._words([texts[row] for row in affected])
         # Every word has exactly one piece that does not continue a word; [UNK] is one.
-        before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
-        number = before[unknown] - before[np.concatenate([[0], ends])[rows]]
-        places = words.row_splits.numpy()[np.searchsorted(affected, rows)] + number
+        words_before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
+        number_in_row = words_before[unknown] - words_before[np.concatenate([[0], ends])[rows]]
+        indices = words.row_splits.numpy()[np.searchsorted(affected, rows)] + number_in_row
         self.counts.update(word_scripts([
-            word.decode() for word in words.flat_values.numpy()[places]]))
+            word.decode() for word in words.flat_values.numpy()[indices]]))

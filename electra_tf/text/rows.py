@@ -12,8 +12,7 @@ import tensorflow as tf
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
-CHUNK = 20_000
-"""Texts that one call tokenizes."""
+CHUNK = 20_000  # Texts that one call tokenizes.
 
 
 class Tokens(NamedTuple):
@@ -62,18 +61,18 @@ class RowEncoder:
         # Without rows there is one column, because task heads read the first.
         columns = tf.range(tf.reduce_max(tf.concat([totals, [1]], axis=0)))
         # Index in `ids` of every token; int32 throughout, which TensorFlow moves fastest.
-        places = tf.tile(tf.cast(columns == 0, tf.int32)[tf.newaxis], [tf.size(totals), 1])
+        indices = tf.tile(tf.cast(columns == 0, tf.int32)[tf.newaxis], [tf.size(totals), 1])
         begin, before = tf.ones_like(totals), 3
         for part, length in zip(parts, lengths, strict=True):
             end = begin + length
             inside = (columns >= begin[:, tf.newaxis]) & (columns < end[:, tf.newaxis])
             first = before + tf.cast(part.row_starts(), tf.int32) - begin
-            places = tf.where(inside, first[:, tf.newaxis] + columns, places)
-            places = tf.where(columns == end[:, tf.newaxis], 2, places)
+            indices = tf.where(inside, first[:, tf.newaxis] + columns, indices)
+            indices = tf.where(columns == end[:, tf.newaxis], 2, indices)
             begin, before = end + 1, before + tf.size(part.flat_values)
         valid = columns < totals[:, tf.newaxis]
         second = valid & (columns > 1 + lengths[0][:, tf.newaxis])
-        return Tokens(tf.gather(ids, places), tf.cast(second, tf.int32), valid)
+        return Tokens(tf.gather(ids, indices), tf.cast(second, tf.int32), valid)
 
 
 def first_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
@@ -95,12 +94,9 @@ def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
         return [tf.minimum(lengths[0], limit)]
     first, second = lengths
     half = limit // 2
-    too_long = first + second > limit
-    first_gives = too_long & (second <= half)
-    second_gives = too_long & (second > half) & (first <= limit - half)
-    both_give = too_long & ~first_gives & ~second_gives
-    return [tf.where(first_gives, limit - second, tf.where(both_give, limit - half, first)),
-            tf.where(second_gives, limit - first, tf.where(both_give, half, second))]
+    # The first is cut to what the second leaves of the limit, or to a half, if it is longer.
+    return [tf.minimum(first, tf.maximum(limit - second, limit - half)),
+            tf.minimum(second, tf.maximum(limit - first, half))]
 
 
 def token_rows(tokens: Tokens) -> list[TokenRow]:

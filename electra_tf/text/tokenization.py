@@ -17,8 +17,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 SUFFIX = ".manifest.json"
-VOCABULARY_FACT = "vocabulary"
-"""Name of the vocabulary's digest among the facts of a run."""
+VOCABULARY_FACT = "vocabulary"  # Name of the vocabulary's digest among the facts of a run.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,8 +26,7 @@ class Normalization:
 
     __pydantic_config__ = strict_json.STRICT
 
-    lower_case: bool = True
-    """Lower-case the text first."""
+    lower_case: bool = True  # Lower-case the text first.
     strip_accents: bool = True
     """Decompose characters (NFD) and drop their accents. This also drops the vowel signs of Indic
     scripts and Thai, and decomposes Korean syllables."""
@@ -86,12 +84,10 @@ class Normalization:
 
 
 FACTS = tuple(field.name for field in dataclasses.fields(Normalization))
-NEEDED_FACTS = ("lower_case", "strip_accents")
-"""Names of the fields that every file has."""
+NEEDED_FACTS = ("lower_case", "strip_accents")  # Names of the fields that every file has.
 UNCASED = Normalization()
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)
-AUTO = "auto"
-"""Value of --normalization that takes the vocabulary's."""
+AUTO = "auto"  # Value of --normalization that takes the vocabulary's.
 MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False),
          "lower_case": Normalization(strip_accents=False), "nfc": NFC}
 
@@ -104,17 +100,18 @@ class TextSettings:
     normalization: Normalization = UNCASED
 
     @classmethod
-    def load(cls, vocab_file: Path, asked: Normalization | None = None) -> "TextSettings":
+    def load(cls, vocab_file: Path, normalization: Normalization | None = None
+             ) -> "TextSettings":
         """Reads a vocabulary, with or without a manifest beside it, or raises `UserError`.
 
-        Without `asked`, the manifest's normalization applies, or BERT's uncased one.
+        Without `normalization`, the manifest's normalization applies, or BERT's uncased one.
         """
         vocabulary = Vocabulary.load(vocab_file)
         recorded = recorded_normalization(vocabulary, vocab_file)
-        if recorded is not None and asked not in (None, recorded):
-            raise UserError(f"{vocab_file} was learned with normalization {recorded}, not {asked}: "
-                            "leave the flag out, or learn another vocabulary.")
-        return cls(vocabulary=vocabulary, normalization=recorded or asked or UNCASED)
+        if recorded is not None and normalization not in (None, recorded):
+            raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
+                            f"{normalization}: leave the flag out, or learn another vocabulary.")
+        return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
     @property
     def tokenization(self) -> "Tokenization":
@@ -138,10 +135,8 @@ class Tokenization(Normalization):
 
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
-    size: int
-    """Number of tokens, V."""
-    sha256: str
-    """`Vocabulary.sha256`."""
+    size: int  # Number of tokens, V.
+    sha256: str  # `Vocabulary.sha256`.
 
     @property
     def normalization(self) -> Normalization:

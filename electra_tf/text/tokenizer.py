@@ -11,8 +11,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
-_LONGEST_TOKEN = 256
-"""Most bytes of a token that the op accepts."""
+_MAX_TOKEN_BYTES = 256  # Limit of tensorflow-text's op.
 
 _SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]")
 """All of \\p{Z} except the space: matching every space takes 10 times as long."""
@@ -21,15 +20,11 @@ _PRIVATE = r"[\x{E000}-\x{F8FF}\x{F0000}-\x{10FFFF}]"
 """Characters that `_DROPPED` removes, therefore free to mark added tokens."""
 _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
-_ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """Drops accents before NFD too, whose time grows with the square of a run of marks."""
-_MANY_MARKS = r"\p{M}{31,}"
-"""Longer than runs of stream-safe text (UAX #15); NFC would sort them."""
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
 """Other characters that NFD sorts."""
-_LONG_TEXT = 4096
-"""Bytes; a run of marks in a shorter text takes little time."""
+_LONG_TEXT = 4096  # Bytes; a run of marks in a shorter text takes little time.
 _PUNCTUATION = r"[!-/:-@\[-`{-~]|\p{P}"
 _CHINESE = (r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
             r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]")
@@ -69,6 +64,41 @@ class WordSplitter(tf.Module):
         self.literal_marks: dict[str, str] = {}
         self.normalized_marks: dict[str, str] = {}
 
+    def mark_added_tokens(self) -> dict[str, str]:
+        """Lets `normalize` replace added tokens by marks, and returns the mark of every token.
+
+        The mark of a normalized token of one word is its text between two characters, which one op
+        writes for all such tokens. Any other token becomes a character of its own, by one op each.
+        """
+        literal = self.normalization.literal_tokens
+        normalized = self.normalization.normalized_tokens
+        marks = {token: chr(_FIRST_MARK + index)
+                 for index, token in enumerate((*literal, *normalized))}
+        if normalized:
+            with tf.init_scope():
+                texts = [text.decode() for text in self.normalize(tf.constant(normalized)).numpy()]
+                marked = [f"{_BEFORE_TOKEN}{text}{_AFTER_TOKEN}" for text in texts]
+                word_counts = _split_words(tf.constant(marked)).row_lengths().numpy()
+            marks |= {token: mark for token, mark, count in zip(
+                normalized, marked, word_counts, strict=True) if count == 1}
+            self.normalized_marks = {text: marks[token] for token, text in zip(
+                normalized, texts, strict=True) if text}
+        self.literal_marks = {token: marks[token] for token in literal}
+        return marks
+
+    def added_phrases(self) -> str:
+        """Returns a pattern of the added tokens that words would split; each ends with "|"."""
+        normalization = self.normalization
+        tokens = (*normalization.literal_tokens, *normalization.normalized_tokens)
+        if not tokens:
+            return ""
+        with tf.init_scope():
+            word_counts = _split_words(tf.constant(tokens)).row_lengths().numpy()
+        caseless = normalization.normalized_tokens if normalization.lower_case else ()
+        return "".join(
+            f"(?{'i' if token in caseless else ''}:{re.escape(token)})|"
+            for token, count in zip(tokens, word_counts, strict=True) if count > 1)
+
     def normalize(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns string [N]: texts cleaned, lower-cased and stripped of accents as configured."""
         return self.normalize_valid(
@@ -80,7 +110,7 @@ class WordSplitter(tf.Module):
         dropped = _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED
         if self.literal_marks:
             texts = tf.strings.regex_replace(texts, _PRIVATE, "")
-            texts = _marked(texts, self.literal_marks)
+            texts = _mark_tokens(texts, self.literal_marks)
             dropped = dropped.replace("[^", f"[^{_PRIVATE[1:-1]}")
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
         texts = tf.strings.regex_replace(texts, dropped, "")
@@ -89,12 +119,17 @@ class WordSplitter(tf.Module):
                 texts = tf.strings.regex_replace(texts, "Σ", "σ")
             texts = _lower(texts, keep_accents=not strip_accents)
         if strip_accents:
-            texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
-            texts = tf.strings.regex_replace(texts, _ACCENTS, "")
+            # NFD would sort a long run of marks; its word becomes [UNK] in both cases.
+            texts = _change_where(
+                tf.strings.length(texts) > _LONG_TEXT, texts,
+                lambda texts: tf.strings.regex_replace(texts, _LONG_RUN, r"\1"))
+            texts = tf_text.normalize_utf8(texts, "NFD")
+            texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
         if self.normalized_marks:
-            texts = _marked(texts, self.normalized_marks)
+            texts = _mark_tokens(texts, self.normalized_marks)
         if self.normalization.nfc:
-            texts = tf.strings.regex_replace(texts, _MANY_MARKS, "")
+            # NFC would sort longer runs of marks than those of stream-safe text (UAX #15).
+            texts = tf.strings.regex_replace(texts, r"\p{M}{31,}", "")
             texts = tf_text.normalize_utf8(texts, "NFC")
             return _change_long_words(
                 texts, _CUT_CHARACTERS, lambda word: tf.strings.regex_replace(
@@ -125,39 +160,23 @@ class Tokenizer(tf.Module):
 
     def __init__(self, text: TextSettings):
         super().__init__(name="tokenizer")
-        vocabulary = text.vocabulary
+        vocabulary, normalization = text.vocabulary, text.normalization
         if vocabulary.size == len(SPECIAL_TOKENS):
             raise UserError(f"{vocabulary.source} holds special tokens only; give it words.")
         for line, token in enumerate(vocabulary.tokens, start=1):
-            if len(token) > _LONGEST_TOKEN // 4 and len(token.encode()) > _LONGEST_TOKEN:
-                raise UserError(f"{vocabulary.source}: line {line} has more than {_LONGEST_TOKEN} "
-                                f"bytes: {shown(token)}; remove it.")
-        self.splitter, normalization = WordSplitter(text.normalization), text.normalization
-        literal, normalized = normalization.literal_tokens, normalization.normalized_tokens
-        marks = {token: chr(_FIRST_MARK + index)
-                 for index, token in enumerate((*literal, *normalized))}
-        self._max_characters = normalization.max_word_characters
-        self._whole = ""
-        if marks:
-            with tf.init_scope():
-                texts = [text.decode() for text in
-                         self.splitter.normalize(tf.constant([*normalized, ""])).numpy()]
-                marked = [f"{_BEFORE_TOKEN}{text}{_AFTER_TOKEN}" for text in texts]
-                words = _split_words(tf.constant([*marks, *marked])).row_lengths().numpy()
-            # Words are marked by characters around them, in one step; other tokens one by one.
-            marks |= {token: mark for token, mark, count in zip(
-                normalized, marked, words[len(marks):], strict=False) if count == 1}
-            self.splitter.literal_marks = {token: marks[token] for token in literal}
-            self.splitter.normalized_marks = {text: marks[token] for token, text in zip(
-                normalized, texts, strict=False) if text}
-            self._whole = "".join(
-                f"(?{'i' if token in normalized and normalization.lower_case else ''}:"
-                f"{re.escape(token)})|" for token, count in zip(marks, words, strict=False)
-                if count > 1)
-        self._pieces = tf_text.FastWordpieceTokenizer(
+            if len(token.encode()) > _MAX_TOKEN_BYTES:
+                raise UserError(f"{vocabulary.source}: line {line} has more than "
+                                f"{_MAX_TOKEN_BYTES} bytes: {shown(token)}; remove it.")
+        self.splitter = WordSplitter(normalization)
+        marks = self.splitter.mark_added_tokens()
+        self._max_word_bytes = 4 * normalization.max_word_characters
+        self._wordpiece = tf_text.FastWordpieceTokenizer(
             vocab=[marks.get(token, token) for token in vocabulary.tokens], unknown_token=UNK,
-            token_out_type=tf.int32, max_bytes_per_word=4 * self._max_characters,
+            token_out_type=tf.int32, max_bytes_per_word=self._max_word_bytes,
             support_detokenization=False)
+        phrases = self.splitter.added_phrases()
+        self._word_ends = f"{phrases} |{_SPACES}|{_DELIMITERS}"
+        self._kept_word_ends = f"{phrases}{_DELIMITERS}"
         combining = (r"[\p{M}\x{1160}-\x{11FF}]*" if normalization.nfc else
                      r"\p{Mn}*" if normalization.strip_accents else "")
         self._unit = f".{combining}"
@@ -165,22 +184,20 @@ class Tokenizer(tf.Module):
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the WordPiece ids, int32 [N, (pieces)], of texts, string [N]; none special."""
-        return self._pieces_of(self.splitter.normalize(texts))
+        return self._wordpiece.tokenize(self._mark_long_words(self.splitter.normalize(texts)))
 
     def tokenize_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns `tokenize` of texts that are valid UTF-8, a third faster."""
-        return self._pieces_of(self.splitter.normalize_valid(texts))
+        return self._wordpiece.tokenize(
+            self._mark_long_words(self.splitter.normalize_valid(texts)))
 
-    def _pieces_of(self, normalized: tf.Tensor) -> tf.RaggedTensor:
-        return self._pieces.tokenize(self._without_long_words(normalized))
-
-    def _without_long_words(self, normalized: tf.Tensor) -> tf.Tensor:
+    def _mark_long_words(self, normalized: tf.Tensor) -> tf.Tensor:
+        """Replaces words with too many characters by one with too many bytes, the op's limit."""
         if self.splitter.normalization.nfc:
             return normalized
-        # The op limits bytes, the reference limits characters: this word exceeds both.
         return _change_long_words(
-            normalized, self._max_characters,
-            lambda _: tf.constant("a" * (4 * self._max_characters + 1)))
+            normalized, self.splitter.normalization.max_word_characters,
+            lambda _: tf.constant("a" * (self._max_word_bytes + 1)))
 
     def tokenize_words(self, texts: tf.Tensor) -> TokenizedWords:
         """Returns words and their pieces; a punctuation mark or Chinese character is a word.
@@ -201,52 +218,54 @@ class Tokenizer(tf.Module):
         """
         words, starts, ends = self._split(texts)
         written = words.flat_values
-        normalized = self._without_long_words(self.splitter.normalize(written))
-        ids, begins, limits = self._pieces.tokenize_with_offsets(normalized)
+        normalized = self._mark_long_words(self.splitter.normalize(written))
+        ids, begins, limits = self._wordpiece.tokenize_with_offsets(normalized)
         word = ids.value_rowids()
         # Normalized bytes before every piece; sums of sizes leave out spaces in cut words.
-        before = _sums(limits.flat_values - begins.flat_values)
-        word_base = tf.gather(before, ids.row_starts())
-        first, last = (part - tf.gather(word_base, word) for part in (before[:-1], before[1:]))
+        bytes_before = _running_sums(limits.flat_values - begins.flat_values)
+        word_start = tf.gather(bytes_before, ids.row_starts())
+        word_size = tf.gather(bytes_before, ids.row_limits()) - word_start
+        piece_start, piece_end = (part - tf.gather(word_start, word)
+                                  for part in (bytes_before[:-1], bytes_before[1:]))
 
+        # In words of ASCII without an added token a byte is a character.
         sizes = tf.strings.length(written)
-        plain = tf.reduce_all([tf.strings.length(form, unit=unit) == sizes for form, unit in (
-            (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))],
-            axis=0)  # ASCII without an added token: a byte is a character.
+        is_plain = tf.reduce_all([tf.strings.length(form, unit=unit) == sizes for form, unit in (
+            (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))], axis=0)
+        # Other words are mapped by their units, if these add up to the normalized word.
         units, unit_starts, unit_ends = tf_text.regex_split_with_offsets(
-            tf.where(plain, "", written), self._unit, self._unit)
+            tf.where(is_plain, "", written), self._unit, self._unit)
         distinct, index = tf.unique(units.flat_values)
-        reach = _sums(tf.cast(tf.gather(
+        unit_bytes = _running_sums(tf.cast(tf.gather(
             tf.strings.length(self.splitter.normalize(distinct)), index), tf.int64))
-        unit_base, unit_stop = (tf.gather(reach, bound)
-                                for bound in (units.row_starts(), units.row_limits()))
-        mapped = unit_stop - unit_base == tf.gather(before, ids.row_limits()) - word_base
+        first_unit, last_unit = (tf.gather(unit_bytes, bound)
+                                 for bound in (units.row_starts(), units.row_limits()))
+        is_mapped = last_unit - first_unit == word_size
 
-        def offsets(word_bounds: tf.RaggedTensor, bytes_before: tf.Tensor, unit_bounds: tf.Tensor,
-                    side: str) -> tf.RaggedTensor:
+        def offsets(word_bounds: tf.RaggedTensor, bytes_in_word: tf.Tensor,
+                    unit_bounds: tf.Tensor, side: str) -> tf.RaggedTensor:
             unit = tf.searchsorted(
-                reach[1:], tf.gather(unit_base, word) + bytes_before, side=side)
-            inside = tf.where(tf.gather(plain, word), bytes_before, tf.gather(
+                unit_bytes[1:], tf.gather(first_unit, word) + bytes_in_word, side=side)
+            inside = tf.where(tf.gather(is_plain, word), bytes_in_word, tf.gather(
                 tf.concat([unit_bounds.flat_values, [0]], axis=0), unit))
-            bounds = tf.where(tf.gather(plain | mapped, word),
+            bounds = tf.where(tf.gather(is_plain | is_mapped, word),
                               tf.gather(starts.flat_values, word) + inside,
                               tf.gather(word_bounds.flat_values, word))
             return words.with_flat_values(ids.with_flat_values(bounds)).merge_dims(1, 2)
 
         return Pieces(words.with_flat_values(ids).merge_dims(1, 2),
-                      offsets(starts, first, unit_starts, "right"),
-                      offsets(ends, last, unit_ends, "left"))
+                      offsets(starts, piece_start, unit_starts, "right"),
+                      offsets(ends, piece_end, unit_ends, "left"))
 
     def _split(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Returns words, and their first bytes and ends; see `TokenizedWords`."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         # The split ends at a NUL; any other control character is dropped as it would be.
         texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
-        return tf_text.regex_split_with_offsets(
-            texts, f"{self._whole} |{_SPACES}|{_DELIMITERS}", f"{self._whole}{_DELIMITERS}")
+        return tf_text.regex_split_with_offsets(texts, self._word_ends, self._kept_word_ends)
 
 
-def _sums(values: tf.Tensor) -> tf.Tensor:
+def _running_sums(values: tf.Tensor) -> tf.Tensor:
     """Returns the sums of the first 0, 1, ... n values, [n + 1]."""
     return tf.concat([[0], tf.cumsum(values)], axis=0)
 
@@ -264,41 +283,47 @@ def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
     return tf.strings.lower(texts, encoding="utf-8")
 
 
-def _marked(texts: tf.Tensor, marks: Mapping[str, str]) -> tf.Tensor:
+def _mark_tokens(texts: tf.Tensor, marks: Mapping[str, str]) -> tf.Tensor:
     """Replaces tokens by their marks, as words: the first token, of several the longest."""
     longest_first = sorted(marks, key=len, reverse=True)
     texts = tf.strings.regex_replace(texts, "|".join(map(re.escape, longest_first)),
                                      rf" {_BEFORE_TOKEN}\0{_AFTER_TOKEN} ")
-    rows = tf.where(tf.strings.regex_full_match(texts, f"(?s).*{_BEFORE_TOKEN}.*"))
-    marked = tf.gather_nd(texts, rows)
-    for token, mark in marks.items():
-        if len(mark) == 1:
-            marked = tf.strings.regex_replace(
-                marked, f"{_BEFORE_TOKEN}{re.escape(token)}{_AFTER_TOKEN}", mark)
-    return tf.tensor_scatter_nd_update(texts, rows, marked)
+
+    def write_characters(texts: tf.Tensor) -> tf.Tensor:
+        for token, mark in marks.items():
+            if len(mark) == 1:
+                texts = tf.strings.regex_replace(
+                    texts, f"{_BEFORE_TOKEN}{re.escape(token)}{_AFTER_TOKEN}", mark)
+        return texts
+
+    return _change_where(tf.strings.regex_full_match(texts, f"(?s).*{_BEFORE_TOKEN}.*"), texts,
+                         write_characters)
 
 
-def _shorten_runs_of_marks(texts: tf.Tensor) -> tf.Tensor:
-    """Shortens runs of marks that NFD would sort; their words become [UNK] in both cases."""
-    rows = tf.where(tf.strings.length(texts) > _LONG_TEXT)
-    return tf.tensor_scatter_nd_update(texts, rows, tf.strings.regex_replace(
-        tf.gather_nd(texts, rows), _LONG_RUN, r"\1"))
+def _change_where(condition: tf.Tensor, texts: tf.Tensor,
+                  change: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Applies `change` to the few texts, string [N], for which bool [N] is true."""
+    rows = tf.where(condition)
+    return tf.tensor_scatter_nd_update(texts, rows, change(tf.gather_nd(texts, rows)))
 
 
 def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:
     return tf_text.regex_split(normalized, f" |{_DELIMITERS}", _DELIMITERS)
 
 
-def _change_long_words(normalized: tf.Tensor, most: int,
+def _change_long_words(normalized: tf.Tensor, max_characters: int,
                        change: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Changes words of more than `most` characters; `change` maps string [W] to string [W] or [].
+    """Changes words of more characters; `change` maps string [W] to string [W] or [].
 
     Only the few texts with that many characters between two spaces are split into words.
     """
-    rows = tf.where(tf.strings.regex_full_match(normalized, f".*[^ ]{{{most + 1}}}.*"))
-    words = _split_words(tf.gather_nd(normalized, rows))
-    lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
-    words = words.with_flat_values(
-        tf.where(lengths > most, change(words.flat_values), words.flat_values))
-    return tf.tensor_scatter_nd_update(
-        normalized, rows, tf.strings.reduce_join(words, axis=-1, separator=" "))
+    def change_words(texts: tf.Tensor) -> tf.Tensor:
+        words = _split_words(texts)
+        lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
+        words = words.with_flat_values(tf.where(
+            lengths > max_characters, change(words.flat_values), words.flat_values))
+        return tf.strings.reduce_join(words, axis=-1, separator=" ")
+
+    return _change_where(
+        tf.strings.regex_full_match(normalized, f".*[^ ]{{{max_characters + 1}}}.*"), normalized,
+        change_words)

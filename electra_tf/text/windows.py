@@ -51,9 +51,9 @@ def _is_best(example: tf.Tensor, first: tf.Tensor, sizes: tf.Tensor,
     before = tf.gather(tf.cumsum(lengths, exclusive=True), example)
     piece = tf.gather(before + first, window) + column
     # BERT adds 0.01 times the size; whole hundredths compare exactly.
-    seen = 100 * tf.minimum(column, size - 1 - column) + size
+    score = 100 * tf.minimum(column, size - 1 - column) + size
     pieces = tf.reduce_sum(lengths)
-    most = tf.math.unsorted_segment_max(seen, piece, pieces)
-    candidates = tf.where(seen == tf.gather(most, piece), window, tf.size(sizes))
+    best_score = tf.math.unsorted_segment_max(score, piece, pieces)
+    candidates = tf.where(score == tf.gather(best_score, piece), window, tf.size(sizes))
     return candidates == tf.gather(
         tf.math.unsorted_segment_min(candidates, piece, pieces), piece)

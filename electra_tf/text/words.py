@@ -8,7 +8,7 @@ from electra_tf.text.rows import RowEncoder, Tokens, first_values
 
 
 class WordRows(NamedTuple):
-    """R rows for the encoder, and the places of the W words of all texts in them."""
+    """R rows for the encoder, and the positions of the W words of all texts in them."""
 
     tokens: Tokens  # [R, L].
     first_piece: tf.Tensor  # int32 [W, 2]: row and column of every word's first piece.
@@ -29,7 +29,7 @@ def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
 
 
 def tokenize(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
-    """Returns words, string [B, (words)], as they are; one that becomes empty is an [UNK]."""
+    """Returns words, string [B, (words)], with pieces; one that becomes empty is an [UNK]."""
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     ids = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
@@ -54,14 +54,13 @@ def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
 def pack_in_rows(encoder: RowEncoder, words: Words) -> WordRows:
     """Returns rows of as many words as fit; the rows of a text do not depend on other texts."""
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
-    first_words = row_starts(
-        sizes, tf.cast(words.texts.row_splits, tf.int32), encoder.max_length - 2)
-    before = tf.cumsum(sizes, exclusive=True)
-    ends = tf.concat([before, [tf.reduce_sum(sizes)]], axis=0)
-    begins = tf.gather(ends, first_words)
+    before = tf.concat([[0], tf.cumsum(sizes)], axis=0)  # Pieces before every word.
+    first_words = _first_words(before, tf.cast(words.texts.row_splits, tf.int32),
+                               encoder.max_length - 2)
+    begins = tf.gather(before, first_words)
     pieces = tf.RaggedTensor.from_row_starts(words.pieces.flat_values, begins, validate=False)
     row = tf.searchsorted(first_words, tf.range(tf.size(sizes)), side="right") - 1
-    column = 1 + before - tf.gather(begins, row)
+    column = 1 + before[:-1] - tf.gather(begins, row)
     return WordRows(encoder.rows([pieces]), tf.stack([row, column], axis=1), sizes)
 
 
@@ -70,26 +69,21 @@ def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
     return words.texts.with_flat_values(values).to_tensor(fill)
 
 
-def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, most: int) -> tf.Tensor:
-    """Returns the first word of every row of at most `most` pieces, int32 [R].
+def _first_words(before: tf.Tensor, text_splits: tf.Tensor, max_pieces: int) -> tf.Tensor:
+    """Returns the first word of every row, int32 [R].
 
-    `sizes`, int32 [W], are the numbers of pieces of all words; `text_splits`, int32 [B + 1], the
-    numbers of words before every text. A step of the loop makes a row of every text.
+    `before`, int32 [W + 1], are the numbers of pieces before every word and of all; `text_splits`,
+    int32 [B + 1], those of words. A step of the loop makes a row of every text.
     """
-    ends = tf.cumsum(sizes)
-    before = tf.concat([[0], ends], axis=0)
     stops = text_splits[1:]
 
-    def next_rows(first: tf.Tensor) -> tf.Tensor:
-        fits = tf.searchsorted(ends, tf.gather(before, first) + most, side="right")
-        return tf.minimum(fits, stops)
+    def next_rows(number: tf.Tensor, first: tf.Tensor, firsts: tf.TensorArray):
+        end = tf.searchsorted(before[1:], tf.gather(before, first) + max_pieces, side="right")
+        return number + 1, tf.minimum(end, stops), firsts.write(number, first)
 
-    def step(number: tf.Tensor, first: tf.Tensor, found: tf.TensorArray):
-        return number + 1, next_rows(first), found.write(number, first)
-
-    number, first, found = step(tf.constant(0), text_splits[:-1], tf.TensorArray(
+    number, first, firsts = next_rows(tf.constant(0), text_splits[:-1], tf.TensorArray(
         tf.int32, size=1, dynamic_size=True, element_shape=[None]))
-    _, _, found = tf.while_loop(lambda _, first, __: tf.reduce_any(first < stops), step,
-                                [number, first, found], parallel_iterations=1)
-    rows = tf.transpose(found.stack())
-    return tf.boolean_mask(rows, rows < stops[:, tf.newaxis])
+    _, _, firsts = tf.while_loop(lambda _, first, __: tf.reduce_any(first < stops), next_rows,
+                                 [number, first, firsts], parallel_iterations=1)
+    first_words = tf.transpose(firsts.stack())
+    return tf.boolean_mask(first_words, first_words < stops[:, tf.newaxis])

@@ -15,9 +15,8 @@ import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform import command_line, native_logging, signals
-from electra_tf.platform.errors import UserError, tensorflow_reason
+from electra_tf.platform.errors import UserError, note, note_once, tensorflow_reason
 from electra_tf.platform.machine import usable_cores
-from electra_tf.platform.notes import note, note_once
 from electra_tf.training import workers
 from electra_tf.training.devices import resolve_precision
 from electra_tf.training.micro_batches import largest_divisor

@@ -20,8 +20,8 @@ BY_HAND = Workload(
 
 def test_matmuls_of_a_toy_are_those_counted_by_hand():
     # 2 x 8 tokens, 2 x 3 masked positions.
-    assert [(one.rows, one.inputs, one.outputs, one.count)
-            for one in step_matmuls(BY_HAND)] == [
+    assert [(matmul.rows, matmul.inputs, matmul.outputs, matmul.count)
+            for matmul in step_matmuls(BY_HAND)] == [
         (16, 6, 6, 8),  # Discriminator: query, key, value, output in 2 layers,
         (16, 6, 10, 2),  # feed-forward in
         (16, 10, 6, 2),  # and out,
@@ -59,15 +59,15 @@ def test_every_matmul_runs_as_often_as_the_step_needs_it():
         return lambda: ran.extend(shapes)
 
     step_of(BY_HAND, lambda seed, rows, columns: (rows, columns), three_forms)()
-    assert sorted(ran) == sorted((one.rows, one.inputs, one.outputs)
-                                 for one in step_matmuls(BY_HAND) for _ in range(one.count))
+    assert sorted(ran) == sorted((matmul.rows, matmul.inputs, matmul.outputs)
+                                 for matmul in step_matmuls(BY_HAND) for _ in range(matmul.count))
 
 
 def timed(name, seconds, role=Role.BASELINE, **fields):
     """A measurement of one turn per round."""
-    return Measurement(
-        system=System(name=name, title=name, module="", role=role), label=name, **fields,
-        turns={"steps": [{"seconds": one, "loss": 44.96, "peak_bytes": 10**9} for one in seconds]})
+    replies = [{"seconds": value, "loss": 44.96, "peak_bytes": 10**9} for value in seconds]
+    return Measurement(system=System(name=name, title=name, module="", role=role), label=name,
+                       turns={"steps": replies}, **fields)
 
 
 @pytest.fixture

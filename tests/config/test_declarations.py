@@ -40,7 +40,7 @@ def sections():
     for config in (PretrainingConfig(), FinetuningConfig()):
         for field in dataclasses.fields(config):
             yield f"{field.name}.", getattr(config, field.name)
-    yield from (("objective.", entry.settings) for entry in OBJECTIVES.values())
+    yield from (("objective.", objective) for objective in OBJECTIVES.values())
     yield from (("--", kind()) for kind in (BuildSettings, CleaningSettings))
 
 

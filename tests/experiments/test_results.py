@@ -1,18 +1,15 @@
-"""The results table, the pages and pictures that are made from it, and the log of experiments."""
+"""The results table, and the pages and pictures that are made from it."""
 
 import dataclasses
-import datetime
 import math
-import re
 
 import pytest
 
 from electra_tf.platform.errors import UserError
-from experiments import log_index, results, sweep
+from experiments import results
 from experiments.results import ResultsTable, ScoreRow, Spread
 from tests.support import command_flags
 
-TINY = sweep.budget_of("tiny")
 ROW = ScoreRow(sweep="objectives", budget="tiny", variant="ELECTRA", seed=1, task="chunk",
                metric="f1", main=True, score=0.8, steps=2000, tokens=4_096_000, flops=1.7e13,
                settings="{}", task_settings="")
@@ -76,23 +73,3 @@ def test_the_page_of_results_has_a_section_for_every_sweep_and_budget(tmp_path):
     assert "| ELECTRA | 2,000 | 4.1 | 80.0 | 1 |" in page
     assert "python -m experiments.run objectives --budget=cpu-day" in page
     assert len(list((tmp_path / "docs" / "images").glob("results_*.png"))) == 3
-
-
-def test_the_logs_index_is_current_and_its_entries_are_complete():
-    assert (log_index.LOG / "README.md").read_text() == log_index.index()
-    found = {entry.name: entry for entry in log_index.entries()}
-    assert len(found) > 40
-    for name, entry in found.items():
-        assert name.startswith(str(datetime.date.fromisoformat(entry.date)))
-        if entry.status not in (log_index.CURRENT, log_index.OBSOLETE):
-            newer = found[entry.status.removeprefix(log_index.SUPERSEDED)]
-            assert newer.date >= entry.date and newer.status == log_index.CURRENT, name
-
-
-def test_pages_do_not_quote_superseded_entries():
-    root = log_index.LOG.parents[1]
-    current = {entry.name for entry in log_index.entries() if entry.status == log_index.CURRENT}
-    pages = [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("benchmarks/*.md")]
-    assert {(page.name, name) for page in pages
-            for name in re.findall(r"experiments/log/([\w-]+)\.md", page.read_text())
-            if name not in {"README", *current}} == set()

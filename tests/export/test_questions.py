@@ -1,4 +1,4 @@
-"""Answers found inside a graph are those of fine-tuning."""
+"""Answers that a graph decodes are those of fine-tuning."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks.kinds import answers
-from electra_tf.tasks.kinds import questions as kind
+from electra_tf.tasks.kinds import answers, questions
 from electra_tf.tasks.task import QuestionExample
 from electra_tf.text.rows import RowEncoder
 from tests.export.served_models import TEXT
@@ -27,12 +26,13 @@ def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, str
                 for number, (question, context) in enumerate(PAIRS)]
     encoder = RowEncoder(TEXT, max_length)
     config = TaskConfig(doc_stride=stride, max_query_length=4)
-    expected = kind.encode(examples, encoder, config)
+    expected = questions.encode(examples, encoder, config)
     expected = expected._replace(
         windows=type(expected.windows)(*(part.numpy() for part in expected.windows)))
-    asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
+    question_texts, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
     numbers = tf.range(len(PAIRS))
-    tokens, windows, pieces, _ = kind.read_windows(encoder, asked, contexts, numbers, config)
+    tokens, windows, pieces, _ = questions.read_windows(
+        encoder, question_texts, contexts, numbers, config)
     contexts = answers.Contexts(contexts, pieces.starts, pieces.ends, numbers)
     draw, (count, length), size = np.random.default_rng(1), tokens.ids.shape, 4
     for _ in range(6):
@@ -45,24 +45,24 @@ def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, str
 
 
 def compare(expected, windows, contexts, beams):
-    found = answers.best_answers(contexts, windows, beams, max_pieces=5)
+    best = answers.best_answers(contexts, windows, beams, max_pieces=5)
     for line, (_, context) in enumerate(PAIRS):
         rows = np.flatnonzero(expected.windows.example == line)
-        assert found.impossible[line] == beams.impossible[rows].min()
+        assert best.impossible[line] == beams.impossible[rows].min()
         score, (first, last) = likeliest(expected.windows, beams, rows)
-        text, start, end = (part[line].numpy() for part in found[:3])
+        text, start, end = (part[line].numpy() for part in best[:3])
         if first is None:
-            assert (text, start, end, found.score[line]) == (b"", 0, 0, 0.0)
+            assert (text, start, end, best.score[line]) == (b"", 0, 0, 0.0)
             continue
-        own = expected.contexts.of[line]
+        own = expected.contexts.of_question[line]
         begin, past = (int(part[own][piece]) for part, piece in (
             (expected.contexts.starts, first), (expected.contexts.ends, last)))
         assert text == context.encode()[begin:past] and text.decode() == context[start:end]
-        assert float(found.score[line]) == pytest.approx(np.exp(score), rel=1e-4)
+        assert float(best.score[line]) == pytest.approx(np.exp(score), rel=1e-4)
 
 
 def likeliest(windows, beams, rows):
-    """The best span of some windows, by looking at each: log probability, first and last piece."""
+    """Searches all spans of some windows; returns log probability, first and last piece."""
     best = -np.inf, (None, None)
     offsets = np.cumsum([0, *windows.sizes])
     for row in rows:

@@ -1,4 +1,4 @@
-"""What is written for TensorFlow Serving is complete, checked, or not there."""
+"""An export for TensorFlow Serving is complete and checked, or it does not exist."""
 
 import dataclasses
 import os
@@ -13,10 +13,10 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.export import saved_model, servable
 from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory, require_intact
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.task import Kind
 from tests.export.served_models import example, unlinked_ops
 from tests.support import python_process, tiny_networks
+from tests.support.refusals import refused
 
 CLASSIFIER = example(Kind.CLASSIFICATION)
 
@@ -32,7 +32,7 @@ def exported(tmp_path_factory):
     return directory / "1"
 
 
-ASKING = """
+CLIENT = """
 import sys, tensorflow as tf, tensorflow_text
 answer = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
 print(*answer(text=tf.constant(["The cafés won.", ""]))["label"].numpy())
@@ -41,12 +41,12 @@ print(*answer(text=tf.constant(["The cafés won.", ""]))["label"].numpy())
 
 @pytest.mark.slow
 def test_a_process_without_this_program_answers_strings(exported, tmp_path):
-    done = python_process.run("-c", ASKING, exported, cwd=tmp_path)
+    done = python_process.run("-c", CLIENT, exported, cwd=tmp_path)
     expected = CLASSIFIER.served().answer(tf.constant(["The cafés won.", ""]))
     assert done.stdout.split() == [str(label) for label in expected["label"].numpy()]
 
 
-def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
+def test_warm_up_requests_can_be_read_and_no_other_files_are_left(exported):
     logs = [prediction_log_pb2.PredictionLog.FromString(record.numpy())
             for record in tf.data.TFRecordDataset(str(exported / saved_model.WARM_UP_FILE))]
     assert [log.predict_log.request.inputs["text"].tensor_shape.dim[0].size for log in logs] == [
@@ -55,9 +55,8 @@ def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
     assert [path.name for path in exported.parent.iterdir()] == ["1"]
 
 
-def test_an_export_removes_what_a_killed_one_left(tmp_path):
-    for name, age in ((".unfinished-1-1", 2 * ABANDONED_SECONDS),
-                      (".unfinished-2-1", 60)):
+def test_an_export_removes_directories_of_killed_ones(tmp_path):
+    for name, age in ((".unfinished-1-1", 2 * ABANDONED_SECONDS), (".unfinished-2-1", 60)):
         (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (time.time() - age,) * 2)
     with atomic_directory(tmp_path / "1") as unfinished:
@@ -85,14 +84,14 @@ def test_a_flipped_bit_is_named_with_its_file(exported, tmp_path):
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    with pytest.raises(UserError, match="1 is damaged: variables/variables.data-0.* has another"):
+    with refused("1 is damaged: variables/variables.data-0.* has another"):
         require_intact(copy)
     path.unlink()
-    with pytest.raises(UserError, match="variables.data-00000-of-00001 is missing"):
+    with refused("variables.data-00000-of-00001 is missing"):
         require_intact(copy)
 
 
-def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
+def test_a_difference_leaves_no_directory(tmp_path, monkeypatch):
     load = tf.saved_model.load
 
     def other(directory):
@@ -102,29 +101,29 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
             for name, value in answer(**texts).items()}})
 
     monkeypatch.setattr(tf.saved_model, "load", other)
-    with pytest.raises(UserError, match="the exported model's score is .* nothing was exported"):
+    with refused("the exported model's score is .* nothing was exported"):
         export(tmp_path / "model")
     assert list((tmp_path / "model").iterdir()) == []
 
 
 def test_a_version_is_a_number_and_is_never_overwritten(exported, tmp_path):
     for version in ("1.5", "-1", "0", "", "²", " 1", "9" * 19):
-        with pytest.raises(UserError, match="--export_version must be a positive integer"):
+        with refused("--export_version must be a positive integer"):
             saved_model.new_version(tmp_path, version)
     for version in ("1", "01"):
-        with pytest.raises(UserError, match="exists already; give another --export_version"):
+        with refused("exists already; give another --export_version"):
             saved_model.new_version(exported.parent, version)
 
 
 def test_energies_are_not_served_as_probabilities():
     electric = dataclasses.replace(tiny_networks.pretrained(), objective="electric")
-    with pytest.raises(UserError, match="name=electric: its outputs are energies.*score_text"):
+    with refused("name=electric: its outputs are energies.*score_text"):
         servable.build(electric)
 
 
-def test_the_second_of_two_simultaneous_exports_is_told_of_the_first(tmp_path):
+def test_the_second_of_two_simultaneous_exports_names_the_first(tmp_path):
     final = tmp_path / "served" / "1"
-    with pytest.raises(UserError, match="served/1: Directory not empty; another process has"):
+    with refused("served/1: Directory not empty; another process has"):
         with atomic_directory(final) as second:
             second.mkdir()
             with atomic_directory(final) as first:

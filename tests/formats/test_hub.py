@@ -9,8 +9,8 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
-from electra_tf.formats import hub, pretrained
-from electra_tf.platform import storage
+from electra_tf.formats import pretrained
+from electra_tf.platform import hub, storage
 from electra_tf.platform.command_line import pip_install
 from tests.formats.hugging_face_files import change_json, use_keras
 from tests.support import hub_server, tiny_networks
@@ -142,8 +142,8 @@ def test_what_is_no_name_is_refused(server, name):
 
 def test_local_paths_come_before_names(server, pair):
     for path in ("pair/discriminator", "pair/discrim", "pair", "a/b/c", "/a/b", "a/b@c", "gs://a/b"):
-        assert not hub.is_name(storage.path(path)), path
-    assert hub.is_name(storage.path("pair/other"))
+        assert not hub.is_model_name(storage.path(path)), path
+    assert hub.is_model_name(storage.path("pair/other"))
 
 
 def test_without_huggingface_hub_the_extra_to_install_is_named(server, monkeypatch):

@@ -15,7 +15,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.checkpoints.weights import ENCODER
-from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveConfig
+from electra_tf.config.objectives import OBJECTIVES, Measure, ObjectiveConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
@@ -34,12 +34,17 @@ class RandomWordsConfig(ObjectiveConfig):
     """Words drawn at random."""
 
     name: str = "random_words"
+    implementation = f"{__name__}:RandomWords"
+    measures = {
+        "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
+        "random_called": Measure(unit="of all tokens")}
     random_loss_weight: float = 3.0
     """Factor of the loss."""
 
 
 class RandomWords(PretrainingObjective):
     networks_class = DiscriminatorModel
+    losses = ("random_loss",)
 
     def prepare(self, batch, randomness):
         return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.valid, tf.float32))}
@@ -56,10 +61,6 @@ class RandomWords(PretrainingObjective):
             {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.valid, tf.float32))}, {},
             {"written": ids, "logits": logits})
 
-    @property
-    def coefficients(self):
-        return {"random_loss": self.config.objective.random_loss_weight}
-
     def scores(self, details, means):
         return {"random_called": float(np.mean(details["logits"][details["valid"]] > 0))}
 
@@ -73,10 +74,7 @@ class RandomWords(PretrainingObjective):
 @pytest.fixture(autouse=True, scope="module")
 def registered():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(OBJECTIVES, "random_words", Entry(
-            implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
-                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
-                "random_called": Measure(unit="of all tokens")}))
+        patch.setitem(OBJECTIVES, "random_words", RandomWordsConfig())
         yield
 
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from electra_tf.platform.errors import LONGEST_MESSAGE, UserError, shown
+from electra_tf.platform.errors import MAX_CHARACTERS, UserError, shown
 
 
 @pytest.mark.parametrize(("quoted", "safe"), [
@@ -18,9 +18,9 @@ def test_what_a_terminal_would_obey_is_written_out(quoted, safe):
 
 def test_a_long_message_keeps_its_beginning_and_its_end():
     message = str(UserError(f"a.tsv:3: {'x' * 10**6} Name another file."))
-    assert len(message) <= LONGEST_MESSAGE
+    assert len(message) <= MAX_CHARACTERS
     assert message.startswith("a.tsv:3: xxx") and message.endswith("xxx Name another file.")
-    assert len(str(UserError("\0" * 10**5))) <= LONGEST_MESSAGE  # Escapes count as printed.
+    assert len(str(UserError("\0" * 10**5))) <= MAX_CHARACTERS  # Escapes count as printed.
 
 
 @pytest.mark.parametrize(("value", "words"), [

@@ -1,4 +1,4 @@
-"""The glossary and the length of sentences, in pages and code; numbers with their source.
+"""The glossary and the length of sentences, in pages and code; numbers with their source; names.
 
 Speeds and scores that a page states are listed in docs/numbers.yaml with their measurement.
 """
@@ -39,8 +39,9 @@ def lengths(page):
     """Returns the number of words of each sentence; tables and headings are left out."""
     text = re.sub(r"(?m)^(\||#|\*\*Command).*$", ".", prose(page))
     text = re.sub(r"(?m)^\s*([-*]|\d+\.) ", ". ", text)
-    found = re.split(r"[.!?:;](?:\s|$|\*)|\n\s*\n", text)
-    return [len(words) for words in (re.findall(r"[A-Za-z]\S*", one) for one in found) if words]
+    sentences = re.split(r"[.!?:;](?:\s|$|\*)|\n\s*\n", text)
+    counts = (len(re.findall(r"[A-Za-z]\S*", sentence)) for sentence in sentences)
+    return [count for count in counts if count]
 
 
 def help_texts(path):
@@ -52,8 +53,8 @@ def help_texts(path):
                 if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                     yield " ".join(ast.literal_eval(text.value).split())
         if isinstance(node, ast.Call) and ".DEFINE_" in ast.unparse(node.func):
-            yield from (one.value for one in node.args[2:]
-                        if isinstance(one, ast.Constant) and isinstance(one.value, str))
+            yield from (argument.value for argument in node.args[2:]
+                        if isinstance(argument, ast.Constant) and isinstance(argument.value, str))
 
 
 def docstrings(path):
@@ -66,8 +67,8 @@ def docstrings(path):
 
 def findings(text, rules):
     """Returns the forbidden terms of a text with what to write instead."""
-    return [(found[0], better) for pattern, better in rules.items()
-            for found in re.finditer(pattern, text, re.IGNORECASE)]
+    return [(match[0], better) for pattern, better in rules.items()
+            for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -83,23 +84,23 @@ def test_sentences_of_pages_are_short(page):
 
 
 def test_help_texts_use_the_glossary():
-    found = {(path.name, *finding) for path in SOURCES for text in help_texts(path)
-             for finding in findings(text, RULES["pages"] | RULES["help"])}
-    assert sum(1 for path in SOURCES for _ in help_texts(path)) > 150
-    assert found == set()
+    texts = [(path.name, text) for path in SOURCES for text in help_texts(path)]
+    assert len(texts) > 150
+    assert {(name, *finding) for name, text in texts
+            for finding in findings(text, RULES["pages"] | RULES["help"])} == set()
 
 
 def test_docstrings_use_the_glossary():
-    found = {(path.name, *finding) for path in SOURCES for text in docstrings(path)
-             for finding in findings(text, RULES["pages"])}
-    assert sum(len(docstrings(path)) for path in SOURCES) > 1500
-    assert found == set()
+    texts = [(path.name, text) for path in SOURCES for text in docstrings(path)]
+    assert len(texts) > 1000
+    assert {(name, *finding) for name, text in texts
+            for finding in findings(text, RULES["pages"])} == set()
 
 
 def claims(text: str) -> set[str]:
     """Returns the numbers of the speeds and scores in a text."""
-    return {(found["speed"] or found["score"]).removesuffix(" %")
-            for found in CLAIM.finditer(re.sub(r"\s+", " ", text))}
+    return {(match["speed"] or match["score"]).removesuffix(" %")
+            for match in CLAIM.finditer(re.sub(r"\s+", " ", text))}
 
 
 def test_claims_are_found_in_sentences():
@@ -132,8 +133,14 @@ def test_listed_numbers_are_stated():
 
 
 def test_names_of_tests_have_at_most_70_characters():
-    trees = {path.name: ast.parse(path.read_text(encoding="utf-8"))
-             for path in (ROOT / "tests").rglob("test_*.py")}
-    names = {(path, node.name) for path, tree in trees.items() for node in ast.walk(tree)
-             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    names = {(str(path), name) for path in (ROOT / "tests").rglob("test_*.py")
+             for name in re.findall(r"(?m)^def (test_\w+)", path.read_text(encoding="utf-8"))}
     assert {(path, name) for path, name in names if len(name) > 70} == set()
+
+
+def test_no_two_classes_of_the_product_have_the_same_name():
+    names = [node.name for path in SOURCES
+             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+             if isinstance(node, ast.ClassDef)]
+    assert len(names) > 100
+    assert sorted({name for name in names if names.count(name) > 1}) == []

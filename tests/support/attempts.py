@@ -12,7 +12,7 @@ from typing import Any
 
 import hypothesis
 
-from electra_tf.platform.errors import LONGEST_MESSAGE, UserError
+from electra_tf.platform.errors import MAX_CHARACTERS, UserError
 
 CASES = int(os.environ.get("FUZZ_CASES", "0"))
 """Inputs per quick reader; 0 for the usual run."""
@@ -59,4 +59,4 @@ def attempt(reader: str, read: Callable[[], Any]) -> Any:
 def require_readable(message: str) -> None:
     """Fails unless a message is one short line without anything that a terminal would obey."""
     assert message.isprintable(), repr(message)
-    assert 0 < len(message) <= LONGEST_MESSAGE, len(message)
+    assert 0 < len(message) <= MAX_CHARACTERS, len(message)

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.support import python_process, tiny_run
-from tests.support.own_lines import own_lines
+from tests.support.python_process import own_lines
 
 
 def command(records: Path, model_dir: Path, *flags: str) -> list[str]:

@@ -73,9 +73,9 @@ def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, place):
     ("mnli", "diagnostic", ["neutral"], "AX.tsv", ["neutral"])])
 def test_predictions_are_written_as_the_server_reads_them(
         name, split, predictions, file, written):
-    keys = [str(number) for number in range(len(predictions))]
-    assert glue.submission(glue.TASKS[name], split, keys, predictions) == (
-        file, "index\tprediction\n" + "".join(map("{}\t{}\n".format, keys, written)))
+    records = [{"key": str(key), "prediction": value} for key, value in enumerate(predictions)]
+    assert glue.submission(glue.TASKS[name], split, records) == (
+        file, "index\tprediction\n" + "".join(map("{}\t{}\n".format, range(9), written)))
 
 
 @pytest.mark.parametrize(("name", "row", "message"), [

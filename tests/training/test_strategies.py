@@ -4,8 +4,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.notes import note_once
+from electra_tf.platform.errors import UserError, note_once
 from electra_tf.training import strategies
 from electra_tf.training.strategies import create_strategy
 

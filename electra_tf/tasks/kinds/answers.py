@@ -26,12 +26,12 @@ _NEVER = -1e30
 
 
 class Contexts(NamedTuple):
-    """The C contexts of B questions, and the places of their pieces."""
+    """The C contexts of B questions, and the offsets of their pieces."""
 
     texts: tf.Tensor  # string [C].
     starts: tf.RaggedTensor  # [C, (pieces)]: first byte of the piece, in UTF-8.
     ends: tf.RaggedTensor  # [C, (pieces)]: one past its last byte.
-    of: tf.Tensor  # int32 [B]: each question's context.
+    of_question: tf.Tensor  # int32 [B]: index of each question's context.
 
 
 class Questions(NamedTuple):
@@ -61,64 +61,65 @@ def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
 
     `threshold` None searches the best one if answerability was learned and gold answers are known.
     """
-    learned, of_rows = "impossible" in results[0], iter(results)
+    has_logits, row_results = "impossible" in results[0], iter(results)
     with tf.device("CPU:0"):
-        answers = [best_answers(
-            part.contexts, part.windows, _beams(list(itertools.islice(of_rows, len(part.rows)))),
+        parts_answers = [best_answers(
+            part.contexts, part.windows, _beams([*itertools.islice(row_results, len(part.rows))]),
             max_pieces=config.max_answer_length) for part in parts]
-    found = Answers(*map(np.concatenate, zip(*answers, strict=True)))
-    texts = [text.decode() for text in found.text]
-    none = found.impossible.astype(np.float64).tolist()
-    known = all(example.gold or example.is_impossible for example in examples)
+    answers = Answers(*map(np.concatenate, zip(*parts_answers, strict=True)))
+    texts = [text.decode() for text in answers.text]
+    logits = answers.impossible.astype(np.float64).tolist()
     gold = {example.key: example.gold for example in examples}
-    extra = {}
-    if threshold is None and learned and known:
-        threshold = extra["threshold"] = best_threshold(gold, texts, none)
+    is_known = all(example.gold or example.is_impossible for example in examples)
+    extra_scores = {}
+    if threshold is None and has_logits and is_known:
+        threshold = extra_scores["threshold"] = best_threshold(gold, texts, logits)
     if threshold is None:
         threshold = config.no_answer_threshold
-    chosen = {key: "" if learned and logit > threshold else text
-              for key, text, logit in zip(gold, texts, none, strict=True)}
+    predictions = {key: "" if has_logits and logit > threshold else text
+                   for key, text, logit in zip(gold, texts, logits, strict=True)}
     records = [
-        {"key": one.key, "question": one.question}
-        | ({"gold": list(one.gold)} if one.gold or one.is_impossible else {})
-        | {"prediction": chosen[one.key]} | ({"no_answer_score": logit} if learned else {})
-        | {"best_answer": text, "start": int(start), "score": float(share)}
-        for one, text, logit, start, share in zip(
-            examples, texts, none, found.start, found.score, strict=True)]
-    return Scored(records=records, scores=answer_scores(gold, chosen) | extra if known else {})
+        {"key": example.key, "question": example.question}
+        | ({"gold": list(example.gold)} if example.gold or example.is_impossible else {})
+        | {"prediction": predictions[example.key]}
+        | ({"no_answer_score": logit} if has_logits else {})
+        | {"best_answer": text, "start": int(start), "score": float(probability)}
+        for example, text, logit, start, probability in zip(
+            examples, texts, logits, answers.start, answers.score, strict=True)]
+    return Scored(records=records, scores=answer_scores(gold, predictions) | extra_scores
+                  if is_known else {})
 
 
-def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
+def best_answers(contexts: Contexts, windows: Windows, beams: SpanBeams, *,
                  max_pieces: int) -> Answers:
     """Returns the most likely answer, of at most `max_pieces`, to every question by graph ops."""
-    scores, first, last = _best_spans(parts, beams, max_pieces)
-    count = tf.size(contexts.of)
-    best = tf.math.unsorted_segment_max(scores, parts.example, count)
-    numbers = tf.range(tf.size(scores))
-    is_best = scores == tf.gather(best, parts.example)
+    scores, first, last = _best_spans(windows, beams, max_pieces)
+    num_questions, num_windows = tf.size(contexts.of_question), tf.size(scores)
+    best = tf.math.unsorted_segment_max(scores, windows.example, num_questions)
+    is_best = scores == tf.gather(best, windows.example)
     window = tf.math.unsorted_segment_min(
-        tf.where(is_best, numbers, tf.size(scores)), parts.example, count)
-    window = tf.minimum(window, tf.maximum(tf.size(scores) - 1, 0))
-    found = best > _NEVER
-    before = tf.gather(tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of)
-
-    def of_piece(values: tf.RaggedTensor, piece: tf.Tensor) -> tf.Tensor:
-        # A context without pieces gets 0.
-        flat = tf.concat([tf.cast(values.flat_values, tf.int32), [0]], axis=0)
-        place = before + tf.gather(piece, window)
-        return tf.gather(flat, tf.where(found, place, tf.size(flat) - 1))
-
-    start, end = of_piece(contexts.starts, first), of_piece(contexts.ends, last)
+        tf.where(is_best, tf.range(num_windows), num_windows), windows.example, num_questions)
+    window = tf.minimum(window, tf.maximum(num_windows - 1, 0))
+    has_span = best > _NEVER
+    first_piece = tf.gather(
+        tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of_question)
     text = tf.gather(tf.strings.unicode_transcode(
-        contexts.texts, "UTF-8", "UTF-8", errors="ignore"), contexts.of)
+        contexts.texts, "UTF-8", "UTF-8", errors="ignore"), contexts.of_question)
 
-    def characters(bytes_before: tf.Tensor) -> tf.Tensor:
-        zeros = tf.zeros_like(bytes_before)
-        return tf.strings.length(tf.strings.substr(text, zeros, bytes_before), unit="UTF8_CHAR")
+    def byte_offset(offsets: tf.RaggedTensor, piece: tf.Tensor) -> tf.Tensor:
+        # A context without pieces gets 0.
+        flat = tf.concat([tf.cast(offsets.flat_values, tf.int32), [0]], axis=0)
+        index = first_piece + tf.gather(piece, window)
+        return tf.gather(flat, tf.where(has_span, index, tf.size(flat) - 1))
 
-    impossible = tf.math.unsorted_segment_min(beams.impossible, parts.example, count)
-    return Answers(tf.strings.substr(text, start, end - start), characters(start),
-                   characters(end), tf.where(found, tf.exp(best), 0.0), impossible)
+    def count_characters(num_bytes: tf.Tensor) -> tf.Tensor:
+        zeros = tf.zeros_like(num_bytes)
+        return tf.strings.length(tf.strings.substr(text, zeros, num_bytes), unit="UTF8_CHAR")
+
+    start, end = byte_offset(contexts.starts, first), byte_offset(contexts.ends, last)
+    impossible = tf.math.unsorted_segment_min(beams.impossible, windows.example, num_questions)
+    return Answers(tf.strings.substr(text, start, end - start), count_characters(start),
+                   count_characters(end), tf.where(has_span, tf.exp(best), 0.0), impossible)
 
 
 def _beams(results: Sequence[RowResults]) -> SpanBeams:
@@ -126,40 +127,39 @@ def _beams(results: Sequence[RowResults]) -> SpanBeams:
     fields = {"impossible": np.zeros(len(results), np.float32)}
     for name in results[0]:
         values = [result[name] for result in results]
-        most = max(np.shape(value) for value in values)
-        fields[name] = np.stack([value if np.shape(value) == most else np.pad(
-            value, [[0, most[0] - len(value)]] * value.ndim, constant_values=-1)
+        shape = max(np.shape(value) for value in values)
+        fields[name] = np.stack([value if np.shape(value) == shape else np.pad(
+            value, [[0, shape[0] - len(value)]] * value.ndim, constant_values=-1)
             for value in values])
     return SpanBeams(**fields)
 
 
-def _best_spans(parts: Windows, beams: SpanBeams,
+def _best_spans(windows: Windows, beams: SpanBeams,
                 max_pieces: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns log probability, first and last piece of every window's best span, [W] each.
 
-    A span is within the context, has at most `max_pieces`, and begins where `parts.is_best`.
+    A span is within the context, has at most `max_pieces`, and begins where `windows.is_best`.
     """
     wide = (slice(None), tf.newaxis, tf.newaxis)
-    first = beams.start_index[:, :, tf.newaxis] - parts.position[wide]
-    last = beams.end_index - parts.position[wide]
-    sizes = parts.sizes[wide]
-    offsets = tf.cumsum(parts.sizes, exclusive=True)[wide]
-    is_best = tf.concat([parts.is_best, [False]], axis=0)
-    place = offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0))
-    allowed = ((first >= 0) & (first < sizes) & tf.gather(is_best, place) & (last >= first)
+    first = beams.start_index[:, :, tf.newaxis] - windows.position[wide]
+    last = beams.end_index - windows.position[wide]
+    sizes = windows.sizes[wide]
+    offsets = tf.cumsum(windows.sizes, exclusive=True)[wide]
+    is_best = tf.gather(tf.concat([windows.is_best, [False]], axis=0),
+                        offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0)))
+    allowed = ((first >= 0) & (first < sizes) & is_best & (last >= first)
                & (last < sizes) & (last - first < max_pieces))
     scores = tf.where(
         allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
-    width = tf.shape(scores)[1]
-    flat = tf.reshape(scores, [-1, width * width])
-    choice = tf.argmax(flat, axis=1, output_type=tf.int32)
+    num_spans = tf.shape(scores)[1] ** 2
+    choice = tf.argmax(tf.reshape(scores, [-1, num_spans]), axis=1, output_type=tf.int32)
 
     def chosen(values: tf.Tensor) -> tf.Tensor:
-        wide = tf.broadcast_to(values, tf.shape(scores))
-        return tf.gather(tf.reshape(wide, [-1, width * width]), choice, batch_dims=1)
+        values = tf.broadcast_to(values, tf.shape(scores))
+        return tf.gather(tf.reshape(values, [-1, num_spans]), choice, batch_dims=1)
 
-    before = parts.first[wide]
-    return chosen(scores), chosen(before + first), chosen(before + last)
+    window_first = windows.first[wide]
+    return chosen(scores), chosen(window_first + first), chosen(window_first + last)
 
 
 def answer_scores(gold: Mapping[str, Sequence[str]],
@@ -184,25 +184,28 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
     return scores
 
 
-def best_threshold(gold: Mapping[str, Sequence[str]], found: Sequence[str],
-                   scores: Sequence[float]) -> float:
-    """Returns the logit of "no answer" above which no answer is given, for the best F1."""
-    always = dict(zip(gold, found, strict=True))
+def best_threshold(gold: Mapping[str, Sequence[str]], texts: Sequence[str],
+                   logits: Sequence[float]) -> float:
+    """Returns the logit of "no answer" above which no answer is given, for the best F1.
+
+    `texts` are the answers if every question gets one, `logits` those of "no answer".
+    """
+    answers = dict(zip(gold, texts, strict=True))
     # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
-    probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
+    probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(logits, np.float64)))).tolist(),
                              strict=True))
-    total = best_total = float(sum(not texts for texts in gold.values()))
+    total = best_total = float(sum(not accepted for accepted in gold.values()))
     best = 0.0
     for key in sorted(gold, key=probabilities.get):
         if gold[key]:
-            total += _f1(gold[key], always[key])
-        elif always[key]:
+            total += _f1(gold[key], answers[key])
+        elif answers[key]:
             total -= 1.0
         if total > best_total:
             best, best_total = probabilities[key], total
     # With a threshold below all logits no answer is given; JSON can store only a finite one.
-    return max((value for key, value in zip(gold, scores, strict=True)
-                if probabilities[key] <= best), default=min(scores) - 1.0)
+    return max((logit for key, logit in zip(gold, logits, strict=True)
+                if probabilities[key] <= best), default=min(logits) - 1.0)
 
 
 def _tokens(text: str) -> list[str]:

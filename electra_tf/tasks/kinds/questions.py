@@ -90,28 +90,30 @@ class QuestionAnswering(base.TaskKind):
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
         return read_questions(path, labelled=labelled)
 
-    def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
-        """Returns a question to predict, given with its context."""
-        if isinstance(given, str) or [type(text) for text in given] != [str, str]:
+    def example(self, spec: TaskSpec, key: str, value: tuple[str, str]) -> QuestionExample:
+        """Returns a question to predict from a question and its context."""
+        if isinstance(value, str) or [type(text) for text in value] != [str, str]:
             raise UserError(f"the task {spec.name} reads pairs of a question and its context. "
-                            f"Received: {shown(given)}")
-        return QuestionExample(key=key, question=given[0], context=given[1])
+                            f"Received: {shown(value)}")
+        return QuestionExample(key=key, question=value[0], context=value[1])
 
     def baseline(self, spec: TaskSpec, train: Sequence[QuestionExample],
                  examples: Sequence[QuestionExample]) -> tuple[str, Mapping[str, float]]:
         """Predicts that no question has an answer."""
         return "never an answer", answers.answer_scores(
-            {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
+            {example.key: example.gold for example in examples},
+            {example.key: "" for example in examples})
 
     def learnable(
             self, examples: list[QuestionExample]) -> tuple[list[QuestionExample], list[str]]:
         """Leaves out questions without an answer at its offset; `UserError` if none is left."""
-        lost = [one.key for one in examples if not (one.span or one.is_impossible)]
-        if len(lost) == len(examples):
+        usable = [example for example in examples if example.span or example.is_impossible]
+        if not usable:
             raise UserError("--train: no answer is at its offset; correct the offsets.")
-        notes = [f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as none of "
-                 "their answers is at its offset"] if lost else []
-        return [one for one in examples if one.span or one.is_impossible], notes
+        lost = [example.key for example in examples
+                if not (example.span or example.is_impossible)]
+        return usable, [f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as none "
+                        "of their answers is at its offset"] if lost else []
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
@@ -129,17 +131,17 @@ class QuestionAnswering(base.TaskKind):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` if a question can leave no room for a context."""
-        longest = config.max_seq_length - 4
-        if config.max_query_length > longest:
+        max_length = config.max_seq_length - 4
+        if config.max_query_length > max_length:
             raise UserError(
                 f"task.max_query_length={config.max_query_length} leaves no room for a context in "
-                f"--max_seq_length={config.max_seq_length}; it must be at most {longest}.")
+                f"--max_seq_length={config.max_seq_length}; it must be at most {max_length}.")
         return super().objective(spec, config)
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
         """Returns the format of SQuAD: a JSON object with an answer for each question's id."""
         return {".json": lambda records: json.dumps(
-            {one["key"]: one["prediction"] for one in records},
+            {record["key"]: record["prediction"] for record in records},
             ensure_ascii=False, indent=1) + "\n"}
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
@@ -150,24 +152,23 @@ class QuestionAnswering(base.TaskKind):
         span in its window. A network with a head for it adds `no_answer_probability`, float32.
         """
         config = network.config
-        asked, contexts = columns
+        questions, contexts = columns
         numbers = tf.range(tf.size(contexts))
-        tokens, found_windows, pieces, _ = read_windows(
-            network.texts, asked, contexts, numbers, config)
+        tokens, context_windows, pieces, _ = read_windows(
+            network.texts, questions, contexts, numbers, config)
         beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
-                                 tf.constant(SERVED_CHUNK), _BEAM_SPECS)
-        found = answers.best_answers(
-            Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,
+                                         _BEAM_SPECS, max_rows=SERVED_CHUNK)
+        best = answers.best_answers(
+            Contexts(contexts, pieces.starts, pieces.ends, numbers), context_windows, beams,
             max_pieces=config.max_answer_length)
-        outputs = {"answer": found.text, "start": found.start, "end": found.end,
-                   "score": found.score}
+        outputs = {"answer": best.text, "start": best.start, "end": best.end, "score": best.score}
         if network.head.impossible is None:
             return outputs
         if network.threshold is not None:
-            given = found.impossible <= network.threshold
-            outputs["answer"] = tf.where(given, found.text, "")
-            outputs |= {name: tf.where(given, outputs[name], 0) for name in ("start", "end")}
-        return outputs | {"no_answer_probability": tf.sigmoid(found.impossible)}
+            is_answered = best.impossible <= network.threshold
+            outputs["answer"] = tf.where(is_answered, best.text, "")
+            outputs |= {name: tf.where(is_answered, outputs[name], 0) for name in ("start", "end")}
+        return outputs | {"no_answer_probability": tf.sigmoid(best.impossible)}
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns the fields of `SpanBeams`."""
@@ -178,27 +179,34 @@ class QuestionAnswering(base.TaskKind):
 def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
            config: TaskConfig) -> Questions:
     """Encodes questions in one call, as [CLS] question [SEP] part of the context [SEP]."""
-    distinct = {text: number for number, text in enumerate(
+    context_ids = {text: number for number, text in enumerate(
         dict.fromkeys(example.context for example in examples))}
-    texts = tf.constant(list(distinct))
-    context_of = tf.constant([distinct[example.context] for example in examples])
-    tokens, found, pieces, query_lengths = read_windows(
-        encoder, tf.constant([one.question for one in examples]), texts, context_of, config)
-    places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
-              for part in (pieces.starts, pieces.ends)]
-    answered = [_piece_span(one, *(part[distinct[one.context]] for part in places))
-                for one in examples]
+    texts = tf.constant(list(context_ids))
+    of_question = tf.constant([context_ids[example.context] for example in examples])
+    questions = tf.constant([example.question for example in examples])
+    tokens, context_windows, pieces, query_lengths = read_windows(
+        encoder, questions, texts, of_question, config)
+    starts, ends = (np.split(offsets.flat_values.numpy(), offsets.row_splits.numpy()[1:-1])
+                    for offsets in (pieces.starts, pieces.ends))
+    piece_spans = []  # The first and the last piece with characters of the answer, if any.
+    for example in examples:
+        touched = np.zeros(0)
+        if example.span is not None:
+            start, end = (len(example.context[:offset].encode()) for offset in example.span)
+            context = context_ids[example.context]
+            touched = np.flatnonzero((ends[context] > start) & (starts[context] < end))
+        piece_spans.append((int(touched[0]), int(touched[-1])) if touched.size else None)
     rows = []
     for row, number, first, size, position in zip(
-            token_rows(tokens), *(part.numpy() for part in found[:4]), strict=True):
-        span = answered[number]
+            token_rows(tokens), *(part.numpy() for part in context_windows[:4]), strict=True):
+        span = piece_spans[number]
         inside = span is not None and first <= span[0] and span[1] < first + size
         start, last = (piece - first + position for piece in span) if inside else (0, 0)  # [CLS].
         impossible = not inside if config.answerable_by_window else examples[number].is_impossible
         rows.append(Row(*row, {"start": np.int32(start), "end": np.int32(last),
                                "impossible": np.float32(impossible)}))
-    return Questions(rows, found, Contexts(texts, pieces.starts, pieces.ends, context_of),
-                     query_lengths.numpy())
+    contexts = Contexts(texts, pieces.starts, pieces.ends, of_question)
+    return Questions(rows, context_windows, contexts, query_lengths.numpy())
 
 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
@@ -214,16 +222,6 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
     return *windows.encode(
         encoder, queries[:, :config.max_query_length], pieces.ids, context_of,
         stride=config.doc_stride), pieces, queries.row_lengths()
-
-
-def _piece_span(example: QuestionExample, starts: np.ndarray,
-                ends: np.ndarray) -> tuple[int, int] | None:
-    """Returns the first and the last piece with characters of the answer, if any."""
-    if example.span is None:
-        return None
-    start, end = (len(example.context[:place].encode()) for place in example.span)
-    touched = np.flatnonzero((ends > start) & (starts < end))
-    return (int(touched[0]), int(touched[-1])) if touched.size else None
 
 
 def _beams(network: base.ServedNetwork, tokens: Tokens) -> SpanBeams:

@@ -46,14 +46,13 @@ class TaggingObjective(base.TaskObjective):
         Details hold "tags", int32 [B, W], and their "probability", float32 [B, W].
         """
         dropout = randomness if training else None
-        is_word, places = _is_word(inputs), inputs.targets["first_piece"]
+        is_word, first_pieces = _is_word(inputs), inputs.targets["first_piece"]
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
-        logits = model.head(tf.gather(hidden, places, batch_dims=1), dropout)
+        logits = model.head(tf.gather(hidden, first_pieces, batch_dims=1), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
-        right = tags == inputs.targets["tag"]
         return Outcome({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": share(right, is_word)},
+                       {"accuracy": share(tags == inputs.targets["tag"], is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 
@@ -86,22 +85,23 @@ class Tagging(base.TaskKind):
         """Reads JSON lines or column files; see `read_tagged`."""
         return read_tagged(path, spec, labelled=labelled, notes=notes)
 
-    def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
+    def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
         # Spaces are those of `tf.strings.split`, which exports use.
-        words = tuple([word.decode() for word in given.encode().split()]
-                      if isinstance(given, str) else given)
+        words = tuple([word.decode() for word in value.encode().split()]
+                      if isinstance(value, str) else value)
         if not all(isinstance(word, str) and word for word in words):
             raise UserError(f"the task {spec.name} reads sentences: texts or lists of words. "
-                            f"Received: {shown(given)}")
+                            f"Received: {shown(value)}")
         return TaggedExample(key=key, words=words)
 
     def baseline(self, spec: TaskSpec, train: Sequence[TaggedExample],
                  examples: Sequence[TaggedExample]) -> tuple[str, Mapping[str, float]]:
         """Predicts the most frequent tag of the training examples for every word."""
-        tag = collections.Counter(tag for one in train for tag in one.tags).most_common(1)[0][0]
-        return f"always {tag}", tag_scores(spec.metrics, [one.tags for one in examples],
-                                           [[tag] * len(one.tags) for one in examples])
+        ((tag, _),) = collections.Counter(
+            tag for example in train for tag in example.tags).most_common(1)
+        tags = [example.tags for example in examples]
+        return f"always {tag}", tag_scores(spec.metrics, tags, [[tag] * len(part) for part in tags])
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
@@ -117,22 +117,22 @@ class Tagging(base.TaskKind):
         for begin in range(0, len(examples), CHUNK):
             part = examples[begin:begin + CHUNK]
             split = words.tokenize(encoder, tf.RaggedTensor.from_row_lengths(
-                tf.constant([word for one in part for word in one.words], tf.string),
-                [len(one.words) for one in part]))
+                tf.constant([word for example in part for word in example.words], tf.string),
+                [len(example.words) for example in part]))
             sizes.append(split.lengths.numpy() + 2)  # [CLS] and [SEP].
             word_rows = in_rows(split)
             row, column = word_rows.first_piece.numpy().T
-            known = np.array([index.get(tag, 0) for one in part for tag in one.tags or
-                              [spec.labels[0]] * len(one.words)], np.int32)
+            tags = np.array([index.get(tag, 0) for example in part for tag in example.tags or
+                             [spec.labels[0]] * len(example.words)], np.int32)
             ends = np.searchsorted(row, np.arange(1, len(word_rows.tokens.ids)))
-            rows += [Row(*tokens, {"first_piece": places, "tag": tags})
-                     for tokens, places, tags in zip(
+            rows += [Row(*tokens, {"first_piece": first_pieces, "tag": row_tags})
+                     for tokens, first_pieces, row_tags in zip(
                          token_rows(word_rows.tokens), np.split(column, ends),
-                         np.split(known, ends), strict=True)]
+                         np.split(tags, ends), strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: score(spec, examples, rows, results),
             lengths=np.concatenate(sizes), cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting=base.LENGTH,
+                cut_notes, limit=encoder.max_length, setting="--max_seq_length",
                 what="words with [CLS] and [SEP]"))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
@@ -144,19 +144,20 @@ class Tagging(base.TaskKind):
         return {
             ".txt": lambda records: "".join("".join(
                 f"{word} {tag}\n" for word, tag in zip(
-                    one["words"], one["prediction"], strict=True)) + "\n" for one in records),
+                    record["words"], record["prediction"], strict=True)) + "\n"
+                for record in records),
             ".tsv": lambda records: base.table([
-                {"key": one["key"], "word": one["texts"][0], "prediction": one["prediction"],
-                 "probability": f"{one['probability']:.6g}"}
-                | ({"gold": one["gold"]} if "gold" in one else {})
-                for one in self.decisions(records)])}
+                {"key": record["key"], "word": record["texts"][0],
+                 "prediction": record["prediction"], "probability": f"{record['probability']:.6g}"}
+                | ({"gold": record["gold"]} if "gold" in record else {})
+                for record in self.decisions(records)])}
 
     def decisions(self, records: Sequence[base.Record]) -> Sequence[base.Record]:
         """Returns a record for every word; "texts" holds the word and its sentence."""
-        return [{"key": one["key"], "texts": [word, " ".join(one["words"])]}
-                | {name: one[name][number] for name in ("prediction", "probability", "gold")
-                   if name in one}
-                for one in records for number, word in enumerate(one["words"])]
+        return [{"key": record["key"], "texts": [word, " ".join(record["words"])]}
+                | {name: record[name][number] for name in ("prediction", "probability", "gold")
+                   if name in record}
+                for record in records for number, word in enumerate(record["words"])]
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
@@ -164,8 +165,7 @@ class Tagging(base.TaskKind):
         rows = words.pack_in_rows(network.texts, split)
         every = inference.map_in_chunks(
             lambda *part: self.served_scores(network, Tokens(*part))["probabilities"],
-            rows.tokens, inference.rows_per_chunk(tf.shape(rows.tokens.ids)[1]),
-            tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
+            rows.tokens, tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
         shares = tf.gather_nd(every, rows.first_piece)
         tags = tf.gather(tf.constant(network.spec.labels), tf.argmax(shares, axis=-1))
         return {"words": split.texts.to_tensor(""), "tags": words.per_text(split, tags, ""),

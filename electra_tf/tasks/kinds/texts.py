@@ -47,9 +47,9 @@ class ClassificationObjective(TextObjective):
         logits = self.outputs(model, inputs, randomness, training=training)
         labels = inputs.targets["label"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
-                       {"accuracy": share(right, inputs.present)}, {"logits": logits})
+                       {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(TextObjective):
@@ -74,16 +74,16 @@ class TextKind(base.TaskKind):
                   notes: list[str] | None = None) -> Iterator[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-        for one in files.read_texts(path, spec, labelled=labelled, notes=notes):
-            yield dataclasses.replace(one, label=known.get(
-                one.label, one.label if labelled or not known else None))
+        for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
+            yield dataclasses.replace(example, label=known.get(
+                example.label, example.label if labelled or not known else None))
 
-    def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TextExample:
+    def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
-        texts = (given,) if isinstance(given, str) else tuple(given)
+        texts = (value,) if isinstance(value, str) else tuple(value)
         if len(texts) != len(spec.texts) or not all(isinstance(text, str) for text in texts):
             raise UserError(f"the task {spec.name} reads {len(spec.texts)} text(s) per example. "
-                            f"Received: {shown(given)}")
+                            f"Received: {shown(value)}")
         return TextExample(key=key, texts=texts)
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
@@ -102,21 +102,23 @@ class TextKind(base.TaskKind):
         token_rows, lengths = encode_texts([example.texts for example in examples], encoder)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
-        rows = [Row(*row, {"label": target((index.get(one.label) if index else one.label) or 0)})
-                for row, one in zip(token_rows, examples, strict=True)]
+        labels = [(index.get(example.label) if index else example.label) or 0
+                  for example in examples]
+        rows = [Row(*row, {"label": target(label)})
+                for row, label in zip(token_rows, labels, strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
             lengths=lengths, cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting=base.LENGTH))
+                cut_notes, limit=encoder.max_length, setting="--max_seq_length"))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
         words = dict(zip(spec.labels, spec.label_words, strict=True))
-        found, predictions = self.predictions(spec, results)
-        records = [{"key": one.key, "texts": list(one.texts)}
-                   | ({} if one.label is None else {"gold": words.get(one.label, one.label)})
-                   | record for one, record in zip(examples, found, strict=True)]
+        partial_records, predictions = self.predictions(spec, results)
+        records = [{"key": example.key, "texts": list(example.texts)} | (
+            {} if example.label is None else {"gold": words.get(example.label, example.label)})
+            | record for example, record in zip(examples, partial_records, strict=True)]
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -132,11 +134,11 @@ class TextKind(base.TaskKind):
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]
         return {".tsv": lambda records: base.table([
-            {"key": one["key"], "prediction": one["prediction"]}
-            | {f"probability of {label}": f"{share:.6g}"
-               for label, share in one.get("probabilities", {}).items()}
-            | ({"gold": one["gold"]} if "gold" in one else {})
-            | dict(zip(columns, one["texts"], strict=True)) for one in records])}
+            {"key": record["key"], "prediction": record["prediction"]}
+            | {f"probability of {label}": f"{probability:.6g}"
+               for label, probability in record.get("probabilities", {}).items()}
+            | ({"gold": record["gold"]} if "gold" in record else {})
+            | dict(zip(columns, record["texts"], strict=True)) for record in records])}
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
@@ -161,21 +163,21 @@ class Classification(TextKind):
                     results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns label words with their probabilities, and classes; results hold "logits"."""
         logits = np.stack([result["logits"] for result in results]).astype(np.float64)
-        shares = special.softmax(logits, axis=1)
-        chosen = logits.argmax(axis=1)
-        words = spec.label_words
-        return [{"prediction": words[choice], "probability": float(share[choice]),
-                 "probabilities": dict(zip(words, share.tolist(), strict=True))}
-                for choice, share in zip(chosen, shares, strict=True)], chosen
+        classes, words = logits.argmax(axis=1), spec.label_words
+        return [{"prediction": words[number], "probability": float(probabilities[number]),
+                 "probabilities": dict(zip(words, probabilities.tolist(), strict=True))}
+                for number, probabilities in zip(
+                    classes, special.softmax(logits, axis=1), strict=True)], classes
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
-        shares = self.served_scores(network, network.texts.encode(*columns))["probabilities"]
+        probabilities = self.served_scores(
+            network, network.texts.encode(*columns))["probabilities"]
         labels = tf.constant(network.spec.label_words)
-        repeated = tf.tile(labels[tf.newaxis], [tf.shape(shares)[0], 1])
-        return {"label": tf.gather(labels, tf.argmax(shares, axis=-1)),
-                "score": tf.reduce_max(shares, axis=-1), "labels": repeated,
-                "probabilities": shares}
+        return {"label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
+                "score": tf.reduce_max(probabilities, axis=-1),
+                "labels": tf.tile(labels[tf.newaxis], [tf.shape(probabilities)[0], 1]),
+                "probabilities": probabilities}
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
@@ -197,7 +199,7 @@ class Regression(TextKind):
         numbers = [example.label for example in train]
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
         if scale == 0.0:
-            raise UserError(f"{files.shown_paths(own.train)} has one number only, {offset:g}; "
+            raise UserError(f"{', '.join(map(str, own.train))} has one number only, {offset:g}; "
                             "regression needs at least two.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
