@@ -18,7 +18,7 @@ from electra_tf.data import manifest, shards
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from electra_tf.tasks.task import Kind, TaskSpec
-from tests.fuzz.mutations import bytes_changed, json_changed
+from tests.fuzz.mutations import json_changed, json_lines_changed
 from tests.support import tiny_records, tiny_run
 from tests.support.attempts import REFUSED, attempt, cases
 
@@ -163,13 +163,8 @@ RECORDS = [{"kind": "train", "step": 10, "loss": 1.5, "rate": None},
 @hypothesis.given(data=st.data())
 @cases()
 def test_changed_metrics_are_refused_or_read_as_they_stand(home, data):
-    lines = [json.dumps(record).encode() for record in RECORDS]
-    place = data.draw(st.integers(0, 2))
-    lines[place] = b"".join(data.draw(json_changed(RECORDS[place])).split(b"\n"))
-    path = home / "metrics.jsonl"
-    path.write_bytes(data.draw(st.one_of(
-        st.just(b"\n".join([*lines, b""])), bytes_changed(b"\n".join([*lines, b""])))))
-    content = path.read_bytes()
+    path, content = home / "metrics.jsonl", data.draw(json_lines_changed(RECORDS))
+    path.write_bytes(content)
     found = attempt("metrics.jsonl", lambda: read_metrics(path))
     if found is not REFUSED:
         written = [json.loads(line.decode("utf-8-sig")) for line in content.split(b"\n")[:-1]]

@@ -23,6 +23,7 @@ from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.fuzz import mutations
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 from tests.support.attempts import REFUSED, attempt, cases
 
@@ -115,24 +116,14 @@ def read_corpus(path):
     return list(documents.lines_of(source.documents(), source.parse))
 
 
-@st.composite
-def mrqa_changed(draw, pack):
-    lines = [json.dumps(one).encode() for one in MRQA]
-    place = draw(st.integers(0, len(lines) - 1))
-    lines[place] = b"".join(draw(json_changed(MRQA[place])).split(b"\n"))
-    content = pack(b"\n".join(lines))
-    return draw(st.one_of(st.just(content), bytes_changed(content)))
-
-
-JSON_LINE = json_changed({"text": "good", "label": "yes", "id": 7}).map(
-    lambda content: b"".join(content.split(b"\n")))
 SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
 VOCABULARY = "".join(f"{one}\n" for one in (*SPECIAL_TOKENS, "the", "##ing", "中", "a"))
 CORPUS = "One document.\nIts second line.\n\nAnother 中文.\n".encode() * 3
 READERS = [  # File, changed contents, reader, what it must have read.
     ("a.csv", bytes_changed(CSV.encode()), lambda path: list(tables.read_rows(path)),
      require_cells),
-    ("a.jsonl", JSON_LINE, lambda path: list(files.read_texts(path, SPEC)), require_object),
+    ("a.jsonl", mutations.json_line_changed({"text": "good", "label": "yes", "id": 7}),
+     lambda path: list(files.read_texts(path, SPEC)), require_object),
     ("vocab.txt", bytes_changed(VOCABULARY.encode()), Vocabulary.load, require_tokens),
     *((f"corpus{suffix}", bytes_changed(pack(CORPUS)), read_corpus,
        functools.partial(require_corpus, unpack)) for suffix, pack, unpack in (
@@ -143,11 +134,10 @@ READERS = [  # File, changed contents, reader, what it must have read.
          functools.partial(read_columns, tagged=labelled), require_words),
         ("squad.json", json_changed(SQUAD), functools.partial(read_questions, labelled=labelled),
          functools.partial(require_questions, labelled)),
-        ("mrqa.jsonl", mrqa_changed(bytes), functools.partial(read_questions, labelled=labelled),
-         functools.partial(require_spans, labelled)),
-        ("mrqa.jsonl.gz", mrqa_changed(gzip.compress),
-         functools.partial(read_questions, labelled=labelled),
-         functools.partial(require_spans, labelled)))),
+        *((f"mrqa.jsonl{suffix}", mutations.json_lines_changed(MRQA, pack),
+           functools.partial(read_questions, labelled=labelled),
+           functools.partial(require_spans, labelled))
+          for suffix, pack in (("", bytes), (".gz", gzip.compress))))),
 ]
 
 
