@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarks.harness.worker import Ready, serve
-from electra_tf.apps.planning.throughput import pretrain
+from electra_tf.apps.planning.plan import pretrain
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.reporting.metrics_log import read_metrics
 

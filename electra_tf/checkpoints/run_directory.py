@@ -137,10 +137,10 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
         "put it back from a copy, or begin again with --restart.")).checkpoint
 
 
-def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
+def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     """Returns what `claim` wrote; `UserError` if there is no run, or its settings are damaged.
 
-    The settings are checked against `known`. If it is None, all settings of pre-training are
+    The settings are checked against `defaults`. If it is None, all settings of pre-training are
     checked, but of fine-tuning the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
@@ -149,11 +149,11 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
         "another directory."))
     strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)
     settings = settings_of(saved)
-    if known is None and any(name.startswith(TASK) for name in saved):
+    if defaults is None and any(name.startswith(TASK) for name in saved):
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
-        for name, value in flatten(override(known or PretrainingConfig(), settings)).items():
+        for name, value in flatten(override(defaults or PretrainingConfig(), settings)).items():
             if name.partition(".")[0] not in sections or name == "training.num_trials":
                 continue  # Trials can be added.
             received = settings.get(name)

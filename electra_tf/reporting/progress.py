@@ -7,27 +7,25 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
-SAMPLE_SECONDS = 10.0
 FEW_STEPS = 10
 """First steps, which are slower: on a CPU, the second took ten times as long as the third."""
-SAMPLES = 31
-"""Samples of `SAMPLE_SECONDS` or more whose median is the estimate: five minutes of short steps. It
-ignores a slow moment and follows a machine that stays slower."""
 
 
 class StepTimer:
     """A clock of steps and of the work between them; every call takes the time since the last.
 
-    Calls of `steps` are counted together until they have `sample_seconds`.
+    Calls of `steps` are counted together until they have `sample_seconds`. The estimate is the
+    median of 31 samples, five minutes of short steps: it ignores a slow moment and follows a
+    machine that stays slower.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic,
-                 sample_seconds: float = SAMPLE_SECONDS):
+                 sample_seconds: float = 10.0):
         self._clock, self._sample_seconds = clock, sample_seconds
         self._begin = self._last = clock()
         self._open_steps, self._open_seconds = 0, 0.0
         self._first_apart, self._warm = False, False
-        self._samples: collections.deque[float] = collections.deque(maxlen=SAMPLES)
+        self._samples: collections.deque[float] = collections.deque(maxlen=31)
         self._other_work: dict[str, list[float]] = collections.defaultdict(list)
 
     @property

@@ -44,11 +44,6 @@ class Files:
                                    label=self.label or spec.label, key=self.key or spec.key)
 
 
-def shown_paths(paths: Sequence[Path]) -> str:
-    """Returns paths separated by commas, for a message."""
-    return ", ".join(map(str, paths))
-
-
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
     """Returns the examples to train on, those to score, both in their order, and a note.
 
@@ -112,7 +107,14 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
         examples = _tagged_json(path, spec, labelled)
     else:
         if not (labelled or spec.texts[0].isdecimal()):
-            _refuse_sentences(path, spec)
+            lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
+            last = [cells[-1] for cells in lines if len(cells) > 1 and cells[0][:1] != "#"]
+            words = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
+            if 2 * len(words) > len(last):  # Lower-case words that are no tags.
+                raise UserError(
+                    f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to tag a "
+                    "sentence write one word per line and an empty line after it, or "
+                    f'.jsonl: {{"{spec.texts[0]}": ["He", "runs", "."]}}.')
         examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled,
                                 notes=tag_notes)
     examples = in_iob2(path, examples, spec.labels, tag_notes)
@@ -199,26 +201,6 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
                       for label, count in unknown.most_common(8))
     notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
                  f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
-
-
-def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> None:
-    """Raises `UserError` for labels that join others: "a,b" where "a" is also a label."""
-    for label in labels:
-        if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
-            raise UserError(f"{shown_paths(paths)}: the label {shown(label)} joins several labels, "
-                            "and a text has one. Train a classifier per label with the labels yes "
-                            "and no, or write it without commas, semicolons and bars.")
-
-
-def _refuse_sentences(path: Path, spec: TaskSpec) -> None:
-    """Raises `UserError` if most lines end in a lower-case word that is not a tag."""
-    lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
-    last = [cells[-1] for cells in lines if len(cells) > 1 and cells[0][:1] != "#"]
-    plain = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
-    if 2 * len(plain) > len(last):
-        raise UserError(f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to "
-                        "tag a sentence write one word per line and an empty line after it, or "
-                        f'.jsonl: {{"{spec.texts[0]}": ["He", "runs", "."]}}.')
 
 
 def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     notes: list[str] = []
     examples = KINDS[spec.kind].read(dev, own.select(spec), labelled=True, notes=notes)
     if spec.labels:
-        files.check_labels(files.shown_paths(dev), examples, spec.labels,
+        files.check_labels(", ".join(map(str, dev)), examples, spec.labels,
                            None if name in glue.TASKS else notes)
     return Task(spec=spec, train=(), dev={"dev": examples}, test={}, notes=notes)
 

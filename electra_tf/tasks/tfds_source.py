@@ -48,8 +48,14 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
             label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
             for row in _rows(dataset, tfds_split, data_dir)]
     if name in _SQUAD:
-        return [_question(row) for row in _rows(
-            _SQUAD[name], split.replace("dev", "validation"), data_dir)]
+        examples = []
+        for row in _rows(_SQUAD[name], split.replace("dev", "validation"), data_dir):
+            gold, starts = row["answers"]["text"], row["answers"]["answer_start"]
+            examples.append(QuestionExample(
+                key=row["id"], question=row["question"], context=row["context"], gold=tuple(gold),
+                span=(int(starts[0]), int(starts[0]) + len(gold[0])) if gold else None,
+                is_impossible=bool(row.get("is_impossible", False))))
+        return examples
     if name == "ner":
         scheme_notes: list[str] = []
         examples = in_iob2(f"conll2003, {split}", [
@@ -69,14 +75,6 @@ def read_blimp(data_dir: Path | None) -> Mapping[str, list[tuple[str, str]]]:
     return {name: [(row["sentence_good"], row["sentence_bad"])
                    for row in _rows(f"blimp/{name}", "train", data_dir)]
             for name in sorted(configs)}
-
-
-def _question(row: Mapping[str, Any]) -> QuestionExample:
-    gold, starts = row["answers"]["text"], row["answers"]["answer_start"]
-    return QuestionExample(
-        key=row["id"], question=row["question"], context=row["context"], gold=tuple(gold),
-        span=(int(starts[0]), int(starts[0]) + len(gold[0])) if gold else None,
-        is_impossible=bool(row.get("is_impossible", False)))
 
 
 def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[str, Any]]:

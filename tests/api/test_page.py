@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import electra_tf
-from docs.generate_reference import api_page as page
+from docs.generate_reference import api_page
 from electra_tf.api import electra, encoder, runs
 from electra_tf.tasks.task import Kind
 from electra_tf.training import strategies
@@ -44,8 +44,8 @@ def folder(tmp_path, records, hub, task_directories, monkeypatch):
 
 
 def test_the_page_is_up_to_date_and_has_every_public_name_and_method():
-    assert PAGE.read_text(encoding="utf-8") == page()
-    headings = set(re.findall(r"(?m)^##+ ([\w.]+)$", page()))
+    assert PAGE.read_text(encoding="utf-8") == api_page()
+    headings = set(re.findall(r"(?m)^##+ ([\w.]+)$", api_page()))
     members = {f"{name}.{member}" for name in ("Electra", "ElectraEncoder", "TaskModel")
                for member in vars(getattr(electra_tf, name)) if not member.startswith("_")}
     assert {"Electra.embed"} < members | set(electra_tf.__all__) <= headings
@@ -53,7 +53,7 @@ def test_the_page_is_up_to_date_and_has_every_public_name_and_method():
 
 def test_the_examples_of_the_page_run(folder, monkeypatch):
     monkeypatch.setattr(strategies, "MAX_PARTS", 1)  # Every part of a batch is traced.
-    blocks = re.findall(r"(?ms)^```python\n(?!>>>)(.*?)^```", page())
+    blocks = re.findall(r"(?ms)^```python\n(?!>>>)(.*?)^```", api_page())
     assert len(blocks) == 3
     code = "\n".join(blocks)
     for before, after in QUICK.items():

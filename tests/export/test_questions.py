@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks.kinds import answers
-from electra_tf.tasks.kinds import questions as kind
+from electra_tf.tasks.kinds import answers, questions
 from electra_tf.tasks.task import QuestionExample
 from electra_tf.text.rows import RowEncoder
 from tests.export.served_models import TEXT
@@ -27,12 +26,13 @@ def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, str
                 for number, (question, context) in enumerate(PAIRS)]
     encoder = RowEncoder(TEXT, max_length)
     config = TaskConfig(doc_stride=stride, max_query_length=4)
-    expected = kind.encode(examples, encoder, config)
+    expected = questions.encode(examples, encoder, config)
     expected = expected._replace(
         windows=type(expected.windows)(*(part.numpy() for part in expected.windows)))
-    questions, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
+    question_texts, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
     numbers = tf.range(len(PAIRS))
-    tokens, windows, pieces, _ = kind.read_windows(encoder, questions, contexts, numbers, config)
+    tokens, windows, pieces, _ = questions.read_windows(
+        encoder, question_texts, contexts, numbers, config)
     contexts = answers.Contexts(contexts, pieces.starts, pieces.ends, numbers)
     draw, (count, length), size = np.random.default_rng(1), tokens.ids.shape, 4
     for _ in range(6):

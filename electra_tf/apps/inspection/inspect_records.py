@@ -35,10 +35,10 @@ def main(directory: str) -> None:
         raise UserError("--html must name a file in a directory that exists, such as "
                         f"records.html. Received: {values.html!r}")
     from electra_tf.apps.inspection import report  # TensorFlow takes seconds.
-    from electra_tf.apps.inspection.survey import masked_examples, open_records, take_survey
+    from electra_tf.apps.inspection.survey import masked_examples, take_survey
 
-    survey = take_survey(open_records(data_dir))
-    examples = masked_examples(survey.records, values.examples, masking, seed=values.seed, draws=3)
+    survey = take_survey(data_dir)
+    examples = masked_examples(survey, values.examples, masking, seed=values.seed, draws=3)
     print(data_dir, report.text(survey, examples), sep="\n\n")
     if page is not None:
         atomic_file.write_atomically(page, report.page(survey, examples, str(data_dir)).encode())

@@ -60,7 +60,7 @@ def tables(survey: Survey) -> list[TextTable]:
 
 def remarks(survey: Survey) -> list[str]:
     """Returns unusual findings, each with its fix."""
-    manifest = survey.records.manifest
+    manifest = survey.manifest
     counts = manifest.counts
     train, held_out = map(manifest.examples, ("train", "eval"))
     lines = coverage.coverage_warnings(counts.tokenizer_words, counts.unknown_words)
@@ -97,7 +97,7 @@ def safe(text: str) -> str:
 
 
 def _records(survey: Survey) -> TextTable:
-    manifest = survey.records.manifest
+    manifest = survey.manifest
     counts, vocabulary = manifest.counts, manifest.vocabulary
     positions = counts.examples * manifest.max_seq_length
     rows = [(f"{name.replace(' ', '-')} examples", f"{manifest.examples(split):,} in "
@@ -129,7 +129,7 @@ def _records(survey: Survey) -> TextTable:
 
 
 def _lengths(survey: Survey) -> TextTable:
-    longest = survey.records.manifest.max_seq_length
+    longest = survey.manifest.max_seq_length
     edges = sorted({1, longest, *(
         1 + longest * step // _LENGTH_BINS for step in range(1, _LENGTH_BINS))})
     rows, totals = [], []
@@ -147,7 +147,7 @@ def _lengths(survey: Survey) -> TextTable:
 
 def _words(survey: Survey) -> TextTable:
     """Returns words, pieces and [UNK] by script."""
-    vocabulary, counts = survey.records.vocabulary, survey.records.manifest.counts
+    vocabulary, counts = survey.vocabulary, survey.manifest.counts
     frequencies = survey.pieces.copy()
     frequencies[[vocabulary.ids[token] for token in SPECIAL_TOKENS]] = 0
     names, script = np.unique(coverage.word_scripts(vocabulary.tokens), return_inverse=True)
@@ -172,7 +172,7 @@ def _words(survey: Survey) -> TextTable:
 
 
 def _pieces(survey: Survey) -> TextTable:
-    tokens, counts = survey.records.vocabulary.tokens, survey.pieces
+    tokens, counts = survey.vocabulary.tokens, survey.pieces
     order = [index for index in np.argsort(-counts, kind="stable")
              if tokens[index] not in SPECIAL_TOKENS]
     used = order[:np.count_nonzero(counts[order])]

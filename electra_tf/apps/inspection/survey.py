@@ -1,16 +1,19 @@
 """Counts all examples of a directory of records, and masks some of them as training does."""
 
+import bisect
 import dataclasses
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import MaskingConfig
-from electra_tf.data import manifest, pipeline, shards
+from electra_tf.data import pipeline
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import Manifest
-from electra_tf.data.records import SPLITS, Shard
+from electra_tf.data.manifest import VOCABULARY_NAME, Manifest, load, verify_shards
+from electra_tf.data.records import SPLITS, Records, Shard
+from electra_tf.data.shards import serialized_examples
 from electra_tf.modeling.masking import mark_positions, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
@@ -19,38 +22,6 @@ from electra_tf.pretraining.setup import token_kinds
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 
 SPLIT_NAMES = {"train": "training", "eval": "held out"}
-
-
-@dataclasses.dataclass(frozen=True)
-class RecordsDirectory:
-    """A directory of records with its vocabulary and all shards; see `open_records`."""
-
-    data_dir: Path
-    manifest: Manifest
-    vocabulary: Vocabulary
-
-    def read(self, shard: Shard, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yields examples [start, stop) of a shard in order; `UserError` for a damaged shard."""
-        records = self.manifest.records(self.data_dir)
-        for serialized in shards.serialized_examples(records, shard, start=start, stop=stop):
-            parsed = pipeline.parse_examples(serialized, records, self.vocabulary.pad_id)
-            yield Batch(*(part.numpy() for part in parsed))
-
-
-def open_records(data_dir: Path) -> RecordsDirectory:
-    """Returns the records of a directory, with their vocabulary.
-
-    An unfinished build, a missing or different vocabulary, and a shard that is missing or of
-    another size are refused with a `UserError`.
-    """
-    content, path = manifest.load(data_dir), data_dir / manifest.VOCABULARY_NAME
-    vocabulary = Vocabulary.load(path)
-    if vocabulary.sha256 != content.vocabulary.sha256:
-        raise UserError(f"{path} isn't the vocabulary of these records: it has "
-                        f"{vocabulary.size:,} pieces, theirs {content.vocabulary.size:,}; put "
-                        "theirs back, or build the records again.")
-    manifest.verify_shards(data_dir, content, checksums=False)
-    return RecordsDirectory(data_dir, content, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +40,9 @@ class SplitCounts:
 class Survey:
     """The counts over a directory of records."""
 
-    records: RecordsDirectory
+    data_dir: Path
+    manifest: Manifest
+    vocabulary: Vocabulary
     splits: dict[str, SplitCounts]
     """By "train" and "eval"."""
     copies: int
@@ -83,21 +56,41 @@ class Survey:
         return sum(counts.pieces for counts in self.splits.values())
 
 
-def take_survey(records: RecordsDirectory) -> Survey:
-    """Counts all examples of a directory; memory holds a hash of 8 bytes for each."""
+def take_survey(data_dir: Path) -> Survey:
+    """Counts all examples of a directory; memory holds a hash of 8 bytes for each.
+
+    An unfinished build, a missing or different vocabulary, and a missing or damaged shard are
+    refused with a `UserError`.
+    """
+    manifest, path = load(data_dir), data_dir / VOCABULARY_NAME
+    vocabulary = Vocabulary.load(path)
+    if vocabulary.sha256 != manifest.vocabulary.sha256:
+        raise UserError(f"{path} isn't the vocabulary of these records: it has "
+                        f"{vocabulary.size:,} pieces, theirs {manifest.vocabulary.size:,}; put "
+                        "theirs back, or build the records again.")
+    verify_shards(data_dir, manifest, checksums=False)
     splits = {}
     for split in SPLITS:
-        lengths = np.zeros(records.manifest.max_seq_length + 1, np.int64)
-        pieces, hashes = np.zeros(records.vocabulary.size, np.int64), [np.zeros(0, np.int64)]
-        for shard in records.manifest.shards_of(split):
-            for ids, valid, _ in records.read(shard):
+        lengths = np.zeros(manifest.max_seq_length + 1, np.int64)
+        pieces, hashes = np.zeros(vocabulary.size, np.int64), [np.zeros(0, np.int64)]
+        for shard in manifest.shards_of(split):
+            for ids, valid, _ in _read(manifest.records(data_dir), shard, vocabulary.pad_id):
                 lengths += np.bincount(np.count_nonzero(valid, axis=1), minlength=lengths.size)
                 pieces += np.bincount(ids[valid], minlength=pieces.size)
                 hashes.append(np.array([hash(row.tobytes()) for row in ids]))
         splits[split] = SplitCounts(lengths=lengths, pieces=pieces, hashes=np.concatenate(hashes))
     train, held_out = (splits[split].hashes for split in SPLITS)
-    return Survey(records=records, splits=splits, copies=train.size - np.unique(train).size,
+    return Survey(data_dir=data_dir, manifest=manifest, vocabulary=vocabulary, splits=splits,
+                  copies=train.size - np.unique(train).size,
                   leaked=int(np.isin(held_out, train).sum()))
+
+
+def _read(records: Records, shard: Shard, pad_id: int, start: int = 0,
+          stop: int | None = None) -> Iterator[Batch]:
+    """Yields examples [start, stop) of a shard in order; `UserError` for a damaged shard."""
+    for serialized in serialized_examples(records, shard, start=start, stop=stop):
+        parsed = pipeline.parse_examples(serialized, records, pad_id)
+        yield Batch(*(part.numpy() for part in parsed))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,34 +134,35 @@ class MaskedExample:
         return words
 
 
-def masked_examples(records: RecordsDirectory, count: int, masking: MaskingConfig, *, seed: int,
+def masked_examples(survey: Survey, count: int, masking: MaskingConfig, *, seed: int,
                     draws: int) -> list[MaskedExample]:
     """Returns `count` examples with the masks that training would draw for them.
 
     They are training examples in their order, or held-out ones if there are no others. The seed
     selects the examples and the masks; each of `draws` epochs has its own masks.
     """
-    shards = records.manifest.shards_of("train" if records.manifest.examples("train") else "eval")
-    ends = np.cumsum([shard.examples for shard in shards], dtype=np.int64)
-    total = sum(shard.examples for shard in shards)
+    manifest, vocabulary = survey.manifest, survey.vocabulary
+    shards = manifest.shards_of("train" if manifest.examples("train") else "eval")
+    ends = list(itertools.accumulate(shard.examples for shard in shards))
+    total = ends[-1] if ends else 0
     chosen = np.sort(np.random.default_rng(seed).choice(total, min(count, total), replace=False))
     examples = [(shards[index], int(number - ends[index] + shards[index].examples))
-                for index, number in zip(np.searchsorted(ends, chosen, "right"), chosen,
-                                         strict=True)]
+                for number in chosen for index in [bisect.bisect_right(ends, number)]]
     if not examples:
         return []
+    records = manifest.records(survey.data_dir)
     ids, valid, segments = map(np.concatenate, zip(
-        *(next(records.read(shard, number, number + 1)) for shard, number in examples),
-        strict=True))
+        *(next(_read(records, shard, vocabulary.pad_id, number, number + 1))
+          for shard, number in examples), strict=True))
     masks = []
     for draw in range(draws):
         masked_ids, (positions, _, filled) = mask_tokens(
-            tf.constant(ids), tf.constant(valid), masking, token_kinds(records.vocabulary),
+            tf.constant(ids), tf.constant(valid), masking, token_kinds(vocabulary),
             Randomness(seed=seed, step=tf.constant(draw, tf.int64),
                        first_example=tf.constant(0, tf.int64)))
         selected = mark_positions(positions, filled, ids.shape[1])
         masks.append((masked_ids.numpy(), selected.numpy()))
-    tokens = records.vocabulary.tokens
+    tokens = vocabulary.tokens
     return [MaskedExample(shard=shard, number=number, pieces=tuple(
         MaskedPiece(token=tokens[ids[row, column]], segment=int(segments[row, column]), read=tuple(
             tokens[masked_ids[row, column]] if selected[row, column] else None

@@ -18,15 +18,20 @@ import re
 import shlex
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 
 from absl import flags
 
-from electra_tf.apps.planning import throughput
-from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, is_taken, read_identity, settings_of
+from electra_tf.checkpoints.run_directory import (
+    CHECKPOINTS,
+    METRICS_FILE,
+    is_taken,
+    read_identity,
+    settings_of,
+)
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
 from electra_tf.data import manifest
@@ -36,6 +41,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.learning_curves import NETWORKS, MeasuredNetwork
+from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 from electra_tf.reporting.tables import TextTable, table_text
 
 BATCH, EVAL_BATCH = 16, 32
@@ -49,6 +55,20 @@ _MAX_EVALUATIONS, _MAX_EVAL_BATCHES = 20, 100
 _MIN_CHECK_SECONDS, _MAX_CHECK_SECONDS = 20.0, 120.0
 """Bounds of the time after which a run's throughput is compared with the plan."""
 _POLL_SECONDS = 0.5
+_WARM_UP_SECONDS, _MEASURED_SECONDS = 4.0, 8.0
+"""A small network's first 100 steps have two thirds of its later throughput."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Timing:
+    """The durations of the parts of a run."""
+
+    tokens_per_second: float
+    """Training tokens, padding included, after the warm-up and without evaluations."""
+    start_seconds: float
+    """From the start of the process to the end of the first step."""
+    eval_seconds: float
+    """Duration of an evaluation's batch."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,7 +104,7 @@ class Plan:
     def command(self, data_dir: str, model_dir: str) -> list[str]:
         """Returns the words of the command that trains it."""
         paper_tokens = 16.4e9  # ELECTRA-Small's: 1,000,000 steps of 128 x 128 tokens.
-        return [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}",
+        return [*pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}",
                 *self.network.flags, f"--train_batch_size={BATCH}",
                 f"--recipe={'short' if self.tokens < paper_tokens else 'paper'}",
                 f"--num_train_steps={self.steps}",
@@ -117,6 +137,63 @@ def parse_duration(text: str) -> float:
         raise UserError("--budget must be a time of a minute or more, such as 45m, 1h30m or 2d. "
                         f"Received: {text!r}")
     return seconds
+
+
+def pretrain() -> list[str]:
+    """Returns the words that start pre-training."""
+    return command_line.other_program(
+        "electra-pretrain", "electra_tf.pretraining.command", "run_pretraining.py")
+
+
+def measure(run_flags: Sequence[str], tokens_per_step: int) -> Timing:
+    """Trains a run with its own flags for some seconds and returns its timing.
+
+    The flags are those of run_pretraining.py, without --model_dir and --num_train_steps. A
+    command that fails is a `UserError` with its message.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        model_dir, clock = storage.path(directory) / "run", time.monotonic
+        begin = clock()
+        process = subprocess.Popen(
+            [*pretrain(), *run_flags, f"--model_dir={model_dir}", "--num_train_steps=100000000",
+             "--log_every_steps=10", "--eval_every_steps=30", "--eval_steps=2",
+             "--sample_every_steps=0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+        first_step, warm, last, evaluations = None, None, None, 0
+        for line in process.stdout:
+            if line.startswith("first step"):
+                first_step = clock()
+            elif match := re.match(r"(?:evaluation at )?step +([\d,]+)", line):
+                evaluations += line.startswith("evaluation")
+                last = int(match[1].replace(",", "")), clock(), evaluations
+                # A quick network prints evaluations alone.
+                if warm is None and evaluations > 1 and clock() - first_step > _WARM_UP_SECONDS:
+                    warm = last
+                elif warm and clock() - warm[1] > _MEASURED_SECONDS and evaluations > warm[2]:
+                    break
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate()
+        if warm is None or last is warm:
+            *_, reason = errors.strip().splitlines() or [f"status {process.returncode}"]
+            raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
+        throughput = training_throughput(model_dir, after_step=warm[0])
+        steps, seconds, evaluated = (end - start for start, end in zip(warm, last, strict=True))
+        eval_seconds = seconds - steps * tokens_per_step / throughput
+        return Timing(tokens_per_second=throughput, start_seconds=first_step - begin,
+                      eval_seconds=max(1e-3, eval_seconds / max(1, evaluated) / 2))
+
+
+def training_throughput(model_dir: Path, after_step: int = 0) -> float | None:
+    """Returns the tokens/s of a run's steps after a step; None if it reported none yet."""
+    steps, seconds, before = 0, 0.0, 0
+    path = model_dir / METRICS_FILE
+    for record in read_metrics(path) if path.exists() else ():
+        if record["kind"] == TRAIN:
+            if record["step"] > after_step and record["tokens_per_second"]:
+                steps += record["step"] - before
+                seconds += (record["step"] - before) / record["tokens_per_second"]
+            before = record["step"]
+    return steps / seconds if steps else None
 
 
 def plan(network: MeasuredNetwork, timing: Timing, seconds: float, length: int) -> Plan:
@@ -160,7 +237,7 @@ def train(planned: Plan, data_dir: str, model_dir: str) -> None:
         while process.poll() is None and (
                 measured is None or time.monotonic() - begin < check_seconds):
             time.sleep(_POLL_SECONDS)  # The first 100 steps are slower.
-            measured = throughput.training_throughput(storage.path(model_dir), after_step=100)
+            measured = training_throughput(storage.path(model_dir), after_step=100)
         if process.returncode is None and not planned.meets_budget(measured):
             _stop(process)  # It saves its state, which takes some of the time.
             corrected = replan(planned, measured, planned.seconds - (time.monotonic() - begin))
@@ -194,13 +271,13 @@ def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> l
     steps, initial = identity["training.num_train_steps"], identity.get("initial")
     batch = identity["training.train_batch_size"]
     defaults = flatten(SIZES["small"]) | {"training.num_train_steps": steps}
-    words = [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
+    words = [*pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
         f"--set={name}={value}" for name, value in settings_of(identity).items()
         if value != defaults.get(name))]
     if initial:
         words.append(f"--init_checkpoint={initial.rpartition(', step ')[0] or initial}")
     if max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0) >= steps:
-        measured = throughput.training_throughput(model_dir)
+        measured = training_throughput(model_dir)
         if seconds is None or measured is None:
             raise UserError(f"--model_dir={model_dir} holds a run that is finished after {steps:,} "
                             "steps; give --budget to extend it, or name a new directory.")
@@ -251,7 +328,7 @@ def main() -> None:
     length = records.max_seq_length
     print(f"measuring for about {0.5 * len(NETWORKS):g} minutes; the budget starts afterwards ...",
           flush=True)
-    plans = [plan(network, throughput.measure(
+    plans = [plan(network, measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
          f"--eval_batch_size={EVAL_BATCH}", "--recipe=short"], BATCH * length),
         seconds, length) for network in NETWORKS]

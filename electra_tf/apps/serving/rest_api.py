@@ -88,9 +88,7 @@ class _Api:
     """The handlers of all routes."""
 
     def __init__(self, models: Mapping[str, ModelVersions], config: ServerConfig):
-        self._models = models
-        self._config = config
-        self._max_bytes = int(config.max_body_mib * 2**20)
+        self._models, self._config = models, config
         self._rows = _Quota(config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
         self._bytes = _Quota(
             int(config.max_buffered_mib * 2**20), "--max_buffered_mib", _BUFFERED_BYTES)
@@ -148,18 +146,18 @@ class _Api:
         if encoding != "identity":
             raise HTTPException(415, f"Content-Encoding: {encoding[:40]} isn't supported; send "
                                      "plain JSON")
-        size = request.headers.get("content-length")
-        if size is None:
+        if "content-length" not in request.headers:
             raise HTTPException(411, "a body with Content-Length is needed")
-        refusal = self._bytes.refusal(int(size))  # The HTTP parser accepts only numbers.
-        if int(size) > self._max_bytes:
-            refusal = HTTPException(413, f"the body is longer than {self._max_bytes} bytes "
+        size = int(request.headers["content-length"])  # The HTTP parser accepts only numbers.
+        refusal, max_size = self._bytes.refusal(size), int(self._config.max_body_mib * 2**20)
+        if size > max_size:
+            refusal = HTTPException(413, f"the body is longer than {max_size} bytes "
                                          "(--max_body_mib)")
         if refusal:
             async for _ in request.stream():
                 pass  # A client that is still sending would miss the answer.
             raise refusal
-        with self._bytes.reserved(int(size)):
+        with self._bytes.reserved(size):
             body = await request.body()
             # Parsing one large body at a time saves memory, and small ones do not wait.
             async with self._parsing if len(body) > LARGE else contextlib.nullcontext():

@@ -12,7 +12,7 @@ Ctrl-C or SIGTERM stops the server; it answers running requests first.
 import signal
 import sys
 
-from electra_tf.apps.serving import settings
+from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform import command_line
 from electra_tf.platform.setting_flags import define_flags, from_flags
 
@@ -22,7 +22,7 @@ def main() -> None:
     from electra_tf.platform import http_server
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    config = from_flags(settings.ServerConfig)
+    config = from_flags(ServerConfig)
     with http_server.listen(config.host, config.port) as listening:
         from electra_tf.apps.serving import rest_api  # TensorFlow takes seconds.
         from electra_tf.apps.serving.models import find_models
@@ -33,8 +33,7 @@ def main() -> None:
         rest_api.Server(models, config).run(sockets=[listening])
 
 
-run = command_line.program(
-    main, lambda: define_flags(settings.ServerConfig), summary=__doc__, groups=settings.GROUPS)
+run = command_line.program(main, lambda: define_flags(ServerConfig), summary=__doc__)
 
 if __name__ == "__main__":
     run()

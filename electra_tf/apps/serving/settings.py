@@ -45,11 +45,3 @@ class ServerConfig(Section, prefix="--"):
     """Milliseconds that a request waits for others while the model is busy."""
     parallel_calls: PositiveCount = 2
     """Concurrent model calls, at most one of them of a request with more than 64 KiB of inputs."""
-
-
-GROUPS = {
-    "Models": ("model_dir", "num_versions", "poll_seconds"), "Network": ("host", "port"),
-    "Limits": ("max_connections", "max_body_mib", "max_text_mib", "max_request_rows",
-               "max_buffered_mib", "max_waiting_rows"),
-    "Batching": ("max_batch_size", "batch_timeout_ms", "parallel_calls")}
-"""Title in `--help` -> the flags below it."""

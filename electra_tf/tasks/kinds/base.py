@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +18,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
 from electra_tf.objectives.objective import Outcome, count
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
@@ -26,8 +27,6 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 HEAD = "head"
 """Prefix of the names of a head's weights."""
-LENGTH = "--max_seq_length"
-"""Flag of the setting that limits rows, for notes."""
 RowResults = Mapping[str, np.ndarray]
 """The objective's details of one row."""
 Record = Mapping[str, Any]
@@ -197,7 +196,8 @@ class TaskKind(abc.ABC):
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            files.check_labels(files.shown_paths(own.dev or own.train), dev, spec.labels, notes)
+            paths = ", ".join(map(str, own.dev or own.train))
+            files.check_labels(paths, dev, spec.labels, notes)
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
@@ -208,14 +208,19 @@ class TaskKind(abc.ABC):
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
-        """Returns the task with its labels or scale; `UserError` for fewer than two labels."""
+        """Returns the task with its labels or scale; `UserError` for labels that can't be used."""
         if not self.labelled:
             return spec
-        labels = files.label_set(train if own.dev else [*train, *dev])
-        files.require_single_labels(own.train, labels)
+        labels, paths = files.label_set(train if own.dev else [*train, *dev]), ", ".join(
+            map(str, own.train))
+        for label in labels:
+            if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
+                raise UserError(f"{paths}: the label {shown(label)} joins several labels, and a "
+                                "text has one. Train a classifier per label with the labels yes "
+                                "and no, or write it without commas, semicolons and bars.")
         if len(labels) < 2:
-            raise UserError(f"{files.shown_paths(own.train)} has one label only, {labels[0]!r}; "
-                            "a classifier or tagger needs at least two.")
+            raise UserError(f"{paths} has one label only, {labels[0]!r}; a classifier or tagger "
+                            "needs at least two.")
         return dataclasses.replace(spec, labels=labels)
 
     @abc.abstractmethod

@@ -132,7 +132,7 @@ class Tagging(base.TaskKind):
         return base.Split(
             rows=rows, score=lambda results, _: score(spec, examples, rows, results),
             lengths=np.concatenate(sizes), cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting=base.LENGTH,
+                cut_notes, limit=encoder.max_length, setting="--max_seq_length",
                 what="words with [CLS] and [SEP]"))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:

@@ -109,7 +109,7 @@ class TextKind(base.TaskKind):
         return base.Split(
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
             lengths=lengths, cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting=base.LENGTH))
+                cut_notes, limit=encoder.max_length, setting="--max_seq_length"))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
@@ -199,7 +199,7 @@ class Regression(TextKind):
         numbers = [example.label for example in train]
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
         if scale == 0.0:
-            raise UserError(f"{files.shown_paths(own.train)} has one number only, {offset:g}; "
+            raise UserError(f"{', '.join(map(str, own.train))} has one number only, {offset:g}; "
                             "regression needs at least two.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 

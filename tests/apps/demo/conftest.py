@@ -1,4 +1,4 @@
-"""The tiny networks are built once for all tests of the session."""
+"""The tiny networks, which are built once, and servers of them."""
 
 import contextlib
 import socket
@@ -27,7 +27,7 @@ def detection(networks):
 
 @pytest.fixture(scope="session")
 def serving():
-    """serving(detection, **limits): a context with the address of a server that runs meanwhile."""
+    """serving(detection, **limits): a context with the address of a running server."""
     @contextlib.contextmanager
     def running(detection, **limits):
         server = demo_server.server(detection, example=DemoRequest(
@@ -45,5 +45,5 @@ def serving():
 
 @pytest.fixture(scope="session")
 def address(serving, detection):
-    with serving(detection) as found:
-        yield found
+    with serving(detection) as url:
+        yield url

@@ -1,4 +1,4 @@
-"""The command and its server over real HTTP: answers, limits, mistakes, and the page."""
+"""The command and its server over real HTTP: answers, limits, errors and the page."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ QUESTION = {"sentence": "word1 word2 word3s word4", "mask_rate": 0.5, "temperatu
 
 
 def ask(address, content=None, method=None, **headers):
-    """Status, headers and body of an answer."""
+    """Returns the status, the headers and the body of an answer."""
     body = json.dumps(content).encode() if isinstance(content, dict | list) else content
     try:
         answer = urllib.request.urlopen(urllib.request.Request(
@@ -42,15 +42,18 @@ def ask(address, content=None, method=None, **headers):
         return answer.status, answer.headers, answer.read()
 
 
-def test_the_answer_is_the_networks(address, detection):
+def test_an_answer_contains_the_outputs_of_the_networks(address, detection):
     status, _, body = ask(f"{address}/replace", QUESTION)
     assert status == 200
     assert json.loads(body) == detection.answer(DemoRequest(**QUESTION))
-    _, headers, packed = ask(f"{address}/replace", QUESTION, Accept_Encoding="gzip")
-    assert headers["Content-Encoding"] == "gzip" and gzip.decompress(packed) == body
+    _, headers, compressed = ask(f"{address}/replace", QUESTION, Accept_Encoding="gzip")
+    assert headers["Content-Encoding"] == "gzip" and gzip.decompress(compressed) == body
+    assert ask(address, Host="rebound.example")[0] == 400
+    status, _, body = ask(f"{address}/replace")
+    assert (status, json.loads(body).keys()) == (405, {"error"})
 
 
-def test_bad_requests_are_one_line(address):
+def test_invalid_requests_are_refused_in_one_line(address):
     for content, status, problem in (
             (b"", 400, "not JSON"), ({"sentence": "a"}, 400, "'mask_rate' is missing"),
             (QUESTION | {"top_k": 3}, 400, "'top_k' is unknown"),
@@ -67,19 +70,13 @@ def test_bad_requests_are_one_line(address):
         assert re.search(problem, answer["error"]) and "\n" not in answer["error"]
 
 
-def test_other_hosts_and_methods_are_refused(address):
-    assert ask(address, Host="rebound.example")[0] == 400
-    status, _, body = ask(f"{address}/replace")
-    assert (status, json.loads(body).keys()) == (405, {"error"})
+def test_one_sentence_is_computed_at_a_time_and_few_wait(serving):
+    event, running, parallel = threading.Event(), [], []
 
-
-def test_sentences_are_computed_one_after_the_other_and_few_wait(serving):
-    go, running, most = threading.Event(), [], []
-
-    def answer(question):
-        running.append(question)
-        most.append(len(running))
-        go.wait(20)
+    def answer(request):
+        running.append(request)
+        parallel.append(len(running))
+        event.wait(20)
         running.pop()
         return {}
 
@@ -91,10 +88,10 @@ def test_sentences_are_computed_one_after_the_other_and_few_wait(serving):
             thread.start()
         until(lambda: len(statuses) == 2)
         assert statuses == [503, 503]
-        go.set()
+        event.set()
         for thread in threads:
             thread.join()
-    assert sorted(statuses) == [200, 200, 503, 503] and most == [1, 1]
+    assert sorted(statuses) == [200, 200, 503, 503] and parallel == [1, 1]
 
 
 def test_a_run_is_compared_with_measured_ones(tmp_path):
@@ -109,7 +106,7 @@ def test_a_run_is_compared_with_measured_ones(tmp_path):
         "of 2 x 128 on" in demo.compare(tmp_path, model)
 
 
-def test_mistakes_are_one_line(networks, tmp_path, monkeypatch):
+def test_wrong_flags_are_refused(networks, tmp_path, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     pretrained.write(tiny_networks.without(networks, "generator"), alone := tmp_path / "run",
                      pretrained.Format.RUN)
@@ -123,7 +120,7 @@ def test_mistakes_are_one_line(networks, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_networks_are_shown_until_a_signal(pair):
+def test_the_program_serves_until_a_signal(pair):
     process = subprocess.Popen(
         [sys.executable, "-m", "electra_tf.apps.demo.demo", "--port=0", f"--model_dir={pair}"],
         cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -139,10 +136,7 @@ def test_networks_are_shown_until_a_signal(pair):
         process.communicate()
 
 
-SENTENCE = "word1 word2 word3s word4, word5 word6ing word7 word8."
-
-
-def test_the_page_is_sent_with_headers_that_forbid_loading(address):
+def test_the_headers_of_the_page_forbid_loading(address):
     status, headers, content = ask(address)
     assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     assert all(headers[name] == value for name, value in pages.HEADERS.items())
@@ -157,7 +151,7 @@ class TestPage:
         page.wait_for("!document.getElementById('result').hidden")
         page.script("document.getElementById('sentence').value = '';"
                     "document.getElementById('sentence').focus()")
-        page.keys(SENTENCE)
+        page.keys("word1 word2 word3s word4, word5 word6ing word7 word8.")
         self.change(page, lambda: page.hold("\ue009", "\ue007"))
 
     def change(self, page, act):
@@ -177,16 +171,16 @@ class TestPage:
         self.ask(page, address)
         assert len(page.texts_of("#masked > li")) == 10  # Pieces stand with their words.
         assert page.texts_of(".slot") == ["[MASK] 1", "[MASK] 2", "[MASK] 3"]
-        judged = page.texts_of("#judged .token")
-        assert len(judged) == 12
+        tokens = page.texts_of("#judged .token")
+        assert len(tokens) == 12
         (summary,) = page.texts_of("#summary[role=status]")
         assert summary.startswith("3 of 12 tokens filled in: ")
         self.change(page, lambda: page.script("document.getElementById('again').click()"))
-        assert page.texts_of("#judged .token") != judged
-        again = page.texts_of("#masked > li")
+        assert page.texts_of("#judged .token") != tokens
+        masked = page.texts_of("#masked > li")
         self.slide(page, "temperature", -40)
         assert page.texts_of("#temperature-shown") == ["0.01"]
-        assert page.texts_of("#masked > li") == again
+        assert page.texts_of("#masked > li") == masked
         assert "softmax(logits / 0.01)" in page.texts_of("#candidates p")[0]
         self.slide(page, "rate", 90)
         assert page.texts_of("#rate-shown") == ["90 %"]

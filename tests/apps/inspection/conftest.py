@@ -1,11 +1,6 @@
 import pytest
 
-from electra_tf.apps.inspection.survey import (
-    MaskedExample,
-    MaskedPiece,
-    open_records,
-    take_survey,
-)
+from electra_tf.apps.inspection.survey import MaskedExample, MaskedPiece, take_survey
 from electra_tf.data.records import Shard
 from electra_tf.platform import storage
 from tests.support import tiny_records
@@ -21,7 +16,7 @@ def data_dir(tmp_path):
 @pytest.fixture(scope="session")
 def survey(records):
     """The survey of such records."""
-    return take_survey(open_records(storage.path(records)))
+    return take_survey(storage.path(records))
 
 
 @pytest.fixture(scope="session")

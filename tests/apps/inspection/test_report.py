@@ -7,7 +7,7 @@ import re
 import pytest
 
 from electra_tf.apps.inspection import inspect_records, report
-from electra_tf.apps.inspection.survey import masked_examples, open_records, take_survey
+from electra_tf.apps.inspection.survey import masked_examples, take_survey
 from electra_tf.config.model import MaskingConfig
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS, Vocabulary
@@ -17,11 +17,9 @@ from tests.support.refusals import refused
 
 def with_counts(survey, **changes):
     """Returns the survey of a build that counted otherwise."""
-    manifest = survey.records.manifest
-    manifest = dataclasses.replace(
-        manifest, counts=dataclasses.replace(manifest.counts, **changes))
+    counts = dataclasses.replace(survey.manifest.counts, **changes)
     return dataclasses.replace(
-        survey, records=dataclasses.replace(survey.records, manifest=manifest))
+        survey, manifest=dataclasses.replace(survey.manifest, counts=counts))
 
 
 def rows_of(survey, title):
@@ -64,8 +62,7 @@ def test_words_are_counted_by_script_with_their_pieces(survey):
     splits = {name: dataclasses.replace(counts, pieces=counts.pieces * 0)
               for name, counts in survey.splits.items()}
     splits["train"].pieces[[1, 5, 6, 7, 9]] = 2, 4, 6, 3, 1
-    other = dataclasses.replace(survey, splits=splits, records=dataclasses.replace(
-        survey.records, vocabulary=vocabulary))
+    other = dataclasses.replace(survey, splits=splits, vocabulary=vocabulary)
     rows = rows_of(with_counts(other, unknown_words=2), "Words")
     assert rows == {"Latin": ("4", "50.0 %", "2.50", "0", "0 %"),
                     "Cyrillic": ("3", "37.5 %", "1.00", "0", "0 %"),
@@ -84,11 +81,9 @@ def test_what_is_unusual_is_remarked_with_the_fix(survey):
     copies, leaks = set(report.remarks(dataclasses.replace(survey, copies=5, leaked=1))) - set(
         report.remarks(survey))
     assert "--drop_near_duplicates" in copies and "--drop_near_duplicates" in leaks
-    manifest = survey.records.manifest
-    records = dataclasses.replace(survey.records, manifest=dataclasses.replace(
-        manifest, shards=manifest.shards_of("train")))
-    assert any("--held_out_fraction" in line
-               for line in report.remarks(dataclasses.replace(survey, records=records)))
+    train = dataclasses.replace(survey, manifest=dataclasses.replace(
+        survey.manifest, shards=survey.manifest.shards_of("train")))
+    assert any("--held_out_fraction" in line for line in report.remarks(train))
 
 
 @pytest.mark.parametrize("piece", ["word", "漢字", "a\u0301", "\u202edlrow", "\u200b", "ไทย" * 40])
@@ -96,10 +91,10 @@ def test_text_fits_100_columns_and_no_piece_disturbs_the_terminal(tmp_path, piec
     vocabulary = Vocabulary((*SPECIAL_TOKENS, piece, *(f"word{index}" for index in range(34))))
     tiny_records.write(tmp_path / "records", vocabulary)
     survey = with_counts(
-        take_survey(open_records(tmp_path / "records")),
+        take_survey(tmp_path / "records"),
         unknown_words=5, tokenizer_words=9, unknown_by_script={"Old Italic": 5})
     text = report.text(survey, masked_examples(
-        survey.records, 4, MaskingConfig(), seed=1, draws=1))
+        survey, 4, MaskingConfig(), seed=1, draws=1))
     assert all(char.isprintable() for char in text.replace("\n", "")) and "«" in text
     assert all(line == line.rstrip() for line in text.splitlines())
     if columns(piece) < 50:
@@ -108,7 +103,7 @@ def test_text_fits_100_columns_and_no_piece_disturbs_the_terminal(tmp_path, piec
 
 @pytest.fixture(scope="module")
 def shown(survey):
-    return masked_examples(survey.records, 3, MaskingConfig(rate=0.3), seed=1, draws=2)
+    return masked_examples(survey, 3, MaskingConfig(rate=0.3), seed=1, draws=2)
 
 
 def test_the_page_escapes_text_and_needs_no_script(survey, shown, example_of):
@@ -144,7 +139,7 @@ def test_a_choice_shows_the_masks_of_an_epoch(tmp_path, survey, shown):
 def test_everything_is_printed_and_the_page_holds_the_same(survey, tmp_path, capsys):
     page = tmp_path / "records.html"
     command_flags.run(inspect_records, f"--html={page}", "--examples=2", "--set=masking.rate=0.5",
-                      names=[survey.records.data_dir])
+                      names=[survey.data_dir])
     printed = capsys.readouterr().out
     titles = re.findall(r"^(?=[A-Z])\S.*$", printed, re.MULTILINE)
     assert titles == ["Records", "Lengths", "Words, and those that became [UNK], by script",
@@ -158,7 +153,7 @@ def test_everything_is_printed_and_the_page_holds_the_same(survey, tmp_path, cap
 
 
 def test_mistakes_are_one_line(survey, tmp_path):
-    records = survey.records.data_dir
+    records = survey.data_dir
     for directory, argument, words in (
             (tmp_path / "nowhere", "", "nowhere is no directory; name one directory of records"),
             (tmp_path, "", "manifest.json does not exist"),

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from electra_tf.apps.planning import plan, throughput
-from electra_tf.apps.planning.throughput import Timing
+from electra_tf.apps.planning import plan
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
@@ -36,14 +35,14 @@ RATES = {"--model_size=tiny": 10_000.0, "--model_size=small": 1_000.0}
 
 def timing(rate, start=20.0):
     """An evaluation's batch of 32 examples of 128 tokens takes as long as in training."""
-    return Timing(tokens_per_second=rate, start_seconds=start, eval_seconds=32 * 128 / rate)
+    return plan.Timing(tokens_per_second=rate, start_seconds=start, eval_seconds=32 * 128 / rate)
 
 
 @pytest.fixture
 def machine(monkeypatch):
     """Two networks, the second ten times slower."""
     monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
-    monkeypatch.setattr(throughput, "measure", lambda words, _tokens: timing(
+    monkeypatch.setattr(plan, "measure", lambda words, _tokens: timing(
         next(RATES[flag] for flag in words if flag in RATES)))
 
 
@@ -92,7 +91,7 @@ def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
     checkpoint(6)
     command_flags.run(plan, "--data_dir=records", f"--model_dir={model_dir}")
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
-    assert words[:4] == [*throughput.pretrain(), "--data_dir=records", f"--model_dir={model_dir}"]
+    assert words[:4] == [*plan.pretrain(), "--data_dir=records", f"--model_dir={model_dir}"]
     # Evaluations read a tenth of the 3,000 x 16 training examples, in 20 times 7 batches of 32.
     assert {"--init_checkpoint=runs/first", "--eval_every_steps=150", "--eval_steps=7",
             "--num_train_steps=3000"} <= set(words)
@@ -127,8 +126,8 @@ def test_run_trains_the_printed_commands_and_corrects_the_steps(
     monkeypatch.setattr(plan, "_POLL_SECONDS", 0.05)
     program = tmp_path / "fake_run.py"
     program.write_text(FAKE_RUN)
-    monkeypatch.setattr(throughput, "pretrain", lambda: [sys.executable, str(program)])
-    monkeypatch.setattr(throughput, "measure", lambda words, _tokens: timing(
+    monkeypatch.setattr(plan, "pretrain", lambda: [sys.executable, str(program)])
+    monkeypatch.setattr(plan, "measure", lambda words, _tokens: timing(
         next(RATES[flag] for flag in words if flag in RATES), start=0.1))
     command_flags.run(plan, "--budget=10m", f"--data_dir={records}",
                       f"--model_dir={tmp_path / 'a run'}", "--run")
@@ -155,7 +154,7 @@ def test_wrong_flags_are_refused(machine, arguments, words):
 @pytest.mark.slow
 def test_a_timing_is_measured_by_a_real_run(records):
     flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
-    measured = throughput.measure(flags, 4 * 32)
+    measured = plan.measure(flags, 4 * 32)
     assert measured.tokens_per_second > 0 < measured.eval_seconds < measured.start_seconds
     with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
-        throughput.measure([*flags, "--train_batch_size=-1"], 1)
+        plan.measure([*flags, "--train_batch_size=-1"], 1)

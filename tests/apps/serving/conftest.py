@@ -19,11 +19,11 @@ def models(tmp_path_factory):
 
 def _client_of(name):
     @pytest.fixture(scope="module", name=name)
-    def opened(models):
+    def client_fixture(models):
         with running.client(models / name) as client:
             yield client
 
-    return opened
+    return client_fixture
 
 
 echo, texts, numbers = map(_client_of, ("echo", "texts", "numbers"))

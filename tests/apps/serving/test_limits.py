@@ -1,4 +1,4 @@
-"""Large, hostile and interrupted requests: an answer or an error, and the server goes on."""
+"""Large, hostile and interrupted requests are answered or refused, and the server continues."""
 
 import concurrent.futures
 import contextlib
@@ -23,7 +23,7 @@ from tests.support.running import until
 
 
 def model_of(function):
-    """A model whose one signature calls a function."""
+    """Returns a model whose only signature calls a function."""
     spec = tf.TensorSpec([None], tf.string, "text")
     signature = Signature(inputs={"text": spec}, outputs={"text": spec},
                           function=function)
@@ -34,23 +34,22 @@ def model_of(function):
 
 
 @contextlib.contextmanager
-def held(**settings):
-    """A client of a model that answers when the event is set."""
-    let_go = threading.Event()
+def held(min_held=0, **settings):
+    """A client of a model that answers short texts, and others when the event is set."""
+    event = threading.Event()
 
     def answer(text):
-        assert let_go.wait(20)
+        assert len(text[0]) < min_held or event.wait(20)
         return [np.array(text, object)]
 
     with running.client_of([model_of(answer)], **settings) as client:
         try:
-            yield client, let_go
+            yield client, event
         finally:
-            let_go.set()
+            event.set()
 
 
 def measured(client, name):
-    """One of the metrics."""
     text = client.send("GET", "/monitoring/prometheus/metrics")[1]
     return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[1])
 
@@ -58,8 +57,8 @@ def measured(client, name):
 @pytest.mark.parametrize(("limit", "metric", "rows"), [
     ({"max_waiting_rows": 10}, "serving_waiting_rows", 20),
     ({"max_buffered_mib": 1e-4}, "serving_buffered_bytes", 30)])
-def test_beyond_a_limit_clients_are_told_to_come_again(limit, metric, rows):
-    with (held(**limit) as (client, let_go),
+def test_requests_over_a_limit_receive_503_with_retry_after(limit, metric, rows):
+    with (held(**limit) as (client, event),
           concurrent.futures.ThreadPoolExecutor(1) as thread):
         accepted = thread.submit(client.rows, "", ["a"] * rows)  # Alone it is always accepted.
         until(lambda: measured(client, metric) >= rows)
@@ -69,37 +68,35 @@ def test_beyond_a_limit_clients_are_told_to_come_again(limit, metric, rows):
             answer = connection.getresponse()
             assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
             assert f"--{next(iter(limit))}" in answer.read().decode()
-        let_go.set()
+        event.set()
         assert accepted.result() == ["a"] * rows
         until(lambda: measured(client, metric) == 0)
         assert client.rows("", ["b"]) == ["b"]
 
 
 def test_small_requests_do_not_wait_for_large_ones():
-    let_go = threading.Event()
-
-    def answer(text):
-        assert len(text[0]) == 1 or let_go.wait(20)
-        return [np.array(text, object)]
-
     large = ["a" * 70_000]
-    with (running.client_of([model_of(answer)]) as client,
+    with (held(min_held=2) as (client, event),
           concurrent.futures.ThreadPoolExecutor(2) as threads):
         waiting = [threads.submit(client.rows, "", large) for _ in range(2)]
         until(lambda: measured(client, "serving_waiting_rows") == 2)
         assert client.rows("", ["b"]) == ["b"]
-        let_go.set()
-        assert [each.result() for each in waiting] == [large, large]
+        event.set()
+        assert [future.result() for future in waiting] == [large, large]
 
 
-def test_large_bodies_and_many_rows_are_refused(models):
-    with running.client(models / "echo", max_body_mib=1 / 1024, max_request_rows=5) as client:
+def test_large_bodies_long_texts_and_many_rows_are_refused(models):
+    with running.client(models / "echo", max_body_mib=1 / 1024, max_request_rows=5,
+                        max_text_mib=1 / 2048) as client:
         empty = len(json.dumps({"instances": [""]}))
-        assert client.predict({"instances": ["x" * (1024 - empty)]})[0] == 200
+        assert client.predict({"instances": ["a", "x" * 500, "x" * (1024 - empty - 509)]})[0] == 200
         for size in (1025, 5_000_000):
             assert "longer than 1024 bytes" in client.error(b"x" * size, 413)
         assert client.rows("", ["a"] * 5) == ["a"] * 5
         assert "at most 5 rows" in client.error({"inputs": ["a"] * 6})
+        for text in ("a" * 513, "é" * 257, {"b64": "YWFh" * 171}):
+            assert "(--max_text_mib). Received: " in client.error(
+                json.dumps({"instances": [text]}, ensure_ascii=False).encode())
         status = client.exchange(f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\n"
                                  "Connection: close\r\n\r\n".encode())
         assert status.startswith(b"HTTP/1.1 411 ")
@@ -110,12 +107,12 @@ def test_pages_of_other_hosts_and_sites_are_refused(echo):
         assert echo.send("GET", "/", headers={"Host": host})[0] == status
     for origin, status in (("http://evil.example", 403), ("null", 403), (echo.address, 200),
                            ("http://127.0.0.1:9", 200)):
-        found, text = echo.send("POST", f"{echo.path}:predict", '{"instances": ["a"]}',
-                                {"Origin": origin})
-        assert found == status and (status == 200 or "Origin" in json.loads(text)["error"])
+        received, text = echo.send("POST", f"{echo.path}:predict", '{"instances": ["a"]}',
+                                   {"Origin": origin})
+        assert received == status and (status == 200 or "Origin" in json.loads(text)["error"])
 
 
-def test_bombs_are_refused_before_they_are_parsed(echo):
+def test_huge_and_compressed_bodies_are_refused_unparsed(echo):
     message = echo.error(b'{"instances":[' + b"[]," * 2_000_000 + b"[]]}")
     assert "at most 2,000,000 values" in message
     status, text = echo.send("POST", f"{echo.path}:predict", gzip.compress(b'{"instances": ["a"]}'),
@@ -123,24 +120,17 @@ def test_bombs_are_refused_before_they_are_parsed(echo):
     assert status == 415 and "Content-Encoding: gzip" in json.loads(text)["error"]
 
 
-def test_a_text_has_a_limit(models):
-    with running.client(models / "echo", max_text_mib=1 / 1024) as client:
-        assert client.rows("", ["a" * 1024]) == ["a" * 1024]
-        for text in ("a" * 1025, "é" * 513, {"b64": "YWFh" * 342}):
-            assert "(--max_text_mib). Received: " in client.error({"instances": [text]})
-
-
 def test_a_half_closed_client_gets_its_answer(echo):
     begin = f"POST {echo.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-    whole = f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()
-    begun = time.monotonic()
-    assert echo.exchange(whole, half_close=True).endswith(b'{"predictions": ["a"]}\n')
-    assert time.monotonic() - begun < 4  # The connection is closed then, not kept alive.
-    assert echo.exchange(whole[:-3], half_close=True) == b""
+    request = f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()
+    start = time.monotonic()
+    assert echo.exchange(request, half_close=True).endswith(b'{"predictions": ["a"]}\n')
+    assert time.monotonic() - start < 4  # The connection is closed, not kept alive.
+    assert echo.exchange(request[:-3], half_close=True) == b""
 
 
-def test_clients_that_leave_cause_no_traceback(capfd):
-    with held() as (client, let_go):
+def test_disconnected_clients_cause_no_traceback(capfd):
+    with held() as (client, event):
         begin = f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
         for content in (b"", b"POST /v1/", f"{begin}500\r\n\r\n{{".encode(),
                         f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()):
@@ -153,7 +143,7 @@ def test_clients_that_leave_cause_no_traceback(capfd):
         for content in (b"\x16\x03\x01 nonsense\r\n\r\n", b"GET /" + b"a" * 50_000,
                         b"GET / HTTP/1.1\r\n\r\n"):
             assert client.exchange(content).startswith(b"HTTP/1.1 400 ")
-        let_go.set()
+        event.set()
         assert client.rows("", ["a"]) == ["a"]
         until(lambda: measured(client, "serving_waiting_rows") == 0)
         capfd.readouterr()
@@ -163,7 +153,7 @@ def test_clients_that_leave_cause_no_traceback(capfd):
 @pytest.mark.parametrize(("error", "words"), [
     (tf.errors.InternalError(None, None, "no\nmemory"), "the model failed: no memory"),
     (KeyError("a bug"), "the server failed: KeyError")])
-def test_a_failing_model_is_told_to_everybody_and_the_server_goes_on(error, words, capfd):
+def test_a_failing_model_is_reported_and_the_server_continues(error, words, capfd):
     def fail(_text):
         raise error
 
@@ -191,7 +181,7 @@ JSON = st.recursive(st.sampled_from(ODD), lambda inner: st.lists(inner, max_size
 @given(kind=st.sampled_from(KEYS[:2]), rows=st.lists(JSON, max_size=3) | JSON,
        name=st.sampled_from(SIGNATURES),
        damage=st.none() | st.tuples(st.integers(0, 1000), st.integers(0, 255)))
-def test_bodies_of_all_kinds_are_answered_or_refused(numbers, kind, rows, name, damage):
+def test_random_bodies_are_answered_or_refused(numbers, kind, rows, name, damage):
     body = bytearray(json.dumps({kind: rows, "signature_name": name}).encode())
     if damage:
         body[damage[0] % len(body)] = damage[1]

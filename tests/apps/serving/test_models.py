@@ -1,4 +1,4 @@
-"""A new version takes over while the server runs; a broken one doesn't; several are served."""
+"""New versions replace old ones while the server runs; broken ones do not."""
 
 import shutil
 import threading
@@ -13,28 +13,28 @@ from tests.support import running
 from tests.support.running import until
 
 
-def fake(path, name):
-    """What loading returns, if the file says so."""
+def load_fake(path, name):
+    """Returns a model without signatures, or raises an error if the file's content is "broken"."""
     if (path / "saved_model.pb").read_text() == "broken":
         raise UserError(f"{path} is broken")
     return ServedModel(name=name, version=int(path.name), signatures={}, signature_defs={})
 
 
 class Directory(ModelVersions):
-    """Versions of files, and what is made of them."""
+    """Versions whose files tests write."""
 
     def __init__(self, path, num_versions=1):
-        super().__init__(name="m", directory=path, num_versions=num_versions, load=fake)
+        super().__init__(name="m", directory=path, num_versions=num_versions, load=load_fake)
 
     def write(self, number, content="good"):
         path = self.directory / str(number) / "saved_model.pb"
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
 
-    def look(self, times=2):
-        """A version must look the same twice before it is loaded."""
-        for _ in range(times):
-            self.refresh()
+    def refresh_twice(self):
+        """A version must be unchanged twice before it is loaded."""
+        self.refresh()
+        self.refresh()
 
     def states(self):
         return {number: version.state for number, version in self.known.items()}
@@ -45,61 +45,62 @@ class Directory(ModelVersions):
 
 @pytest.fixture
 def directory(tmp_path):
-    made = Directory(tmp_path)
-    made.write(1)
-    made.start()
-    return made
+    directory = Directory(tmp_path)
+    directory.write(1)
+    directory.start()
+    return directory
 
 
-def test_a_new_version_takes_over_and_goes_again(directory, capsys):
+def test_a_new_version_is_served_until_it_is_removed(directory, capsys):
     directory.write(2)
-    directory.look()
+    directory.refresh_twice()
     assert directory.states() == {1: "END", 2: "AVAILABLE"} and directory.newest() == 2
     shutil.rmtree(directory.directory / "2")
-    directory.look()
+    directory.refresh_twice()
     assert directory.states() == {1: "AVAILABLE"} and directory.newest() == 1
     assert capsys.readouterr().err.splitlines() == [
         "m: version 2 is loaded", "m: version 1 is unloaded", "m: version 1 is loaded",
         "m: version 2 is unloaded"]
 
 
-def test_a_version_that_is_still_being_copied_is_left_alone(directory):
+def test_a_version_is_not_loaded_while_it_is_copied(directory):
     for number, content in enumerate(("broken", "broken, longer", "good, at last")):
         directory.write(2, content)
         # Clocks of file systems may be coarse.
         (directory.directory / "2" / f"asset{number}").touch()
-        directory.look(times=1)
+        directory.refresh()
         assert directory.newest() == 1
-    directory.look(times=1)
+    directory.refresh()
     assert directory.newest() == 2
 
 
-def test_a_broken_version_is_one_line_and_the_old_one_stays(directory, capsys):
+def test_a_broken_version_is_reported_once_and_the_old_one_stays(directory, capsys):
     directory.write(2, "broken")
-    directory.look(times=5)
+    for _ in range(5):
+        directory.refresh()
     assert directory.states() == {1: "AVAILABLE", 2: "END"}
-    (line,) = capsys.readouterr().err.splitlines()  # Printed once, not at every look.
+    (line,) = capsys.readouterr().err.splitlines()
     assert line == f"m: version 2 is not served: {directory.directory / '2'} is broken"
     assert directory.known[2].error.endswith("is broken")
     directory.write(2, "mended")
     (directory.directory / "2" / "asset").touch()
-    directory.look()
+    directory.refresh_twice()
     assert directory.newest() == 2
 
 
 @pytest.mark.parametrize(("num_versions", "served"), [(1, {4}), (2, {3, 4}), (0, {1, 2, 3, 4})])
-def test_the_newest_so_many_are_served(tmp_path, num_versions, served):
+def test_num_versions_selects_the_newest(tmp_path, num_versions, served):
     directory = Directory(tmp_path, num_versions)
     for number in (1, 2, 3, "v9", "10.tmp"):
         directory.write(number)
     directory.start()
     directory.write(4)
-    directory.look()
+    directory.refresh_twice()
     assert served == {number for number, state in directory.states().items()
                       if state == "AVAILABLE"}
 
 
-def test_at_the_start_the_newest_version_must_be_whole(tmp_path):
+def test_the_newest_version_must_load_at_the_start(tmp_path):
     directory = Directory(tmp_path, num_versions=2)
     directory.write(1, "broken")
     directory.write(2)
@@ -112,13 +113,17 @@ def test_at_the_start_the_newest_version_must_be_whole(tmp_path):
         Directory(tmp_path / "nothing").start()
 
 
-def test_requests_are_answered_while_a_version_takes_over(tmp_path):
-    loading, go_on = threading.Event(), threading.Event()
+def states(client):
+    return [version["state"] for version in client.get("")[1]["model_version_status"]]
+
+
+def test_requests_are_answered_while_a_version_is_loaded(tmp_path):
+    loading, proceed = threading.Event(), threading.Event()
 
     def load_slowly(path, name):
         if path.name == "2":
             loading.set()
-            assert go_on.wait(20)
+            assert proceed.wait(20)
         return load(path, name)
 
     string_models.save_echo(tmp_path / "m" / "1")
@@ -129,17 +134,15 @@ def test_requests_are_answered_while_a_version_takes_over(tmp_path):
         (tmp_path / "new").rename(tmp_path / "m" / "2")
         assert loading.wait(20)
         assert client.rows("", ["a"]) == ["a"]
-        assert [each["state"] for each in client.get("")[1]["model_version_status"]] == [
-            "LOADING", "AVAILABLE"]
+        assert states(client) == ["LOADING", "AVAILABLE"]
         assert client.predict({"instances": ["a"]}, "/versions/2:predict")[0] == 404
-        go_on.set()
-        until(lambda: [each["state"] for each in client.get("")[1]["model_version_status"]] == [
-            "AVAILABLE", "END"])
+        proceed.set()
+        until(lambda: states(client) == ["AVAILABLE", "END"])
         assert client.predict({"instances": ["a"]}, "/versions/1:predict")[0] == 404
         assert client.rows("", ["b"]) == ["b"]
 
 
-def test_several_models_and_versions_are_answered_side_by_side(models):
+def test_several_models_and_versions_are_served_together(models):
     with running.client(models / "texts", models / "numbers", num_versions=0) as client:
         assert client.predict({"instances": ["a"]}, "/versions/1:predict") == (
             200, {"predictions": ["a"]})
@@ -156,7 +159,7 @@ def test_several_models_and_versions_are_answered_side_by_side(models):
         assert line in metrics
 
 
-def test_a_directory_has_its_own_name_or_another():
+def test_model_dir_names_models_by_directory_or_by_name():
     def names(model_dir):
         return {name: str(model.directory) for name, model in find_models(
             ServerConfig(model_dir=model_dir)).items()}
@@ -174,7 +177,7 @@ def test_a_directory_has_its_own_name_or_another():
     ("variables/*.index", None), ("variables/*.data*", lambda _: b""),
     ("variables/*.data*", lambda old: old.replace(b"a few words", b"a fev words"))],
     ids=["missing", "cut", "unknown op", "no index", "data", "flipped bit"])
-def test_a_broken_saved_model_is_one_line(models, tmp_path, name, change):
+def test_a_damaged_saved_model_is_refused(models, tmp_path, name, change):
     version = tmp_path / "model" / "1"
     shutil.copytree(models / "echo" / "1", version)
     (file,) = version.glob(name)

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API, as its documentation describes it, over real HTTP."""
+"""TensorFlow Serving's documented REST API over real HTTP."""
 
 import json
 import math
@@ -18,17 +18,16 @@ def mixed(x, n, flag):
     return {"x": x, "n": n, "flag": flag}
 
 
-@pytest.mark.parametrize("path", ["", "/versions/2"])
-def test_the_newest_version_is_available(texts, path):
-    assert texts.get(path) == (200, {"model_version_status": [
-        {"version": "2", "state": "AVAILABLE",
-         "status": {"error_code": "OK", "error_message": ""}}]})
+def test_the_newest_version_is_available(texts):
+    for path in ("", "/versions/2"):
+        assert texts.get(path) == (200, {"model_version_status": [
+            {"version": "2", "state": "AVAILABLE",
+             "status": {"error_code": "OK", "error_message": ""}}]})
 
 
-@pytest.mark.parametrize("path", ["/metadata", "/versions/1/metadata"])
-def test_metadata_describe_the_signatures(echo, path):
-    status, content = echo.get(path)
-    assert status == 200
+def test_metadata_describe_the_signatures(echo):
+    status, content = echo.get("/metadata")
+    assert status == 200 and content == echo.get("/versions/1/metadata")[1]
     assert content["model_spec"] == {"name": "echo", "signature_name": "", "version": "1"}
     signature = content["metadata"]["signature_def"]["signature_def"]["serving_default"]
     shape = {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
@@ -56,11 +55,10 @@ def test_errors_are_json_with_a_status(texts):
 BYTES = {"b64": "/wD+"}
 
 
-@pytest.mark.parametrize(("model", "signature", "given", "answer"), [
+@pytest.mark.parametrize(("model", "signature", "content", "answer"), [
     # One input is a plain value, and one output goes without its name.
     ("echo", "", {"instances": ["a", "é 😀", ""]}, ["a", "é 😀", ""]),
     ("echo", "", {"instances": [{"text": "a"}]}, ["a"]),
-    ("echo", "", {"inputs": ["a", "b"]}, ["a", "b"]),
     ("echo", "", {"inputs": {"text": ["a"]}}, ["a"]), ("echo", "", {"inputs": []}, []),
     # Several are objects.
     ("numbers", "", {"instances": [mixed([1, 2], 1, True), mixed([0.5, 2], -1, False)]},
@@ -75,10 +73,10 @@ BYTES = {"b64": "/wD+"}
     # float32 is written in its shortest form, also where it isn't finite.
     ("numbers", "divide", {"inputs": [0.1, 3, 1e-30, -math.inf]},
      {"x": [0.1, 3.0, 1e-30, -math.inf], "y": [math.inf] * 3 + [-math.inf]})])
-def test_requests_are_answered_in_their_format(request, model, signature, given, answer):
-    name = "predictions" if "instances" in given else "outputs"
+def test_requests_are_answered_in_their_format(request, model, signature, content, answer):
+    name = "predictions" if "instances" in content else "outputs"
     client = request.getfixturevalue(model)
-    assert client.predict({"signature_name": signature, **given}) == (200, {name: answer})
+    assert client.predict({"signature_name": signature, **content}) == (200, {name: answer})
 
 
 @pytest.mark.parametrize(("content", "words"), [
@@ -110,7 +108,7 @@ def test_numbers_are_refused(numbers, rows, words):
     assert words in numbers.error({"instances": rows})
 
 
-def test_what_a_graph_and_the_row_format_refuse_is_told(numbers):
+def test_errors_of_a_graph_and_of_the_row_format_are_reported(numbers):
     assert numbers.error({"signature_name": "refuses_bad", "instances": ["bad"]}) == (
         "the model refused the inputs: assertion failed: [bad is not allowed]")
     assert "column format" in numbers.error({"signature_name": "count", "instances": ["a"]})
@@ -129,20 +127,20 @@ def examples():
 
 
 def rounded(value):
-    """JSON with its fractions as they are printed."""
+    """Returns JSON with fractions of five digits."""
     if isinstance(value, dict):
-        return {name: rounded(one) for name, one in value.items()}
+        return {name: rounded(item) for name, item in value.items()}
     if isinstance(value, list):
         return list(map(rounded, value))
     return round(value, 5) if isinstance(value, float) else value
 
 
-def test_requests_of_the_page_are_answered_as_printed(models, tmp_path):
+def test_documented_requests_have_the_documented_answers(models, tmp_path):
     shutil.copytree(models / "texts" / "2", tmp_path / "demo" / "1")
-    found = list(examples())
-    assert len(found) >= 6
+    requests = list(examples())
+    assert len(requests) >= 6
     with running.client(tmp_path / "demo") as client:
-        for path, body, printed in found:
+        for path, body, printed in requests:
             status, content = client.send("GET" if body is None else "POST", path, body)
             assert status == (400 if "error" in printed else 200), (path, body, content)
             assert rounded(json.loads(content)) == rounded(printed), (path, body)

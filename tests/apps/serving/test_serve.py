@@ -1,4 +1,4 @@
-"""The command: mistakes are one line, and a signal lets running requests finish."""
+"""The command refuses wrong flags, and finishes running requests after a signal."""
 
 import concurrent.futures
 import re
@@ -11,27 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf.apps.serving import serve, settings
+from electra_tf.apps.serving import serve
+from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.setting_flags import define_flags
 from tests.support import command_flags, running
 from tests.support.refusals import refused
 
 
-def test_mistakes_are_one_line(tmp_path):
-    with command_flags.defined(lambda: define_flags(settings.ServerConfig)):
-        for arguments, words in (([], "--model_dir must be"),
-                                 ([f"--model_dir={tmp_path}"], "contains no version"),
-                                 (["--model_dir=gs://bucket/model"], "--model_dir")):
-            with refused(words):
-                command_flags.call(serve.main, "--port=0", *arguments)
-
-
-def test_a_taken_port_is_reported_before_models_are_read(tmp_path):
-    with (command_flags.defined(lambda: define_flags(settings.ServerConfig)),
+def test_wrong_directories_and_taken_ports_are_refused(tmp_path):
+    with (command_flags.defined(lambda: define_flags(ServerConfig)),
           socket.create_server(("127.0.0.1", 0)) as taken):
         port = taken.getsockname()[1]
-        with refused(f"can't listen at --host=127.0.0.1 --port={port}: Address already in use"):
-            command_flags.call(serve.main, f"--model_dir={tmp_path / 'none'}", f"--port={port}")
+        for arguments, words in (
+                (["--port=0"], "--model_dir must be"),
+                (["--port=0", f"--model_dir={tmp_path}"], "contains no version"),
+                (["--port=0", "--model_dir=gs://bucket/model"], "--model_dir"),
+                ([f"--port={port}", f"--model_dir={tmp_path}"],
+                 f"can't listen at --host=127.0.0.1 --port={port}: Address already in use")):
+            with refused(words):
+                command_flags.call(serve.main, *arguments)
 
 
 @pytest.mark.slow
