@@ -33,17 +33,9 @@ def test_lengths_and_pieces_of_all_examples_are_counted(data_dir, monkeypatch):
     monkeypatch.setattr(shards, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     survey = take_survey(data_dir)
     for split, counts in survey.splits.items():
-<<<<<<< HEAD
         examples = [ids for shard in manifest.load(data_dir).shards_of(split)
                     for ids in stored(data_dir, shard)]
-        assert len(examples) == survey.records.manifest.examples(split) > 0
-=======
-        examples = [stored_ids(serialized, 2)[0]
-                    for shard in manifest.load(data_dir).shards_of(split)
-                    for serialized in tf.data.TFRecordDataset(
-                        str(data_dir / shard.name)).as_numpy_iterator()]
         assert len(examples) == survey.manifest.examples(split) > 0
->>>>>>> main
         assert list(counts.lengths) == [
             sum(len(ids) == length for ids in examples)
             for length in range(tiny_records.LENGTH + 1)]
@@ -73,27 +65,13 @@ def test_another_vocabulary_is_refused(data_dir):
         take_survey(data_dir)
 
 
-<<<<<<< HEAD
 def test_masked_examples_are_found_by_shard_and_number(data_dir):
-    records = open_records(data_dir)
-    examples = masked_examples(records, 86, MaskingConfig(), seed=1, draws=1)
+    survey = take_survey(data_dir)
     assert [(example.shard.name, example.number,
-             [records.vocabulary.tokens.index(piece.token) for piece in example.pieces])
-            for example in examples] == [
-        (shard.name, number, ids.tolist()) for shard in records.manifest.shards_of("train")
+             [survey.vocabulary.tokens.index(piece.token) for piece in example.pieces])
+            for example in mask(survey, count=86, draws=1)] == [
+        (shard.name, number, ids.tolist()) for shard in survey.manifest.shards_of("train")
         for number, ids in enumerate(stored(data_dir, shard))]
-=======
-def test_masked_examples_are_found_by_shard_and_number(tmp_path):
-    numbered_records.write(tmp_path / "records", [30, 6, 50], held_out=4)
-    survey = take_survey(storage.path(tmp_path / "records"))
-    examples = mask(survey, count=86, draws=1)
-    assert [(example.shard.name, example.number) for example in examples] == [
-        (shard.name, number) for shard in survey.manifest.shards_of("train")
-        for number in range(shard.examples)]
-    ids = np.array([[survey.vocabulary.tokens.index(piece.token) for piece in example.pieces]
-                    for example in examples])
-    assert numbered_records.said(ids) == list(range(86))
->>>>>>> main
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.5])
