@@ -14,8 +14,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import ENCODER, assign_weights, checkpoint_in_use
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.finetuning_flags import SCRATCH
+from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
 from electra_tf.finetuning.outputs import write_outputs

@@ -20,6 +20,7 @@ from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import HeadConfig
 from electra_tf.formats.hugging_face_tokenizer import (
+    CONFIG_FILE,
     TOKENIZER_FILES,
     read_max_length,
     read_text,
@@ -42,7 +43,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
-CONFIG_FILE = "config.json"
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",

@@ -24,10 +24,6 @@ class _Module:
     path: str
     type: str
 
-    @property
-    def name(self) -> str:
-        return self.type.rpartition(".")[2]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _EmbeddingSettings:
@@ -46,14 +42,13 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
     Raises `UserError` for modules and settings that change vectors in another way.
     """
     file = path / MODULES_FILE
-    encoder, *others = (strict_json.read(file, list[_Module])
-                        or [_Module(path="", type="none")])
-    directory = path / encoder.path if encoder.path else path
-    names = [module.name for module in others]
-    if encoder.name not in ("Transformer", "BERT") or names not in (
+    modules = strict_json.read(file, list[_Module]) or [_Module(path="", type="none")]
+    encoder, *names = (module.type.rpartition(".")[2] for module in modules)
+    directory = path / modules[0].path if modules[0].path else path
+    if encoder not in ("Transformer", "BERT") or names not in (
             [], ["Pooling"], ["Pooling", "Normalize"], ["Normalize"]):
-        fix = f"name {directory}" if encoder.path else f"remove {MODULES_FILE}"
-        raise UserError(f"{file}: the modules are {', '.join([encoder.name, *names])}; only "
+        fix = f"remove {MODULES_FILE}" if directory == path else f"name {directory}"
+        raise UserError(f"{file}: the modules are {', '.join([encoder, *names])}; only "
                         "Transformer, Pooling and Normalize, in this order, are computed here. To "
                         f"use the encoder alone, {fix}.")
     prompt = _read_settings(path / _MODEL_FILE).default_prompt_name
@@ -61,7 +56,7 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
         raise UserError(f"{path / _MODEL_FILE}: default_prompt_name is {shown(prompt)}, and embed "
                         "adds no prompt; write null there and the prompt before texts.")
     settings = _read_settings(directory / _ENCODER_FILE)
-    modes = (_read_modes(path / others[0].path / _POOLING_FILE) if "Pooling" in names
+    modes = (_read_modes(path / modules[1].path / _POOLING_FILE) if "Pooling" in names
              else Pooling.modes)
     return directory, Pooling(modes=modes, normalize="Normalize" in names,
                               max_length=settings.max_seq_length), settings.do_lower_case

@@ -12,7 +12,6 @@ from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.objective import Outcome, Ratio, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -80,7 +79,7 @@ class ElectraObjective(PretrainingObjective):
         """Returns the corrupted text and the discriminator's probabilities."""
         return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator and the generator."""
         model = self.config.model
         return (weight_table.discriminator(model.discriminator), weight_table.generator(model))

@@ -20,10 +20,8 @@ _PRIVATE = r"[\x{E000}-\x{F8FF}\x{F0000}-\x{10FFFF}]"
 """Characters that `_DROPPED` removes, therefore free to mark added tokens."""
 _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
-_ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """Drops accents before NFD too, whose time grows with the square of a run of marks."""
-_MANY_MARKS = r"\p{M}{31,}"  # Longer than runs of stream-safe text (UAX #15); NFC would sort them.
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
 """Other characters that NFD sorts."""
 _LONG_TEXT = 4096  # Bytes; a run of marks in a shorter text takes little time.
@@ -126,11 +124,12 @@ class WordSplitter(tf.Module):
                 tf.strings.length(texts) > _LONG_TEXT, texts,
                 lambda texts: tf.strings.regex_replace(texts, _LONG_RUN, r"\1"))
             texts = tf_text.normalize_utf8(texts, "NFD")
-            texts = tf.strings.regex_replace(texts, _ACCENTS, "")
+            texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
         if self.normalized_marks:
             texts = _mark_tokens(texts, self.normalized_marks)
         if self.normalization.nfc:
-            texts = tf.strings.regex_replace(texts, _MANY_MARKS, "")
+            # NFC would sort longer runs of marks than those of stream-safe text (UAX #15).
+            texts = tf.strings.regex_replace(texts, r"\p{M}{31,}", "")
             texts = tf_text.normalize_utf8(texts, "NFC")
             return _change_long_words(
                 texts, _CUT_CHARACTERS, lambda word: tf.strings.regex_replace(

@@ -1,4 +1,4 @@
-"""Beam's runners make what local processes make, and fail and stop as they do."""
+"""Beam's runners make the same records as local processes, with the same errors."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)
 
 
-def test_pieces_number_their_units_apart_and_alike_on_every_runner(
+def test_records_are_equal_on_beam_and_locally(
         build, small_pieces, tmp_path):
     local = build("local", held_out_fraction=0.02)
     build("beam", runner=direct(tmp_path), held_out_fraction=0.02)
@@ -42,7 +42,7 @@ def test_words_are_counted_on_beam_as_locally(corpus, small_pieces, tmp_path):
         path.read_text() for path in corpus.iterdir())).split())
 
 
-def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, capfd):
+def test_a_worker_s_error_reaches_the_user_as_its_line(build, tmp_path, capfd):
     (tmp_path / "bad.txt").write_bytes(b"fine\n" * 9000 + b"\xff\n")
     lines = []
     for runner in (LocalRunner(), direct(tmp_path)):
@@ -55,7 +55,7 @@ def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, ca
     assert not (tmp_path / "scratch").exists()
 
 
-def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
+def test_a_worker_of_another_build_writes_nothing(tmp_path):
     directory = record_builder.RecordDirectory(tmp_path)
     directory.claim({"seed": 1}, overwrite=False)
     unit = WorkUnit(split="train", index=0, parts=(), parse=list)
@@ -64,7 +64,7 @@ def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
             directory.build_or_reuse(unit, pytest.fail, identity)
 
 
-def test_an_error_that_is_no_mistake_of_the_user_stays_what_it_is(corpus, tmp_path):
+def test_a_bug_in_a_worker_is_raised(corpus, tmp_path):
     runner = direct(tmp_path)
     with pytest.raises(Exception, match="a bug"):
         list(runner.run([CorpusPiece(open_source(f"{corpus}/*.txt"))], CorpusPiece.itself, _broken,
@@ -82,14 +82,14 @@ def _broken(piece):
     (("--direct_running_mode=multi_processing",), "several processes .* give --num_workers"),
     (("--direct_num_workers=two",), "argument --direct_num_workers: invalid int value: 'two'"),
 ])
-def test_an_option_that_beam_does_not_have_is_refused_at_once(
+def test_an_unknown_option_of_beam_is_refused_at_once(
         tmp_path, arguments, message, capfd):
     with pytest.raises(UserError, match=message):
         direct(tmp_path, *arguments)
     assert capfd.readouterr().err == ""
 
 
-def test_a_job_server_that_is_not_there_is_named(tmp_path):
+def test_a_missing_job_server_is_named(tmp_path):
     runner = BeamRunner("PortableRunner", ("--job_endpoint=localhost:1",), tmp_path / "scratch")
     with pytest.raises(UserError, match="no job server answers at localhost:1 "):
         list(runner.run([], CorpusPiece.itself, _broken, int))

@@ -82,7 +82,7 @@ def test_a_build_killed_ten_times_ends_with_the_same_bytes(build, command, tmp_p
 @pytest.mark.parametrize(("flag", "send", "number"), [
     ("--num_workers=2", os.kill, signal.SIGTERM), ("--num_workers=2", os.killpg, signal.SIGINT),
     (BEAM, os.killpg, signal.SIGTERM), (BEAM, os.killpg, signal.SIGINT)])
-def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
+def test_a_signal_ends_a_build_in_one_line_and_keeps_finished_shards(
         build, command, tmp_path, flag, send, number):
     """To the process alone, as `kill` sends it, or to its workers too, as a terminal does."""
     stopped = tmp_path / "killed"
@@ -101,7 +101,7 @@ def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
     assert finished == {path: path.stat().st_mtime_ns for path in finished}
 
 
-def test_a_portable_runner_makes_the_same(build, command, tmp_path):
+def test_a_portable_runner_makes_the_same_records(build, command, tmp_path):
     """Beam's own job server, over gRPC as those of Flink, Spark and Prism."""
     build("whole", shard_text_bytes=1000)
     port_file = tmp_path / "port"

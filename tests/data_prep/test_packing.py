@@ -72,7 +72,7 @@ def content(ids):
 
 @pytest.mark.parametrize("name", PACKINGS)
 @pytest.mark.parametrize("max_seq_length", [5, 8, 32, 128])
-def test_every_token_comes_out_once_in_well_formed_examples(name, max_seq_length):
+def test_every_token_is_in_one_well_formed_example(name, max_seq_length):
     documents = numbered(random_lengths(max_seq_length), 0.3)
     owner = {token: number for number, document in enumerate(documents)
              for line in document for token in line if token not in CONTINUATIONS}
@@ -93,7 +93,7 @@ def test_every_token_comes_out_once_in_well_formed_examples(name, max_seq_length
 
 @pytest.mark.parametrize("name", PACKINGS)
 @pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])
-def test_single_segments_are_as_frequent_as_asked(name, rate):
+def test_single_segments_are_as_frequent_as_their_rate(name, rate):
     # One long document, so that nothing but the draw makes a single segment (save at its end).
     examples = pack(PACKINGS[name](layout(single_segment_rate=rate, short_example_rate=0),
                                   random.Random(5)), numbered([[40] * 4000]))[:-1]

@@ -21,19 +21,11 @@ def counts():
         sources.open_source("embedded:python"), UNCASED, LocalRunner())
 
 
-@pytest.fixture(scope="module")
-def learned(counts) -> Vocabulary:
-    return vocabulary_learner.learn(counts, 1000)
-
-
-def test_it_has_the_size_asked_for_and_does_not_depend_on_the_order_of_counts(learned, counts):
+def test_a_vocabulary_has_its_size_and_covers_its_text(counts):
+    learned = vocabulary_learner.learn(counts, 1000)
     assert learned.size == 1000 and learned.tokens[:5] == SPECIAL_TOKENS
-    shuffled = collections.Counter(dict(reversed(list(counts.items()))))
-    assert vocabulary_learner.learn(shuffled, 1000) == learned
-    assert vocabulary_learner.learn(counts, 777).size == 777
-
-
-def test_it_knows_nearly_every_word_of_its_text_and_the_common_ones_whole(learned, counts):
+    reordered = collections.Counter(dict(reversed(list(counts.items()))))
+    assert vocabulary_learner.learn(reordered, 1000) == learned
     text = sources.open_source("embedded:python")
     lines = [line for line in lines_of(text.documents(), text.parse) if line]
     tokenizer = Tokenizer(TextSettings(vocabulary=learned))
@@ -59,31 +51,30 @@ def test_counts_after_many_merges_are_those_of_a_fresh_count(counts):
     assert merges == plain_merges(words, len(merges))
 
 
-def plain_merges(words, most):
+def plain_merges(words, size):
     """Counts all pairs of all words anew for every merge."""
-    split = {word.decode(): [word.decode()[0], *(f"##{letter}" for letter in word.decode()[1:])]
-             for word in words}
+    split = [([word[:1], *(f"##{letter}" for letter in word[1:])], count)
+             for word, count in ((word.decode(), count) for word, count in words.items())]
     characters = collections.Counter()
-    for word, count in words.items():
-        for piece in split[word.decode()]:
+    for pieces, count in split:
+        for piece in pieces:
             characters[piece] += count
-    order = [c for c, _ in sorted(characters.items(), key=lambda item: (-item[1], item[0]))]
+    ranked = sorted(characters, key=lambda piece: (-characters[piece], piece))
     merged = []
-    while len(merged) < most:
+    while len(merged) < size:
         pairs = collections.Counter()
-        for word, count in words.items():
-            pieces = split[word.decode()]
+        for pieces, count in split:
             for pair in zip(pieces, pieces[1:], strict=False):
                 pairs[pair] += count
-        numbers = {piece: number for number, piece in enumerate([*order, *merged])}
+        numbers = {piece: number for number, piece in enumerate([*ranked, *merged])}
         first, second = min(pairs, key=lambda pair: (-pairs[pair], *(numbers[p] for p in pair)))
-        whole = first + second.removeprefix("##")
-        if whole not in numbers:
-            merged.append(whole)
-        for pieces in split.values():
-            for place in range(len(pieces) - 1):
-                if pieces[place:place + 2] == [first, second]:
-                    pieces[place:place + 2] = [whole]
+        piece = first + second.removeprefix("##")
+        if piece not in numbers:
+            merged.append(piece)
+        for pieces, _ in split:
+            for index in range(len(pieces) - 1):
+                if pieces[index:index + 2] == [first, second]:
+                    pieces[index:index + 2] = [piece]
     return merged
 
 
@@ -112,7 +103,7 @@ def test_words_are_counted_as_the_tokenizer_sees_them():
     assert vocabulary_learner.count_words(unit, Normalization.of(False))["Café".encode()] == 1
 
 
-def test_the_rarest_words_go_when_there_are_too_many():
+def test_the_rarest_words_are_dropped_when_there_are_too_many():
     counts = collections.Counter(a=10, b=2, c=1, d=3, e=1)
     assert vocabulary_learner.without_rarest(counts, 5) == counts
     assert vocabulary_learner.without_rarest(counts, 2) == dict(a=10, d=3)

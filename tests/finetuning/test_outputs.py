@@ -56,21 +56,22 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     for name in ("in.tsv", "link.tsv", "hard.tsv"):
         with pytest.raises(UserError, match="is --input; name another file"):
             require_writable(tmp_path / name, source, overwrite=True)
-    with pytest.raises(UserError, match="exists; name another file, or give --overwrite"):
-        require_writable(tmp_path / "directory.tsv", source, overwrite=True)
-    with pytest.raises(UserError, match=r"cannot write .*nowhere/out\.tsv: No such file"):
-        require_writable(tmp_path / "nowhere" / "out.tsv", source, overwrite=False)
-    require_writable(output, source, overwrite=False)
     output.write_text("before")
-    with pytest.raises(UserError, match=r"out\.tsv exists"):
-        require_writable(output, source, overwrite=False)
+    for target, overwrite, message in (
+            (tmp_path / "directory.tsv", True, "exists; name another file, or give --overwrite"),
+            (tmp_path / "nowhere" / "out.tsv", False, r"cannot write .*nowhere/out\.tsv: No such"),
+            (output, False, r"out\.tsv exists")):
+        with pytest.raises(UserError, match=message):
+            require_writable(target, source, overwrite=overwrite)
     require_writable(output, source, overwrite=True)
+    require_writable(tmp_path / "new.tsv", source, overwrite=False)
     assert output.read_text() == "before" and source.read_text() == "text\nx\n"
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".tsv", ".txt"])
-@pytest.mark.parametrize("labels", [(None, None, None), ("O", "O", "O"), ("O", None, "O")])
+@pytest.mark.parametrize(("suffix", "labels"), [
+    (".jsonl", (None, None, None)), (".tsv", (None, None, None)), (".txt", (None, None, None)),
+    (".tsv", ("O", "O", "O")), (".tsv", ("O", None, "O"))])
 def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix, labels):
     """Every sentence begins with the same line, and the note on cut rows counts all parts."""
     examples = [TaggedExample(key=str(number), words=("The", f"w{number}"), tags=label and (

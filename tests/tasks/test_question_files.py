@@ -40,9 +40,9 @@ def test_questions_of_squad_come_with_all_their_answers(tmp_path):
 @pytest.mark.parametrize(("starts", "span"), [
     ([29], None), ([-4], None), ([1000], None), ([29, 30], (30, 34))])
 def test_a_misplaced_answer_of_squad_is_scored_but_not_learned(tmp_path, starts, span):
-    (found,) = squad(tmp_path, asked_of({"id": "q", "question": "When?", "answers": [
+    (example,) = squad(tmp_path, asked_of({"id": "q", "question": "When?", "answers": [
         {"text": "2016", "answer_start": start} for start in starts]}))
-    assert (found.span, set(found.gold)) == (span, {"2016"})
+    assert (example.span, set(example.gold)) == (span, {"2016"})
 
 
 @pytest.mark.parametrize(("content", "message"), [
@@ -51,8 +51,6 @@ def test_a_misplaced_answer_of_squad_is_scored_but_not_learned(tmp_path, starts,
     ({"data": [{"paragraphs": [{"qas": []}]}]},
      r"data\[0\]\.paragraphs\[0\]: 'context' is missing"),
     (asked_of({"question": "y"}), r"qas\[0\]: 'id' is missing"),
-    (asked_of(GOOD | {"answers": [{"text": "x"}]}),
-     r"qas\[0\]\.answers\[0\]: 'answer_start' is missing"),
     (asked_of(GOOD | {"is_impossible": "no"}), r"qas\[0\]: 'is_impossible' must be true or false"),
     (asked_of(GOOD | {"is_impossible": True}), r"qas\[0\]: is_impossible is true, but"),
     (asked_of({"id": "a", "question": "b"}), r"qas\[0\]: no answers"),
@@ -111,11 +109,9 @@ def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detecte
     ([line()], "holds no questions"),
     ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
     ([line(asked() | {"qid": 7.5})], r":2: qas\[0\]: 'qid' must be a string"),
-    ([line({"qid": "a", "question": "x"})], r":2: qas\[0\]: no answers, or none detected"),
     ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
     ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
     ([line(asked("a")), line(asked("b"), asked("a"))], r":3: qas\[1\]: .* the id 'a'"),
-    ([line(asked("a", ("x", [5, 6.5])))], "must be a whole number"),
     ([line(context="a\ud800")], "surrogates not allowed")])
 def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(tmp_path, lines, message):
     with pytest.raises(UserError, match=rf"^{tmp_path}/a\.jsonl.*{message}"):
@@ -124,17 +120,14 @@ def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(tmp_path, lines, messa
         read_questions(write(tmp_path / "a.jsonl", line(asked()), header=line(asked())))
 
 
-def test_damaged_and_endless_files_are_one_line(tmp_path, monkeypatch):
+def test_damaged_and_endless_files_are_refused(tmp_path, monkeypatch):
     path = write(tmp_path / "a.jsonl.gz", line(asked("a")), line(asked("b")))
     packed = path.read_bytes()
-    lines = gzip.decompress(packed)
-    for data, message in ((lines, "not gzip, or damaged: Not a gzipped file"),
-                          (packed[:-9], "damaged: Compressed file ended before")):
-        path.write_bytes(data)
-        with pytest.raises(UserError, match=message):
-            read_questions(path)
+    path.write_bytes(packed[:-9])
+    with pytest.raises(UserError, match="damaged: Compressed file ended before"):
+        read_questions(path)
     path.write_bytes(packed)
-    monkeypatch.setattr(question_files, "MAX_MRQA_BYTES", len(lines) - 1)
+    monkeypatch.setattr(question_files, "MAX_MRQA_BYTES", len(gzip.decompress(packed)) - 1)
     with pytest.raises(UserError, match=r":3: more than \d+ bytes decompressed"):
         read_questions(path)
 

@@ -70,6 +70,6 @@ def test_rows_over_the_limit_are_counted(lengths, note):
 @pytest.mark.parametrize("limit", [1, 2, 5, 6, 9])
 def test_shortening_is_what_taking_one_token_at_a_time_gives(limit):
     sizes = [(first, second) for first in range(9) for second in range(9)]
-    found = shortened([tf.constant(column) for column in zip(*sizes, strict=True)], limit)
-    assert list(zip(*(part.numpy().tolist() for part in found), strict=True)) == [
+    kept = shortened([tf.constant(column) for column in zip(*sizes, strict=True)], limit)
+    assert list(zip(*(part.numpy().tolist() for part in kept), strict=True)) == [
         tuple(one_token_at_a_time(pair, limit)) for pair in sizes]

@@ -40,7 +40,7 @@ def test_windows_are_those_made_one_by_one(seed):
     queries = [draw.integers(5, 19, size).tolist() for size in (0, 3, 2, 4, 1, 2, 3)]
     context_of = [3, 3, 0, 4, 1, 2, 4]  # Some questions share a context.
     max_length, stride = 16, int(draw.choice([1, 4, 50]))
-    tokens, found = encode(queries, contexts, context_of, max_length, stride)
+    tokens, parts = encode(queries, contexts, context_of, max_length, stride)
     line = piece = 0
     for number, (query, chosen) in enumerate(zip(queries, context_of, strict=True)):
         context = contexts[chosen]
@@ -52,9 +52,9 @@ def test_windows_are_those_made_one_by_one(seed):
             assert tokens.segment_ids[line, :len(ids)].numpy().tolist() == (
                 [0] * (len(query) + 2) + [1] * (end - first + 1))
             assert [int(part[line]) for part in (
-                found.example, found.first, found.sizes, found.position)] == [
+                parts.example, parts.first, parts.sizes, parts.position)] == [
                 number, first, end - first, len(query) + 2]
-            assert found.is_best[piece:piece + end - first].numpy().tolist() == [
-                best_window(spans, place) == window for place in range(first, end)]
+            assert parts.is_best[piece:piece + end - first].numpy().tolist() == [
+                best_window(spans, index) == window for index in range(first, end)]
             line, piece = line + 1, piece + end - first
-    assert line == len(found.example)
+    assert line == len(parts.example)

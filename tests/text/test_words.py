@@ -60,14 +60,14 @@ def test_long_sentences_have_the_rows_that_they_have_alone(batch):
                  for word in words}
     sentences = [" ".join(draw.choice(words, size)) for size in draw.integers(1, 60, 300)]
     sentences = sentences[:40] if batch == 1 else sentences
-    found = []
+    rows_of_words = []
     for number in range(0, len(sentences), batch):
         rows = rows_in_graph(tf.constant(sentences[number:number + batch]))
         places = rows.first_piece.numpy()
-        found += [(ids[mask].tolist(), places[places[:, 0] == line, 1].tolist())
+        rows_of_words += [(ids[mask].tolist(), places[places[:, 0] == line, 1].tolist())
                   for line, (ids, mask) in enumerate(zip(
                       rows.tokens.ids.numpy(), rows.tokens.valid.numpy(), strict=True))]
-    assert found == by_hand(sentences, pieces_of)
+    assert rows_of_words == by_hand(sentences, pieces_of)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])

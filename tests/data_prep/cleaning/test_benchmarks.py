@@ -64,14 +64,14 @@ def test_test_texts_are_found_in_every_format(tmp_path):
     (" ".join(TWENTY.split()[3:15]), True),  # 12 words.
     (TEN, False), (TEN.removesuffix(" dog"), True), (SHORT, True),
 ])
-def test_thirteen_words_are_enough_or_all_of_a_shorter_text(clean, tmp_path, line, stays):
+def test_thirteen_words_contaminate_or_all_of_a_shorter_text(clean, tmp_path, line, stays):
     put(tmp_path / "tasks", "own.jsonl", "".join(
         json.dumps({"text": text}) + "\n" for text in (TEN, TWENTY, SHORT)))
     found, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"))
     assert found["train"] == [[line] if stays else []]
 
 
-def test_what_is_trained_on_is_not_looked_for(tmp_path):
+def test_training_files_are_no_test_texts(tmp_path):
     put(tmp_path, "RTE/train.tsv", f"index\tsentence1\tsentence2\tlabel\n0\t{TEN}\ta\tentailment\n")
     put(tmp_path, "train/NewsQA.jsonl", mrqa(TEN))
     put(tmp_path, "README.md", TEN)

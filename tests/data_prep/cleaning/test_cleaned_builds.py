@@ -34,7 +34,7 @@ def dirty(tmp_path):
     return str(path)
 
 
-def test_filters_are_part_of_a_build_only_where_they_are_on():
+def test_only_filters_that_are_on_are_settings_of_a_build():
     plain = BuildSettings().identity(UNCASED)
     made = BuildSettings(cleaning=CleaningSettings(drop_near_duplicates=True, languages=("en",)))
     assert made.identity(UNCASED) == plain | {
@@ -57,7 +57,7 @@ def test_every_filter_is_counted(build, dirty, tmp_path):
     assert len(made.shards) > 3
 
 
-def test_an_interrupted_build_goes_on_with_its_decisions(
+def test_an_interrupted_build_reuses_its_decisions(
         build, stopped_build, dirty, tmp_path, monkeypatch):
     cleaning = CleaningSettings(drop_duplicate_lines=True)
     whole = build("whole", text=dirty, cleaning=cleaning)
@@ -68,7 +68,7 @@ def test_an_interrupted_build_goes_on_with_its_decisions(
     assert not list((tmp_path / "records").glob(plan.FILES))
 
 
-def test_a_vocabulary_is_learned_from_lines_that_stay(tmp_path):
+def test_a_vocabulary_is_learned_from_cleaned_lines(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("one ﬁsh\nall rights reserved\n42\n")
     counts = vocabulary_learner.count_corpus_words(

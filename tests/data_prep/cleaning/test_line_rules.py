@@ -1,4 +1,4 @@
-"""What goes for what a line is by itself, and what looks like it and stays."""
+"""Rules for single lines: what they drop, and similar lines that they keep."""
 
 import pytest
 
@@ -28,7 +28,7 @@ PROSE = [
 ]
 
 
-def test_boilerplate_is_known_and_prose_is_left_alone():
+def test_boilerplate_is_detected_and_prose_is_not():
     assert [line for line in BOILERPLATE if not is_boilerplate(line)] == []
     assert [line for line in PROSE if is_boilerplate(line)] == []
 
@@ -44,5 +44,5 @@ def test_boilerplate_is_known_and_prose_is_left_alone():
     ("All rights reserved.", {"drop_boilerplate": True}, "boilerplate_lines"),
     ("All rights reserved.", {}, ""),
 ])
-def test_a_line_goes_for_one_reason(line, settings, reason):
+def test_a_line_is_dropped_for_one_reason(line, settings, reason):
     assert reason_to_drop(line, CleaningSettings(**settings)) == reason

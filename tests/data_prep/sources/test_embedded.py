@@ -1,4 +1,4 @@
-"""The prose of docstrings is kept and their markup is not; the task made of them has no leak."""
+"""Prose of docstrings without markup, and a task made of it whose dev set is not trained on."""
 
 import ast
 import importlib
@@ -16,15 +16,11 @@ DOCSTRING = '''Return the mean of ``values`` along an axis, see :func:`~lib.medi
     The mean is the sum of the elements along the axis divided by
     the number of elements.  Read `the guide <a>` for more of the details.
 
-    Parameters
-    ----------
     values : array_like
         Array with the numbers whose mean is wanted, of any shape at all.
 
     Args:
       axis: The axis along which the means are computed, the last by default.
-
-    axis : int, the axis along which the means are computed as a number.
 
     .. note:: This is a directive, which is markup and holds no prose.
 
@@ -42,18 +38,16 @@ if a:
 else:
     def second(): "2"
 try:
-    def third():
-        "3"
-        with b:
-            class Fourth: "4"
+    with b:
+        class Third: "3"
 except c:
-    def fifth(): "5"
+    def fourth(): "4"
 finally:
-    def sixth(): "6"
+    def fifth(): "5"
 match d:
     case 1:
-        def seventh(): "7"
-def eighth(): "8"
+        def sixth(): "6"
+def seventh(): "7"
 """
 PROSE = [
     "Return the mean of values along an axis, see lib.median.",
@@ -93,26 +87,27 @@ def test_prose_is_kept_and_the_package_is_not_imported(package):
     assert documents_of(open_source("embedded:docstrings")) == [PROSE]
 
 
-def test_the_order_of_docstrings_is_that_of_a_walk_over_the_syntax_tree(package, tmp_path):
+def test_docstrings_are_in_the_order_of_ast_walk(package):
     path = package({})
     path.write_text(NESTED)
     walked = [(node.name, ast.get_docstring(node)) for node in ast.walk(ast.parse(NESTED))
               if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    assert list(embedded._docstrings(path)) == walked and len(walked) == 8
+    assert list(embedded._docstrings(path)) == walked and len(walked) == 7
 
 
-def test_the_text_beside_the_task_has_the_documents_of_the_source(package, tmp_path):
+def test_pretraining_txt_has_the_documents_of_embedded_docstrings(package, tmp_path):
     package({names(False)[0]: DOCSTRING, names(False)[1]: DOCSTRING + "x.",
              names(True)[0]: "Return the sum of all elements, which are numbers. " * 3})
     with command_flags.defined(build_word_order_task.define):
         command_flags.call(build_word_order_task.main, f"--output_dir={tmp_path}")
     text, source = (list(open_source(name).documents())
                     for name in (f"{tmp_path}/pretraining.txt", "embedded:docstrings"))
-    assert [one.content.strip() for one in text] == [one.content for one in source]
-    assert [one.key for one in text] == [one.key for one in source] and len(text) == 2
+    assert [(part.content.strip(), part.key) for part in text] == [
+        (part.content, part.key) for part in source]
+    assert len(text) == 2
 
 
-def test_the_task_has_no_sentence_of_the_text_in_dev(package):
+def test_no_sentence_of_dev_is_in_the_pretraining_text(package):
     words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
 
     def text(number):
@@ -120,13 +115,13 @@ def test_the_task_has_no_sentence_of_the_text_in_dev(package):
         return f"{own} Every function shares this sentence, which has as many words as it needs."
 
     package({name: text(number) for number, name in enumerate(names(False) + names(True))})
-    found = build_word_order_task.rows()
-    words_of = {split: {tuple(sorted(row.split())) for row, _ in rows}
-                for split, rows in found.items()}
-    assert len(found["train"]) == len(names(False)) + 1 and len(found["dev"]) == len(names(True))
+    rows = build_word_order_task.rows()
+    words_of = {split: {tuple(sorted(sentence.split())) for sentence, _ in rows[split]}
+                for split in rows}
+    assert len(rows["train"]) == len(names(False)) + 1 and len(rows["dev"]) == len(names(True))
     assert not words_of["train"] & words_of["dev"]
     originals = {sentence for number in range(100)
                  for sentence in build_word_order_task._END.split(text(number))}
     assert all((sentence in originals) == (label == "original")
-               for sentence, label in found["train"] + found["dev"])
-    assert 35 < sum(label == "swapped" for _, label in found["train"] + found["dev"]) < 66
+               for sentence, label in rows["train"] + rows["dev"])
+    assert 35 < sum(label == "swapped" for _, label in rows["train"] + rows["dev"]) < 66

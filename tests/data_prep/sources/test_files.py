@@ -30,7 +30,7 @@ def test_one_stream_and_several_read_alike(suffix):
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_second_stream_that_is_cut_short_or_damaged_is_damage(suffix):
+def test_a_damaged_second_stream_is_an_error(suffix):
     first, second = PACKERS[suffix](TEXT), PACKERS[suffix](TEXT[::-1])
     for content in (first + second[:-12], first + b"\xaa" + second[1:], first + b"garbage"):
         with pytest.raises(files.CORRUPT) as caught:
@@ -39,7 +39,7 @@ def test_a_second_stream_that_is_cut_short_or_damaged_is_damage(suffix):
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_documents_before_the_damage_are_read_and_the_place_is_told(tmp_path, suffix):
+def test_documents_before_damage_are_read_and_its_offset_is_named(tmp_path, suffix):
     words = random.Random(1).choices([b"one", b"two", b"three", b"four"], k=150_000)
     text = b"\n\n".join(b" ".join(words[at:at + 10]) for at in range(0, len(words), 10))
     (tmp_path / f"a{suffix}").write_bytes(PACKERS[suffix](text)[:-2000])

@@ -92,7 +92,7 @@ def corpora(tmp_path):
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.3, 0.2), (1, 1, 2)], ids=str)
-def test_a_mixture_has_the_shares_of_text_asked_for_at_any_time(corpora, shares):
+def test_a_mixture_has_its_shares_of_text_at_any_time(corpora, shares):
     source = corpora(*shares)
     found, most = [0] * len(shares), 0.0
     for number, part in enumerate(source.documents()):
@@ -104,7 +104,7 @@ def test_a_mixture_has_the_shares_of_text_asked_for_at_any_time(corpora, shares)
     assert most < 360 / 20_000
 
 
-def test_a_mixture_ends_with_the_first_source_that_does_and_says_so(corpora):
+def test_a_mixture_ends_with_its_first_source_that_ends(corpora):
     source = corpora(0.8, 0.1, 0.1)
     assert source.note == ""
     found = [part.source for part in source.documents() if part.ends]

@@ -61,7 +61,7 @@ def test_a_dump_of_many_streams_is_read_to_its_end(tmp_path):
 
 
 @pytest.mark.parametrize(("cut", "left"), [(0, 10), (40, 5)])
-def test_a_dump_cut_short_is_told(tmp_path, cut, left):
+def test_a_dump_that_is_cut_short_is_named(tmp_path, cut, left):
     path, streams = write_multistream(tmp_path, [PAGES[:5], PAGES[5:]])
     path.write_bytes(path.read_bytes()[:-len(streams[-1]) - cut])
     found, messages = read_skipping(f"wikipedia:{path}")
@@ -84,7 +84,7 @@ def test_a_file_that_is_not_a_dump_is_named(tmp_path):
     ("<page>\n    <title>Article 3", "<pagX>\n    <title>Article 3",
      "the content from byte .* is no page"),
 ])
-def test_malformed_xml_is_one_page_and_its_place(tmp_path, old, new, message):
+def test_malformed_xml_skips_one_page_and_names_its_offset(tmp_path, old, new, message):
     whole = dump(*PAGES).decode()
     content = whole.replace(old, new, 1).encode()
     assert content != whole.encode()
@@ -98,7 +98,7 @@ def test_malformed_xml_is_one_page_and_its_place(tmp_path, old, new, message):
         read(f"wikipedia:{tmp_path}/a.xml")
 
 
-def test_pages_come_whole_across_chunks(tmp_path, monkeypatch):
+def test_pages_may_extend_over_chunks(tmp_path, monkeypatch):
     (tmp_path / "a.xml").write_bytes(dump(*PAGES))
     for size in (1, 7, 500):
         monkeypatch.setattr(wikipedia, "_CHUNK", size)

@@ -34,7 +34,7 @@ def first_ones(documents, shortest=0):
 @hypothesis.given(documents=DOCUMENTS, unit_bytes=strategies.integers(1, 40),
                   part_lines=strategies.integers(1, 4), seed=strategies.integers(0, 9),
                   shortest=strategies.sampled_from([0, 2]))
-def test_neither_units_nor_parts_nor_the_order_of_work_change_what_stays(
+def test_units_parts_and_the_order_of_work_do_not_change_what_is_kept(
         tmp_path_factory, documents, unit_bytes, part_lines, seed, shortest):
     found, tally = cleaned(
         tmp_path_factory.mktemp("build"), documents, unit_bytes=unit_bytes, part_lines=part_lines,
@@ -44,7 +44,7 @@ def test_neither_units_nor_parts_nor_the_order_of_work_change_what_stays(
     assert tally["duplicate_lines"] == sum(map(len, documents)) - sum(map(len, expected))
 
 
-def test_what_is_trained_on_comes_before_what_is_held_out(clean):
+def test_training_lines_precede_held_out_ones(clean):
     found, _ = clean([["same", "held out"], ["same", "trained on"]], drop_duplicate_lines=True,
                      held_out=key_of(b"same\nheld out"))
     assert found == {"train": [["same", "trained on"]], "eval": [["held out"]]}
@@ -58,7 +58,7 @@ def test_a_line_first_seen_in_a_dropped_document_is_kept_where_it_is_next(clean)
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 10**9])  # A unit for each part, or one for all.
-def test_a_document_is_judged_as_a_whole_and_by_its_first_part(clean, unit_bytes):
+def test_the_first_part_of_a_document_decides_its_language(clean, unit_bytes):
     documents = [[ENGLISH, ENGLISH, GERMAN, GERMAN], [GERMAN, GERMAN, ENGLISH]]
     found, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, languages=("fr", "en"))
     assert found["train"] == [documents[0], []]
@@ -76,7 +76,7 @@ def changed(text, every):
                     for place, word in enumerate(text.split()))
 
 
-def test_copies_go_and_the_first_stays(clean):
+def test_the_first_of_near_duplicates_is_kept(clean):
     first, other = text_of(1), text_of(2)
     documents = [[first], [other], [changed(first, 200)], [first], [changed(first, 3)], [other]]
     found, tally = clean(documents, drop_near_duplicates=True)
@@ -85,7 +85,7 @@ def test_copies_go_and_the_first_stays(clean):
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 10**9])
-def test_a_document_goes_with_all_its_parts(clean, unit_bytes):
+def test_a_near_duplicate_is_dropped_with_all_its_parts(clean, unit_bytes):
     lines = [text_of(seed, 30) for seed in range(6)]
     found, tally = clean([lines, [*lines[:2], "its end differs"]], part_lines=2,
                          unit_bytes=unit_bytes, drop_near_duplicates=True)
