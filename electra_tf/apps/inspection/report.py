@@ -83,7 +83,7 @@ def remarks(survey: Survey) -> list[str]:
          f"{percent(unused, survey.pieces.size)} of the vocabulary never occurs, and its "
          "embeddings are not trained: learn a vocabulary from this text with "
          "`python -m data_prep.build_vocab`."))
-    lines = coverage.warnings(counts.tokenizer_words, counts.unknown_words)
+    lines = coverage.coverage_warnings(counts.tokenizer_words, counts.unknown_words)
     return [as_started(line) for line in
             [*lines, *(finding for applies, finding in findings if applies)]]
 
