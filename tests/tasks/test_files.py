@@ -48,8 +48,8 @@ def test_a_row_to_predict_is_read_when_it_is_asked_for(tmp_path):
 
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
     path = write(tmp_path / "a.txt", "one\ttext\n\nlast")
-    found = read_texts(path, spec(key="id"), labelled=False)
-    assert [(one.key, one.texts, one.label) for one in found] == [
+    examples = read_texts(path, spec(key="id"), labelled=False)
+    assert [(example.key, example.texts, example.label) for example in examples] == [
         ("1", ("one\ttext",), None), ("2", ("",), None), ("3", ("last",), None)]
     two = spec(texts=("x", "y"))
     pairs = write(tmp_path / "b.txt", "a\tb\tc\n")
@@ -64,15 +64,15 @@ def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
     path = write(tmp_path / "a.tsv", "text\tlabel\nx\t1.5\ny\t\nz\tbig\n")
     for task, expected in ((NUMBERS, [1.5, None, None]),
                            (spec(labels=("1.5", "2")), ["1.5", None, None])):
-        found = KINDS[task.kind].read([path], task, labelled=False)
-        assert [one.label for one in found] == expected
+        examples = KINDS[task.kind].read([path], task, labelled=False)
+        assert [example.label for example in examples] == expected
 
 
 def test_several_files_are_one_whose_keys_name_them(tmp_path):
     paths = [write(tmp_path / name, f"text\tlabel\n{name}\tyes\nx\tno\n")
              for name in ("a.tsv", "b.tsv")]
     task = registry.load("classification", None, Files(train=paths, dev=paths[:1]))
-    assert [(one.key, one.texts) for one in task.train] == [
+    assert [(example.key, example.texts) for example in task.train] == [
         (f"{tmp_path}/a.tsv:2", ("a.tsv",)), (f"{tmp_path}/a.tsv:3", ("x",)),
         (f"{tmp_path}/b.tsv:2", ("b.tsv",)), (f"{tmp_path}/b.tsv:3", ("x",))]
 
@@ -132,8 +132,8 @@ def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, refused):
 def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
     notes = []
     path = write(tmp_path / "a.txt", "Kim\tPER-B\nsan\tPER-I\nran\tO\n")
-    (one,) = read_tagged(path, spec("tagging"), notes=notes)
-    assert (one.tags, notes) == (("B-PER", "I-PER", "O"), [
+    (example,) = read_tagged(path, spec("tagging"), notes=notes)
+    assert (example.tags, notes) == (("B-PER", "I-PER", "O"), [
         f"{path}: 2 columns separated by tabs, words in column 1, tags in column 2; tags in IOB2, "
         "the letter last; 2 of 3 rewritten as IOB2"])
     lines = write(tmp_path / "a.jsonl", '{"text": ["a", "b", "c"], "label": ["U-X", "U-X", "O"]}\n')
@@ -239,7 +239,7 @@ def test_tabs_are_read_without_quoting_and_commas_with_it(tmp_path):
     ('"Go." he said\tx\n"No."\ty\n', ['"Go." he said', '"No."'], False)])
 def test_quotes_of_a_tsv_are_removed_if_all_enclose_cells(tmp_path, text, texts, is_quoted):
     path, notes = write(tmp_path / "a.tsv", "text\tlabel\n" + text), []
-    assert [one.texts[0] for one in read_texts(path, spec(), notes=notes)] == texts
+    assert [example.texts[0] for example in read_texts(path, spec(), notes=notes)] == texts
     assert notes == ([f"{path}: quotes enclose cells, as in .csv, and are removed"]
                      if is_quoted else [])
 
@@ -259,8 +259,8 @@ def test_separators_and_numbers_of_columns(tmp_path, name, text, texts, label, e
     notes = []
     path = tmp_path / name
     path.write_bytes(text.encode())
-    found = read_texts(path, spec(texts=(texts,), label=label), notes=notes)
-    assert [(one.texts[0], one.label) for one in found] == expected
+    examples = read_texts(path, spec(texts=(texts,), label=label), notes=notes)
+    assert [(example.texts[0], example.label) for example in examples] == expected
     assert notes == [] if note is None else note in notes[0]
 
 
