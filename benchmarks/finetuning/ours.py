@@ -14,7 +14,7 @@ from electra_tf.config.pretraining import pretraining_config
 from electra_tf.data.buckets import Row, make_batch, plan_epoch
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.finetuning.trials import compile_step
+from electra_tf.finetuning.trials import compile_train_step
 from electra_tf.tasks.glue import TASKS
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.registry import recipe
@@ -45,7 +45,7 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
         model = run.objective.build_model(config.model, seed=1,
                                           policy=POLICIES[config.training.precision])
     lengths, padded_lengths = [len(row.ids) for row in examples], run.padded_lengths(examples)
-    train_step = compile_step(run, model, num_steps=_MAX_EPOCHS * len(examples), seed=1)
+    train_step = compile_train_step(run, model, num_steps=_MAX_EPOCHS * len(examples), seed=1)
     predictor, epochs = Predictor(run, model), itertools.count()
 
     def train_epoch() -> None:

@@ -6,7 +6,6 @@ import math
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +22,7 @@ from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
+from electra_tf.objectives.objective import Ratio
 from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
@@ -30,7 +30,7 @@ from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
-from electra_tf.training.devices import build_state, build_step, device_name
+from electra_tf.training.devices import build_state, build_step, device_name, run_on_replicas
 
 _LAYER = re.compile(r"/encoder/layer_(\d+)/")
 
@@ -55,15 +55,15 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             if training.num_trials > 1:
                 print(f"trial {number + 1} of {training.num_trials}, seed {seed}", flush=True)
             model = run.build_model(seed, initial)
-            train_step = compile_step(run, model, num_steps=num_steps, seed=seed)
+            train_step = compile_train_step(run, model, num_steps=num_steps, seed=seed)
             predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
             epochs, history, step = [], [], 0
             while step < num_steps:
                 plan = plan_epoch(lengths, batch_size, seed=seed, epoch=len(epochs))
                 plan = plan[:num_steps - step]
-                first_step, last_step = step + 1, step + len(plan)
+                next_step, last_step = step + 1, step + len(plan)
                 losses, loss_sum = [], 0.0
-                for step, indices in enumerate(plan, start=first_step):
+                for step, indices in enumerate(plan, start=next_step):
                     batch = make_batch([rows[index] for index in indices], batch_size,
                                        padded_lengths, run.pad_id)
                     losses.append(train_step(batch.ids.shape[1], run.distributed(batch))["loss"])
@@ -116,7 +116,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     return results
 
 
-def compile_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
+def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
                  seed: int) -> CompiledByLength:
     """Returns a training step on all replicas; it takes the length of the rows, and a batch.
 
@@ -129,12 +129,10 @@ def compile_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
         skip_first=config.optimizer.layerwise_decay_skips_one))
     train_step = build_step(config, run.objective, state, run.strategy, num_steps)
 
-    def step_on_replicas(batch: RowBatch) -> Mapping[str, Any]:
-        results = run.strategy.run(train_step, args=(batch,))
-        return tf.nest.map_structure(
-            lambda value: run.strategy.experimental_local_results(value)[0], results)
+    def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
+        return run_on_replicas(run.strategy, train_step, batch)
 
-    return CompiledByLength(step_on_replicas)
+    return CompiledByLength(run_step)
 
 
 def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,

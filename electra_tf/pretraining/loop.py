@@ -68,9 +68,9 @@ def train(run: Run) -> None:
             reporter.on_evaluated(num_batches)
             return not agreement.signal(stop)
 
-        results, received = [], None
+        step_results, received = [], None
         while True:
-            # Only the chief has the log, which holds an evaluation before an interruption.
+            # A run that was interrupted may have evaluated this step; only the chief's log knows.
             if evaluator is not None and events.evaluates(step) and not agreement.any(
                     [reporter.has_evaluation(step)])[0]:
                 scores = evaluator.evaluate(keep_evaluating)
@@ -81,13 +81,13 @@ def train(run: Run) -> None:
             if received or step == num_steps:
                 break
             count = events.steps_until_next(step)
-            results += run_steps(count)
+            step_results += run_steps(count)
             step += count
             received = agreement.signal(stop)
-            if received or events.reads(step) or reporter.line_is_due():
-                reporter.on_train(read_totals(results, step, config.training.precision), step,
-                                  complete=bool(received) or events.records(step))
-                results = []
+            if received or events.needs_results(step) or reporter.is_line_due():
+                reporter.on_train(read_totals(step_results, step, config.training.precision), step,
+                                  complete=bool(received) or events.logs(step))
+                step_results = []
             if received:
                 break
             if events.samples(step) and evaluator is not None:

@@ -85,7 +85,7 @@ class Reporter:
         print(text, file=self._out, flush=True)
         self._last_line = self._clock()
 
-    def line_is_due(self) -> bool:
+    def is_line_due(self) -> bool:
         """Returns True if no line was printed for `runtime.log_every_seconds`."""
         every = self.events.runtime.log_every_seconds
         return bool(every) and self._clock() - self._last_line >= every
@@ -107,7 +107,7 @@ class Reporter:
         if complete:
             self._log(metrics_log.TRAIN, self._say_progress())
             self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
-        elif self.line_is_due():
+        elif self.is_line_due():
             self._say_progress()
 
     def has_evaluation(self, step: int) -> bool:
@@ -119,7 +119,7 @@ class Reporter:
         if not self._evaluated:
             self._timer.lap()  # The first batch is traced, and fixed noise is counted before it.
             self._evaluated = True
-        if self.line_is_due():
+        if self.is_line_due():
             self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
 
     def on_eval(self, scores: Mapping[str, float]) -> None:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.config.runtime import Precision, RuntimeConfig
 from electra_tf.objectives.objective import Ratio
 from electra_tf.platform.errors import UserError
-from electra_tf.training.devices import device_type
+from electra_tf.training.devices import device_type, run_on_replicas
 from electra_tf.training.step import TrainStep
 
 Results = Mapping[str, Ratio]
@@ -18,8 +18,8 @@ Totals = dict[str, tuple[float, float]]
 """Name -> sum and weight over several steps."""
 
 TPU_STEPS = 20
-"""Steps of a loop on a TPU, whose end a signal waits for: 20 s if a step takes 1 s, which is slow.
-A preempted machine gets 30 s."""
+"""Steps of one loop on a TPU. A signal waits for its end: 20 s for slow steps of 1 s. A preempted
+machine gets 30 s."""
 
 
 def compile_steps(strategy: tf.distribute.Strategy, train_step: TrainStep,
@@ -43,11 +43,9 @@ def compile_step(strategy: tf.distribute.Strategy, train_step: TrainStep
 
     @tf.function(autograph=False)
     def run_step(iterator: tf.distribute.DistributedIterator) -> Results:
-        results = strategy.run(train_step, args=(next(iterator),))
-        return tf.nest.map_structure(
-            lambda value: strategy.experimental_local_results(value)[0], results)
+        return run_on_replicas(strategy, train_step, next(iterator))
 
-    return run_step
+    return run_step  # TPUs need a function with a name.
 
 
 def compile_loop(run_step: tf.types.experimental.ConcreteFunction,
@@ -115,19 +113,19 @@ class Events:
     def steps_until_next(self, step: int) -> int:
         """Returns the number of steps until the next event."""
         count = 1
-        while count < self.steps_per_loop and not self.reads(step + count):
+        while count < self.steps_per_loop and not self.needs_results(step + count):
             count += 1
         return count
 
-    def reads(self, step: int) -> bool:
+    def needs_results(self, step: int) -> bool:
         """Returns True if losses are read from the devices, which then wait.
 
         A read before every other event keeps the result of a bad step out of checkpoints.
         """
-        return (step == self.first_step + 1 or self.records(step) or self.samples(step)
+        return (step == self.first_step + 1 or self.logs(step) or self.samples(step)
                 or self.evaluates(step))
 
-    def records(self, step: int) -> bool:
+    def logs(self, step: int) -> bool:
         """Returns True if an interval of metrics.jsonl ends, as at every checkpoint."""
         return self.saves(step) or _is_due(step, self.runtime.log_every_steps)
 

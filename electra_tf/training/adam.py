@@ -18,8 +18,9 @@ class Adam(tf.Module):
     Bias correction, which is off by default, divides the moments m and v by 1 - beta^t, t from 1
     (Kingma and Ba, 2015, algorithm 1). The decay is applied to the weight first, which gives the
     same sum. TensorFlow's fused kernel does the rest, without its own bias corrections (powers of
-    beta 0). It computes 1 - beta in float32, which for beta_2 = 0.999 is k = 0.999987 times the
-    true value, and so are its second moments. Rate and epsilon compensate for k.
+    beta 0). It computes 1 - beta_1 and 1 - beta_2 in float32, which are k1 and k2 times the true
+    values (k2 = 0.999987 for beta_2 = 0.999), so its moments are k1 * m and k2 * v. With rate *
+    sqrt(k2) / k1 and epsilon * sqrt(k2) it computes the update of m and v.
     """
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
@@ -45,24 +46,24 @@ class Adam(tf.Module):
              for variable in self._variables] for kind in ("adam_m", "adam_v"))
 
     def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, step: tf.Tensor,
-              scale: tf.Tensor, usable: tf.Tensor) -> None:
+              clip_factor: tf.Tensor, finite: tf.Tensor) -> None:
         """Updates all variables of one replica, in a replica context.
 
-        Gradients, one per variable, are summed over replicas; `scale` is the factor that clips
-        them, `rate` and `scale` are float32 []. `step`, integer [], counts all earlier steps. If
-        `usable`, bool [], is False, no bit of weights and slots changes.
+        Gradients, one per variable, are summed over replicas; `clip_factor` is to be multiplied
+        with them; it and `rate` are float32 []. `step`, integer [], counts all earlier steps. If
+        `finite`, bool [], is False, no bit of weights and slots changes.
         """
         # An update with rate 0 and betas 1 is the identity and needs no branch on the device.
-        rate = tf.where(usable, rate, 0.0)
-        scale = tf.where(usable, scale, 0.0)
-        gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
+        rate = tf.where(finite, rate, 0.0)
+        clip_factor = tf.where(finite, clip_factor, 0.0)
+        gradients = [tf.math.multiply_no_nan(gradient, clip_factor) for gradient in gradients]
         tf.distribute.get_replica_context().merge_call(
-            self._update_all, args=(gradients, *self._numbers(rate, step, usable)))
+            self._update_all, args=(gradients, *self._numbers(rate, step, finite)))
 
-    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
+    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
         """Returns rates and decays by factor, no decays if they are 0, and the kernel's inputs."""
-        kernel = self._betas(usable) | {
+        kernel = self._betas(finite) | {
             "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
         stretch = rate
@@ -75,9 +76,9 @@ class Adam(tf.Module):
         decays = {factor: rate * (factor * self._config.weight_decay) for factor in rates}
         return rates, decays if self._config.weight_decay else {}, kernel
 
-    def _betas(self, usable: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"beta1": tf.where(usable, self._config.beta_1, 1.0),
-                "beta2": tf.where(usable, self._config.beta_2, 1.0)}
+    def _betas(self, finite: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"beta1": tf.where(finite, self._config.beta_1, 1.0),
+                "beta2": tf.where(finite, self._config.beta_2, 1.0)}
 
     def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns 1 - beta_1^t and the root of 1 - beta_2^t, float32 []."""
@@ -117,9 +118,9 @@ class Lamb(Adam):
     ratio cancels bias correction, except in the decay and epsilon.
     """
 
-    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
+    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
-        kernel = self._betas(usable) | {
+        kernel = self._betas(finite) | {
             "correction1": tf.ones([]), "correction2": tf.ones([]),
             "epsilon": tf.constant(self._config.epsilon)}
         if self._config.bias_correction:
@@ -142,7 +143,8 @@ class Lamb(Adam):
         variable.assign_sub(rate * update)
 
 
-def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
+def clip_factor_and_norm(gradients: Sequence[tf.Tensor],
+                         clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the factor that limits the gradients' joint norm to `clip_norm`, and that norm.
 
     The gradients are float32 and summed over replicas. The factor, float32 [], is 1 up to the

@@ -1,7 +1,8 @@
 """The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -9,7 +10,7 @@ import tf_keras
 from electra_tf.config.runtime import Precision, Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
 from electra_tf.modeling.initialization import initialize
-from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.training.adam import Adam, Lamb
 from electra_tf.training.schedule import Schedule
@@ -66,6 +67,14 @@ def device_name(strategy: tf.distribute.Strategy) -> str:
 def device_type(strategy: tf.distribute.Strategy) -> str:
     """Returns "CPU", "GPU" or "TPU"."""
     return tf.DeviceSpec.from_string(strategy.extended.worker_devices[0]).device_type
+
+
+def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep,
+                    batch: Any) -> Mapping[str, Ratio]:
+    """Runs a step on all replicas, each on its rows; returns the results, which they share."""
+    results = strategy.run(train_step, args=(batch,))
+    return tf.nest.map_structure(
+        lambda value: strategy.experimental_local_results(value)[0], results)
 
 
 def distributed(strategy: tf.distribute.Strategy,

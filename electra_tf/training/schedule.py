@@ -20,7 +20,8 @@ class Schedule:
     """
 
     peak: float
-    num_train_steps: int
+    decay_steps: int
+    """T."""
     warmup_steps: float
     """Not rounded: fine-tuning warms up for a tenth of its steps, such as 3.3 of 33."""
     power: float = 1.0
@@ -44,13 +45,13 @@ class Schedule:
         if begin:
             warmup = min(warmup, EXTENSION_WARMUP * steps)
         return cls(peak=config.learning_rate, power=config.decay_power, begin=begin,
-                   num_train_steps=steps, warmup_steps=warmup,
+                   decay_steps=steps, warmup_steps=warmup,
                    before=cls.of(config, begin, earlier) if begin else None)
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the learning rate, float32 [], of a step, integer []."""
         time = tf.cast(step - self.begin, tf.float32)
-        done = tf.minimum(time, self.num_train_steps) / self.num_train_steps
+        done = tf.minimum(time, self.decay_steps) / self.decay_steps
         rate = self.peak * tf.pow(1.0 - done, self.power)
         if self.warmup_steps:
             rate *= tf.minimum(1.0, time / self.warmup_steps)

@@ -14,7 +14,7 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.training.adam import Adam, clip_scale
+from electra_tf.training.adam import Adam, clip_factor_and_norm
 from electra_tf.training.micro_batches import sum_parts
 from electra_tf.training.schedule import Schedule
 
@@ -100,7 +100,7 @@ class TrainStep:
         Returns losses and statistics of the global batch before the update.
         """
         state, runtime = self.state, self.config.runtime
-        model, step, scale = (
+        model, step, loss_scale = (
             state.model, tf.convert_to_tensor(state.step), state.loss_scale.scale.value())
         context = tf.distribute.get_replica_context()
         num_rows = self.config.training.train_batch_size // context.num_replicas_in_sync
@@ -109,9 +109,9 @@ class TrainStep:
             seed=self.config.training.seed, step=step, first_example=first_example)
 
         # Masks, for example, and the number of terms of every loss in the global batch.
-        inputs, weights = self.objective.prepare(with_static_rows(batch, num_rows), randomness)
-        weights = context.all_reduce(SUM, dict(weights))
-        factors = {name: coefficient / tf.maximum(weights[name], 1.0)
+        inputs, num_terms = self.objective.prepare(with_static_rows(batch, num_rows), randomness)
+        num_terms = context.all_reduce(SUM, dict(num_terms))
+        factors = {name: coefficient / tf.maximum(num_terms[name], 1.0)
                    for name, coefficient in self.objective.coefficients.items()}
 
         def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
@@ -122,11 +122,11 @@ class TrainStep:
                     randomness, first_example=first_example + first_row,
                     stride=runtime.gradient_accumulation_steps), training=True)
                 loss = tf.add_n([factors[name] * value
-                                 for name, value in outcome.loss_sums.items()]) * scale
+                                 for name, value in outcome.loss_sums.items()]) * loss_scale
             gradients = [tf.convert_to_tensor(gradient)
                          for gradient in tape.gradient(loss, model.trainable_variables)]
             if state.loss_scale.enabled:
-                gradients = [gradient / scale for gradient in gradients]
+                gradients = [gradient / loss_scale for gradient in gradients]
             sums = dict(outcome.loss_sums)
             for name, ratio in outcome.measures.items():
                 sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
@@ -144,15 +144,15 @@ class TrainStep:
 
         # Clipping and the update, which is left out if the loss or a gradient isn't finite.
         loss = tf.add_n([factors[name] * sums[name] for name in factors])
-        clip_factor, norm = clip_scale(gradients, self.config.optimizer.clip_norm)
+        clip_factor, norm = clip_factor_and_norm(gradients, self.config.optimizer.clip_norm)
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
         rate = self.schedule(step)
-        state.optimizer.apply(gradients, rate, step=step, scale=clip_factor, usable=finite)
+        state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
         state.loss_scale.update(finite)
         state.step.assign_add(1)
         return {
             "loss": Ratio(loss, tf.ones([])),
-            **{name: Ratio(sums[name], weights[name]) for name in weights},
+            **{name: Ratio(sums[name], num_terms[name]) for name in num_terms},
             **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
                for name in sums if name.endswith("/sum")},
             "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}

@@ -89,6 +89,6 @@ def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
     loss = Ratio(tf.constant(np.nan), tf.constant(1.0))
     monkeypatch.setattr(
-        trials, "compile_step", lambda *_, **__: lambda length, batch: {"loss": loss})
+        trials, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
     with pytest.raises(UserError, match="not finite in epoch 1. Try a lower --learning_rate"):
         trials.train(run_of(tmp_path), task_of(8), None)

@@ -41,7 +41,7 @@ class Parts:
         assert step == self.step
         self.calls.append(("record" if complete else "read", step))
 
-    line_is_due = staticmethod(bool)  # False.
+    is_line_due = staticmethod(bool)  # False.
     on_start = on_checkpoint = on_evaluated = close = staticmethod(lambda *_: None)
     any = staticmethod(lambda facts: facts)
     samples = staticmethod(lambda count: [])

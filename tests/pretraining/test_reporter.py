@@ -28,7 +28,7 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
 
 
 def train(report, totals, step):
-    report.on_train(totals, step, complete=report.events.records(step))
+    report.on_train(totals, step, complete=report.events.logs(step))
 
 
 def totals(loss, weight=1.0):
@@ -95,7 +95,7 @@ def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path)
     said = []
     for step in range(1, 15):
         clock.now += 9.0
-        if report.line_is_due() or step == 1:
+        if report.is_line_due() or step == 1:
             train(report, totals(1.0), step)
             said.append(step)
     assert said == [1, 5, 9, 13]  # The first step of 9 s after 30 s.

@@ -8,7 +8,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.setup import Run, prepare
-from electra_tf.training.devices import build_state, build_step
+from electra_tf.training.devices import build_state, build_step, run_on_replicas
 from electra_tf.training.step import TrainState, TrainStep
 
 SETTINGS = {
@@ -56,13 +56,7 @@ def step_function(run: Run, state: TrainState, *, xla: bool = False):
     """Returns a compiled function from a batch, per replica, to the step's results."""
     step = train_step(run, state, xla=xla)
 
-    @tf.function(autograph=False)
-    def call(batch):
-        results = run.strategy.run(step, args=(batch,))
-        return tf.nest.map_structure(
-            lambda value: run.strategy.experimental_local_results(value)[0], results)
-
-    return call
+    return tf.function(lambda batch: run_on_replicas(run.strategy, step, batch), autograph=False)
 
 
 def weights(state: TrainState) -> dict:

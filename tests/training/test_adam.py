@@ -6,16 +6,16 @@ import tensorflow as tf
 from official.modeling.optimization import lamb as model_garden
 
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.adam import Adam, Lamb, clip_scale, decays
+from electra_tf.training.adam import Adam, Lamb, clip_factor_and_norm, decays
 from electra_tf.training.schedule import Schedule
 from tests.support import golden_files
 
 CONFIG = OptimizerConfig()
 
 
-def apply(optimizer, gradients, step, rate=0.1, usable=True):
-    optimizer.apply(gradients, tf.constant(rate), step=tf.constant(step), scale=tf.ones([]),
-                    usable=tf.constant(usable))
+def apply(optimizer, gradients, step, rate=0.1, finite=True):
+    optimizer.apply(gradients, tf.constant(rate), step=tf.constant(step), clip_factor=tf.ones([]),
+                    finite=tf.constant(finite))
 
 
 class Trajectory:
@@ -57,16 +57,16 @@ def test_five_steps_equal_the_reference(golden, peak, warmup, layers):
     run = Trajectory(golden)
     factors = [factor(name) for name in run.names] if layers else None
     optimizer = Adam(CONFIG, run.variables, factors)
-    schedule = Schedule(peak=peak, num_train_steps=10, warmup_steps=warmup)
+    schedule = Schedule(peak=peak, decay_steps=10, warmup_steps=warmup)
     for step in range(5):
         gradients = run.gradients(step)
-        scale, norm = clip_scale(gradients, CONFIG.clip_norm)
+        clip_factor, norm = clip_factor_and_norm(gradients, CONFIG.clip_norm)
         if not layers:
             np.testing.assert_allclose(
                 float(schedule(step)), run.golden[f"step{step}|lr|lr"], rtol=1e-6)
             np.testing.assert_allclose(norm, run.golden[f"step{step}|clip_norm"], rtol=1e-6)
-        optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
-                        usable=tf.constant(True))
+        optimizer.apply(gradients, schedule(step), step=tf.constant(step), clip_factor=clip_factor,
+                        finite=tf.constant(True))
         run.assert_equal_after(step, optimizer)
 
 
@@ -77,7 +77,7 @@ def test_the_norm_counts_a_rows_gradients_after_they_are_summed():
     summed = np.zeros_like(golden["init|electra/embeddings/word_embeddings"])
     np.add.at(summed, golden["step0|ids"], golden["step0|coef"])
     gradients.append(tf.constant(summed))
-    _, norm = clip_scale(gradients, 1.0)
+    _, norm = clip_factor_and_norm(gradients, 1.0)
     np.testing.assert_allclose(norm, golden["step0|dense_norm"], rtol=1e-6)
 
 
@@ -120,6 +120,6 @@ def test_ten_steps_of_lamb_equal_model_gardens(weight_decay):
                      for variable in ours]
         apply(optimizer, gradients, step, rate=0.01)
         peer.apply_gradients(zip(gradients, theirs, strict=True))
-    apply(optimizer, [tf.fill(variable.shape, np.nan) for variable in ours], 10, usable=False)
+    apply(optimizer, [tf.fill(variable.shape, np.nan) for variable in ours], 10, finite=False)
     for name, one, other in zip(names, ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-7, err_msg=name)

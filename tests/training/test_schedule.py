@@ -9,10 +9,10 @@ from electra_tf.training.schedule import Schedule
 from tests.support import golden_files
 
 CASES = {
-    "linear_warmup": Schedule(peak=5e-4, num_train_steps=100, warmup_steps=10),
-    "sqrt_warmup_proportion": Schedule(peak=1e-3, num_train_steps=40, warmup_steps=4, power=0.5),
-    "no_warmup": Schedule(peak=1e-3, num_train_steps=10, warmup_steps=0),
-    "both_warmups_fractional": Schedule(peak=2e-3, num_train_steps=25, warmup_steps=12.5),
+    "linear_warmup": Schedule(peak=5e-4, decay_steps=100, warmup_steps=10),
+    "sqrt_warmup_proportion": Schedule(peak=1e-3, decay_steps=40, warmup_steps=4, power=0.5),
+    "no_warmup": Schedule(peak=1e-3, decay_steps=10, warmup_steps=0),
+    "both_warmups_fractional": Schedule(peak=2e-3, decay_steps=25, warmup_steps=12.5),
 }
 
 
@@ -22,7 +22,7 @@ def test_rates_equal_the_reference_and_stay_zero_at_the_end():
     for name, schedule in CASES.items():
         ours = [float(schedule(step)) for step in range(len(golden[f"{name}|lr"]))]
         np.testing.assert_allclose(ours, golden[f"{name}|lr"], rtol=1e-6, atol=1e-12)
-        assert float(schedule(schedule.num_train_steps + 2)) == 0.0
+        assert float(schedule(schedule.decay_steps + 2)) == 0.0
 
 
 def test_a_warm_up_of_a_fraction_of_a_step_is_exact():
@@ -60,7 +60,7 @@ def test_rates_of_layers_by_hand():
 
 def test_skipping_one_gives_the_rates_of_the_reference():
     golden = golden_files.load("optimizer_learning_rates")
-    schedule = Schedule(peak=1e-4, num_train_steps=30, warmup_steps=3)
+    schedule = Schedule(peak=1e-4, decay_steps=30, warmup_steps=3)
     keys = ("task_specific/", "encoder/layer_2/", "encoder/layer_0/", "/embeddings_project/",
             "/embeddings/")
     for key, factor in zip(keys, rate_factors(PATHS, num_layers=3, decay=0.8, skip_first=True),

@@ -74,7 +74,7 @@ def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
     run = run_of(strategy=fake_tpu.strategy(monkeypatch), model__num_layers=1,
                  runtime__tpu="local", training__precision="bfloat16")
     model, rows = run.build_model(1), run.encode(task_of(8, lengths=(3,)).train).rows
-    compiled = (trials.compile_step(run, model, num_steps=10, seed=1) if part == "training"
+    compiled = (trials.compile_train_step(run, model, num_steps=10, seed=1) if part == "training"
                 else Predictor(run, model)._compiled)
     batch = run.distributed(make_batch(rows, 8, [16], pad_id=0))
     cores, host = on_the_cores(compiled._function.get_concrete_function(batch).graph)
