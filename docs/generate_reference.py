@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import electra_tf
-from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.config.overrides import SettingFlags, defaults, override, setting_of
+from electra_tf.config.overrides import defaults, flags_of, override, setting_of
 from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.setting_flags import meaning
 from electra_tf.platform.settings import Section, settings_of
@@ -149,14 +148,14 @@ def settings_page() -> str:
     parts = [
         SETTINGS_HEAD,
         *_sections(SIZES, [field.name for field in dataclasses.fields(SIZES["small"])],
-                   pretraining_flags.SETTINGS),
-        FINETUNING_HEAD, *_sections(recipes, sections, finetuning_flags.SETTINGS)]
+                   "pretraining"),
+        FINETUNING_HEAD, *_sections(recipes, sections, "finetuning")]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _sections(sizes: Mapping[str, Any], names: Sequence[str],
-              setting_flags: SettingFlags) -> Iterator[str]:
-    short = {setting.name: name for name, setting in setting_flags.items()}
+              program: str) -> Iterator[str]:
+    short = {setting.name: name for name, setting in flags_of(sizes["small"], program).items()}
     for name in names:
         here = getattr(sizes["small"], name)
         yield f"## {name}\n"

@@ -10,6 +10,8 @@ from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
+SCRATCH = "none"
+"""Value of `--init_checkpoint` that trains from scratch."""
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
 
 

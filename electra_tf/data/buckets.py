@@ -47,20 +47,19 @@ def bucket_lengths(lengths: Sequence[int], max_length: int,
     candidates, counts = np.unique(np.minimum(tops, max_length), return_counts=True)
     if candidates[-1] == max_length:
         candidates, counts = candidates[:-1], counts[:-1]
-    below = np.concatenate([[0], np.cumsum(counts)])
-    # best[k][end]: the fewest tokens if the rows of the first `end` candidates are padded to k of
-    # them, the last one included; and the chosen candidates.
-    best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
+    below = np.concatenate([[0], np.cumsum(counts)]).tolist()  # Rows of the first candidates.
+    # Tokens of the rows of the first `end` candidates in some buckets, of which candidate `end - 1`
+    # is the last, and these buckets; the best choice for each end.
+    choices: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
+    best = (below[-1] * max_length, ())
     for _ in range(max_buckets - 1):
-        best.append({end: min(
-            (cost + (below[end] - below[begin]) * int(candidates[end - 1]),
-             (*chosen, int(candidates[end - 1])))
-            for begin, (cost, chosen) in best[-1].items() if begin < end)
-            for end in range(1, len(candidates) + 1) if any(begin < end for begin in best[-1])})
-    rows = below[-1]
-    _, chosen = min((cost + (rows - below[end]) * max_length, chosen)
-                    for level in best for end, (cost, chosen) in level.items())
-    return (*chosen, max_length)
+        choices = {end: min((tokens + (below[end] - below[begin]) * top, (*buckets, top))
+                            for begin, (tokens, buckets) in choices.items() if begin < end)
+                   for end, top in enumerate(candidates.tolist(), start=1)
+                   if min(choices, default=end) < end}
+        best = min([best, *((tokens + (below[-1] - below[end]) * max_length, buckets)
+                            for end, (tokens, buckets) in choices.items())])
+    return (*best[1], max_length)
 
 
 def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,

@@ -25,7 +25,6 @@ Count = Annotated[int, Ge(0)]
 SHARDS_MIXED = 64  # Least number of shards that a buffer reads from, if there are as many.
 ID_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
 """Bytes of a stored id (`manifest.token_bytes_for`) -> its type."""
-_BYTES = 2  # Wire type of a protocol buffer's field that begins with its length.
 _BEFORE_IDS = re.compile(
     rb"\nN\nN\n\x14first_segment_length\x12N\x1aN\nN(?P<boundary>N)\nN\n\x03ids\x12N\nN\nN"
     .replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL)
@@ -188,7 +187,8 @@ def _before_ids(first_segment_length: int, size: int) -> bytes:
 
 def _field(number: int, content: bytes, following: int = 0) -> bytes:
     """Returns a field of a message, without the last `following` bytes of its content."""
-    return bytes([number << 3 | _BYTES]) + _number(len(content) + following) + content
+    # Wire type 2: the field begins with its length.
+    return bytes([number << 3 | 2]) + _number(len(content) + following) + content
 
 
 def _number(value: int) -> bytes:

@@ -7,8 +7,8 @@ from typing import Any
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.config import finetuning_flags
-from electra_tf.config.overrides import given_settings, override
+from electra_tf.config.finetuning import SCRATCH
+from electra_tf.config.overrides import Changes, override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
@@ -27,9 +27,9 @@ SCRATCH_RUN = "from_scratch"
 """Directory of the run that `--scratch_baseline` adds."""
 
 
-def train() -> None:
+def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
-    values, changes = flags.FLAGS, given_settings(finetuning_flags.SETTINGS)
+    values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
     initial = _pretrained(changes)
     model, text = (initial.model, initial.text) if initial else (
@@ -59,28 +59,27 @@ def train() -> None:
         outputs.pack_submissions(model_dir)
 
 
-def evaluate() -> None:
+def evaluate(changes: Changes) -> None:
     """Scores the trained model of `--model_dir`."""
-    run, names = _trained_run(), flags.FLAGS.task
+    run, names = _trained_run(changes), flags.FLAGS.task
     if names and list(names) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(names)}")
     outputs.evaluate(run, registry.load_dev(run.spec, **_data(run.spec.name)))
 
 
-def predict() -> None:
+def predict(changes: Changes) -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
-    outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite,
+    outputs.predict(_trained_run(changes), values.input, values.output, overwrite=values.overwrite,
                     own=_own_files())
 
 
 MODES = {"train": train, "eval": evaluate, "predict": predict}
 
 
-def _trained_run() -> FinetuningRun:
-    return setup.prepare_trained(
-        storage.path(flags.FLAGS.model_dir), given_settings(finetuning_flags.SETTINGS))
+def _trained_run(changes: Changes) -> FinetuningRun:
+    return setup.prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -103,7 +102,7 @@ def _own_files() -> Files:
 def _pretrained(changes: Collection[str]) -> Pretrained | None:
     """Returns the encoder of --init_checkpoint, None from scratch; `UserError` for unused flags."""
     values = flags.FLAGS
-    if values.init_checkpoint == finetuning_flags.SCRATCH:
+    if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
             raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
                             "leave it out with --init_checkpoint=none.")

@@ -30,10 +30,6 @@ from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""
-_HIGHEST = 0.95 * np.pi  # Radians per token; at pi the sine of every whole position would be 0.
-_UNITS_PER_FREQUENCY = 4
-"""Hidden units per frequency that a projection to fewer dimensions keeps: two for its sine and
-cosine, two for words."""
 _AT_ITSELF, _AT_CLS = 0.5, 0.8
 """Fractions of a match's logit that are subtracted at the token itself and added at [CLS]."""
 
@@ -49,8 +45,8 @@ def initialize(model, config: InitializationConfig) -> None:
 def _attend_to_adjacent_tokens(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
     matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
-    waves = np.geomspace(  # Radians per token.
-        _HIGHEST, 2 * np.pi / config.longest_wavelength,
+    waves = np.geomspace(  # Radians per token; at pi, sines of all positions would be 0.
+        0.95 * np.pi, 2 * np.pi / config.longest_wavelength,
         max(1, int(config.position_share * shape.embedding_size / 2)))
     amplitude = config.position_amplitude * shape.initializer_range
     norm = _write_positions(encoder.embeddings, waves, amplitude)
@@ -58,7 +54,8 @@ def _attend_to_adjacent_tokens(encoder: Encoder, config: InitializationConfig) -
     head_size = shape.hidden_size // shape.num_heads
     count = min(len(waves), head_size // 2)
     if shape.hidden_size < shape.embedding_size:
-        count = min(count, shape.hidden_size // _UNITS_PER_FREQUENCY)
+        # A narrow projection keeps four units per frequency: sine and cosine, and two for words.
+        count = min(count, shape.hidden_size // 4)
     # Indices of the frequencies that every head reads.
     used = np.unique(np.linspace(0, len(waves) - 1, max(count, 1)).round().astype(int))
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)

@@ -8,8 +8,6 @@ import tensorflow as tf
 from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
-_SKIPPED = 3  # Times that a word too long for the remaining slots is skipped, as in BERT's code.
-
 
 class SpecialTokens(NamedTuple):
     """Ids of the vocabulary's special entries."""
@@ -113,7 +111,7 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
     size, first = gather_at(size, order), gather_at(first, order)
     pieces_after = size - 1 - (order - first)
     chosen, remaining = tf.zeros_like(candidates), counts[:, tf.newaxis]
-    for _ in range(1 + _SKIPPED):
+    for _ in range(4):  # A word that is too long for the remaining slots is skipped 3 times (BERT).
         fits = (score >= 0) & ~chosen & (size <= remaining)
         end_of_word = tf.cumsum(tf.cast(fits, tf.int32), axis=1) + pieces_after
         added = fits & (end_of_word <= remaining)

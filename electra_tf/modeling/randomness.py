@@ -84,17 +84,9 @@ def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) ->
     every word took a ninth of a training step. Static sizes in `shape` are numbers.
     """
     rows = [-1] + [1] * (len(shape) - 1)
-    first, second = (tf.reshape(keys[:, column], rows) for column in range(2))
-    words = _mix(tf.bitwise.bitwise_xor(_mix(_plus_index(first, shape)), second))
-    return words >= tf.constant(round(rate * 2**32), tf.uint32)
-
-
-def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor:
-    """Adds the index of every element within its example, modulo 2**32, to words [B, 1, ...].
-
-    It adds axis by axis, as a constant of all indices would take 12 MB of reads in every layer of
-    ELECTRA-Base at L = 512.
-    """
+    words, second = (tf.reshape(keys[:, column], rows) for column in range(2))
+    # Adds the index, modulo 2**32, axis by axis: a constant of all indices would take 12 MB of
+    # reads in every layer of ELECTRA-Base at L = 512.
     for axis in range(1, len(shape)):
         stride = math.prod(shape[axis + 1:])
         axis_shape = [1] * axis + [shape[axis]] + [1] * (len(shape) - axis - 1)
@@ -104,7 +96,8 @@ def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor
         else:
             steps = tf.bitcast(tf.range(shape[axis]), tf.uint32) * tf.cast(stride, tf.uint32)
             words += tf.reshape(steps, axis_shape)
-    return words
+    words = _mix(tf.bitwise.bitwise_xor(_mix(words), second))
+    return words >= tf.constant(round(rate * 2**32), tf.uint32)
 
 
 def _mix(words: tf.Tensor) -> tf.Tensor:

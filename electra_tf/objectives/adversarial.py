@@ -29,7 +29,6 @@ from electra_tf.modeling.electra import ElectraModel, gather_vectors
 from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.masking import gather_at
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
@@ -95,7 +94,7 @@ class AdversarialObjective(ElectraObjective):
                 "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
             judged.details | filled_in(predictions, generated.best_ids))
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""
         discriminator, generator = super().networks()
         baseline = weight_table.Head(

@@ -12,7 +12,6 @@ from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.objective import Outcome, Ratio, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -57,13 +56,27 @@ class ElectraObjective(PretrainingObjective):
         corrupted, replaced = corrupt(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
+        return self.detection_outcome(inputs, sampled, corrupted, replaced, logits)
+
+    def detection_outcome(self, inputs: MaskedBatch, sampled: tf.Tensor, corrupted: tf.Tensor,
+                          replaced: tf.Tensor, logits: tf.Tensor) -> Outcome:
+        """Computes the loss of logits float32 [B, L] for the labels `replaced`, bool [B, L]."""
+        valid, predictions = inputs.original.valid, inputs.predictions
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
         loss_sum = tf.reduce_sum(losses * tf.cast(self.judged(inputs), tf.float32))
-        return Outcome(
-            {"discriminator_loss": loss_sum},
-            detection_measures(sampled == predictions.original_ids, predictions.valid, replaced,
-                               logits, batch.valid),
-            {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
+        correct = sampled == predictions.original_ids
+        flagged = logits > 0.0
+        valid_logits, tokens = tf.where(valid, logits, 0.0), count(valid)
+        measures = {
+            "generator_sampled_accuracy": share(correct, predictions.valid),
+            "discriminator_accuracy": share(flagged == replaced, valid),
+            "discriminator_precision": share(replaced, flagged & valid),
+            "discriminator_recall": share(flagged, replaced),
+            "replaced_fraction": share(replaced, valid),
+            "discriminator_logit": Ratio(tf.reduce_sum(valid_logits), tokens),
+            "discriminator_logit_squared": Ratio(tf.reduce_sum(tf.square(valid_logits)), tokens)}
+        return Outcome({"discriminator_loss": loss_sum}, measures,
+                       {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the generator's accuracies and the discriminator's scores over all tokens."""
@@ -80,7 +93,7 @@ class ElectraObjective(PretrainingObjective):
         """Returns the corrupted text and the discriminator's probabilities."""
         return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator and the generator."""
         model = self.config.model
         return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
@@ -98,26 +111,6 @@ class Electra15Objective(ElectraObjective):
         predictions = inputs.predictions
         return mark_positions(
             predictions.positions, predictions.valid, inputs.original.ids.shape[1])
-
-
-def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor,
-                       logits: tf.Tensor, valid: tf.Tensor) -> Mapping[str, Ratio]:
-    """Returns the measures of a generator's samples and of a discriminator.
-
-    `right` bool [B, N] marks samples that are the original token, `predicted` the filled slots.
-    `replaced` and `valid` are bool [B, L]; a positive logit, float32 [B, L], flags a token.
-    """
-    flagged = logits > 0.0
-    real, tokens = tf.where(valid, logits, 0.0), count(valid)
-    return {
-        "generator_sampled_accuracy": share(right, predicted),
-        "discriminator_accuracy": share(flagged == replaced, valid),
-        "discriminator_precision": share(replaced, flagged & valid),
-        "discriminator_recall": share(flagged, replaced),
-        "replaced_fraction": share(replaced, valid),
-        "discriminator_logit": Ratio(tf.reduce_sum(real), tokens),
-        "discriminator_logit_squared": Ratio(tf.reduce_sum(tf.square(real)), tokens),
-    }
 
 
 def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:

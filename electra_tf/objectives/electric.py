@@ -35,8 +35,7 @@ from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, creat
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_at, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.electra import ElectraObjective, detection_measures
+from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, count
 from electra_tf.objectives.pretraining import (
     GeneratorOutcome,
@@ -157,12 +156,7 @@ class ElectricObjective(ElectraObjective):
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                        randomness if training else None)
         logits = self.noise_logits(energies, noise, corrupted)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(redrawn, tf.float32), logits)
-        return Outcome(
-            {"discriminator_loss": tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))},
-            detection_measures(sampled == predictions.original_ids, predictions.valid, redrawn,
-                               logits, batch.valid),
-            {"corrupted_ids": corrupted, "replaced": redrawn, "logits": logits})
+        return self.detection_outcome(inputs, sampled, corrupted, redrawn, logits)
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:
@@ -181,7 +175,7 @@ class ElectricObjective(ElectraObjective):
         softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
         return self.noise_logits(energies, softmax, batch.ids)
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator, and the generator's two encoders with a head over both."""
         model = self.config.model
         tower = model.generator
@@ -191,7 +185,7 @@ class ElectricObjective(ElectraObjective):
         both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
         head = weight_table.Head(
             weights=weight_table.vocabulary_head(CLOZE, both), scores_vocabulary=True)
-        return weight_table.discriminator(model.discriminator), Network(
+        return weight_table.discriminator(model.discriminator), weight_table.Network(
             name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(head,))
 
     def _predicted(self, batch: Batch) -> tf.Tensor:

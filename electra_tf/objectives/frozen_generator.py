@@ -32,7 +32,6 @@ from electra_tf.modeling.electra import (
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import Outcome, Ratio, count
 from electra_tf.objectives.pretraining import (
@@ -94,7 +93,7 @@ class FixedGeneratorObjective(ElectraObjective):
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator."""
         return (weight_table.discriminator(self.config.model.discriminator),)
 
@@ -130,13 +129,13 @@ class FrozenGeneratorObjective(ElectraObjective):
         """Returns ELECTRA's scores, and the generator's loss."""
         return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the discriminator and the generator, which only runs forward."""
         if self.context.generator is None:
             return ()
         return self.networks_with(self.context.generator.encoder)
 
-    def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
+    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.Network]:
         """Returns the discriminator and a frozen generator of a shape."""
         frozen = weight_table.language_model(
             "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
@@ -150,7 +149,7 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     generator_objective = "mlm"
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
             return super().networks()

@@ -24,7 +24,6 @@ from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.masking import Predictions, gather_at
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.objective import Outcome, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -69,7 +68,7 @@ class MlmObjective(PretrainingObjective):
         """Returns the text with the most likely token at every selected position."""
         return Written(_best_written(details))
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
         return (weight_table.language_model("encoder", config, weight_table.full_encoder(config)),)
@@ -142,7 +141,7 @@ class ReplaceMlmObjective(PretrainingObjective):
         """Returns the text with the restorer's predictions at the selected positions."""
         return Written(_best_written({**details, "best_ids": details["restored_ids"]}))
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the encoder that is fine-tuned, and the generator."""
         config = self.config.model.discriminator
         restorer = weight_table.language_model(
@@ -158,7 +157,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     loss = "all_tokens_loss"
     restored_fraction = 1.0
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[weight_table.Network]:
         """Returns the networks of `ReplaceMlmObjective`, with the head that copies."""
         restorer, generator = super().networks()
         copying = weight_table.Head(scores_vocabulary=False, weights=weight_table.binary_head(

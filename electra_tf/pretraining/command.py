@@ -20,20 +20,58 @@ time. Runs much shorter than the paper's million steps need --recipe=short: with
 settings their discriminator plateaus at unigram statistics (docs/explanation/short_runs.md).
 """
 
+import dataclasses
+from typing import Literal
+
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.config import pretraining_flags
-from electra_tf.config.overrides import given_settings
-from electra_tf.config.pretraining import resolve
-from electra_tf.config.pretraining_flags import PretrainingFlags
+from electra_tf.config import overrides
+from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_flags import from_flags, set_default
+from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
+from electra_tf.platform.settings import Section, settings_of
 
 RECORDS = "records"
 """Default of --data_dir."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingFlags(Section, prefix="--"):
+    """Mode, size and files of a command."""
+
+    data_dir: str = ""
+    """Directory of records that data_prep built. Default: records."""
+    model_dir: str = ""
+    """Directory of this run: checkpoints, metrics, curves. Default: runs/ and the model's size."""
+    model_size: str = ""
+    """tiny, small, base or large. Default: that of the run in --model_dir or of --init_checkpoint,
+    otherwise small."""
+    recipe: Literal["paper", "short"] = "paper"
+    """paper, for a million steps; or short, for minutes to days on little hardware, with other
+    initial weights, learning rate and dropout (docs/explanation/short_runs.md)."""
+    mode: Literal["train", "eval", "samples"] = "train"
+    """train continues where the run stopped, eval scores the newest checkpoint on the held-out
+    shards, samples shows its corruptions and detections for some sentences."""
+    restart: bool = False
+    """Remove what an earlier run left in --model_dir, and begin again."""
+    init_checkpoint: str = ""
+    """Initial networks of the same vocabulary, whose shape the run takes: another run's directory,
+    Google's checkpoint or a directory of Hugging Face's. Default: new weights."""
+    vocab_file: str = ""
+    """Must equal the records' vocabulary. Default: theirs."""
+
+
+SETTINGS = overrides.flags_of(PretrainingConfig(), "pretraining")
+"""Flags of single settings."""
+
+
+def define() -> None:
+    """Defines the flags."""
+    define_flags(PretrainingFlags)
+    overrides.define_setting_flags(SETTINGS, SIZES)
 
 
 def main() -> None:
@@ -48,11 +86,11 @@ def main() -> None:
     _require_records(values.data_dir, size)
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
-    changes = given_settings(pretraining_flags.SETTINGS)
+    changes = overrides.given_settings(SETTINGS)
     saved, initial, shape = None, None, None
     if values.mode == "train":
-        named = values.restart or values.model_size or flags.FLAGS["recipe"].present
-        if not named and run_directory.is_taken(model_dir):
+        has_own_size = values.model_size or flags.FLAGS["recipe"].present
+        if not (values.restart or has_own_size) and run_directory.is_taken(model_dir):
             saved = run_directory.all_settings(model_dir)
         if values.init_checkpoint:
             from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
@@ -93,8 +131,8 @@ def _require_records(data_dir: str, size: str) -> None:
         f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
 
 
-run = command_line.program(
-    main, pretraining_flags.define, summary=__doc__, groups=pretraining_flags.GROUPS)
+run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(
+    {"Model and data": settings_of(PretrainingFlags)}, SETTINGS))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from absl import flags
 
 from electra_tf.checkpoints.run_directory import EVALUATION_FILE, all_settings
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
-from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
+from electra_tf.config.overrides import flags_of
 from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
@@ -26,8 +26,9 @@ SAMPLED_BATCHES = 16
 """Batches out of which --mode=samples chooses."""
 LITTLE_AUC = 0.6
 """Below this AUC a discriminator detects little more than token frequencies show."""
-_LINE_SCORES = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
-              "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
+_LINE_SCORES = {
+    "loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
+    "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
 
 
@@ -101,7 +102,7 @@ def show_ending(run: Run, data_dir: str) -> None:
     # A run's directory doesn't hold the flags of devices and reports.
     extension = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
         f"--{name}={flags.FLAGS[name].value}"
-        for name, setting in pretraining_flags.SETTINGS.items()
+        for name, setting in flags_of(run.config, "pretraining").items()
         if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
     extension.append(f"--num_train_steps={2 * steps}")
     commands = [f"demo: {demo} {model_dir}",

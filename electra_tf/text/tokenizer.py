@@ -20,10 +20,8 @@ _PRIVATE = r"[\x{E000}-\x{F8FF}\x{F0000}-\x{10FFFF}]"
 """Characters that `_DROPPED` removes, therefore free to mark added tokens."""
 _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
-_ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """Drops accents before NFD too, whose time grows with the square of a run of marks."""
-_MANY_MARKS = r"\p{M}{31,}"  # Longer than runs of stream-safe text (UAX #15); NFC would sort them.
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
 """Other characters that NFD sorts."""
 _LONG_TEXT = 4096  # Bytes; a run of marks in a shorter text takes little time.
@@ -126,11 +124,12 @@ class WordSplitter(tf.Module):
                 tf.strings.length(texts) > _LONG_TEXT, texts,
                 lambda texts: tf.strings.regex_replace(texts, _LONG_RUN, r"\1"))
             texts = tf_text.normalize_utf8(texts, "NFD")
-            texts = tf.strings.regex_replace(texts, _ACCENTS, "")
+            texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
         if self.normalized_marks:
             texts = _mark_tokens(texts, self.normalized_marks)
         if self.normalization.nfc:
-            texts = tf.strings.regex_replace(texts, _MANY_MARKS, "")
+            # NFC would sort longer runs of marks than those of stream-safe text (UAX #15).
+            texts = tf.strings.regex_replace(texts, r"\p{M}{31,}", "")
             texts = tf_text.normalize_utf8(texts, "NFC")
             return _change_long_words(
                 texts, _CUT_CHARACTERS, lambda word: tf.strings.regex_replace(
@@ -223,37 +222,40 @@ class Tokenizer(tf.Module):
         ids, begins, limits = self._wordpiece.tokenize_with_offsets(normalized)
         word = ids.value_rowids()
         # Normalized bytes before every piece; sums of sizes leave out spaces in cut words.
-        before = _running_sums(limits.flat_values - begins.flat_values)
-        word_base = tf.gather(before, ids.row_starts())
-        first, last = (part - tf.gather(word_base, word) for part in (before[:-1], before[1:]))
+        bytes_before = _running_sums(limits.flat_values - begins.flat_values)
+        word_start = tf.gather(bytes_before, ids.row_starts())
+        word_size = tf.gather(bytes_before, ids.row_limits()) - word_start
+        piece_start, piece_end = (part - tf.gather(word_start, word)
+                                  for part in (bytes_before[:-1], bytes_before[1:]))
 
+        # In words of ASCII without an added token a byte is a character.
         sizes = tf.strings.length(written)
-        plain = tf.reduce_all([tf.strings.length(form, unit=unit) == sizes for form, unit in (
-            (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))],
-            axis=0)  # ASCII without an added token: a byte is a character.
+        is_plain = tf.reduce_all([tf.strings.length(form, unit=unit) == sizes for form, unit in (
+            (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))], axis=0)
+        # Other words are mapped by their units, if these add up to the normalized word.
         units, unit_starts, unit_ends = tf_text.regex_split_with_offsets(
-            tf.where(plain, "", written), self._unit, self._unit)
+            tf.where(is_plain, "", written), self._unit, self._unit)
         distinct, index = tf.unique(units.flat_values)
-        reach = _running_sums(tf.cast(tf.gather(
+        unit_bytes = _running_sums(tf.cast(tf.gather(
             tf.strings.length(self.splitter.normalize(distinct)), index), tf.int64))
-        unit_base, unit_stop = (tf.gather(reach, bound)
-                                for bound in (units.row_starts(), units.row_limits()))
-        mapped = unit_stop - unit_base == tf.gather(before, ids.row_limits()) - word_base
+        first_unit, last_unit = (tf.gather(unit_bytes, bound)
+                                 for bound in (units.row_starts(), units.row_limits()))
+        is_mapped = last_unit - first_unit == word_size
 
-        def offsets(word_bounds: tf.RaggedTensor, bytes_before: tf.Tensor, unit_bounds: tf.Tensor,
-                    side: str) -> tf.RaggedTensor:
+        def offsets(word_bounds: tf.RaggedTensor, bytes_in_word: tf.Tensor,
+                    unit_bounds: tf.Tensor, side: str) -> tf.RaggedTensor:
             unit = tf.searchsorted(
-                reach[1:], tf.gather(unit_base, word) + bytes_before, side=side)
-            inside = tf.where(tf.gather(plain, word), bytes_before, tf.gather(
+                unit_bytes[1:], tf.gather(first_unit, word) + bytes_in_word, side=side)
+            inside = tf.where(tf.gather(is_plain, word), bytes_in_word, tf.gather(
                 tf.concat([unit_bounds.flat_values, [0]], axis=0), unit))
-            bounds = tf.where(tf.gather(plain | mapped, word),
+            bounds = tf.where(tf.gather(is_plain | is_mapped, word),
                               tf.gather(starts.flat_values, word) + inside,
                               tf.gather(word_bounds.flat_values, word))
             return words.with_flat_values(ids.with_flat_values(bounds)).merge_dims(1, 2)
 
         return Pieces(words.with_flat_values(ids).merge_dims(1, 2),
-                      offsets(starts, first, unit_starts, "right"),
-                      offsets(ends, last, unit_ends, "left"))
+                      offsets(starts, piece_start, unit_starts, "right"),
+                      offsets(ends, piece_end, unit_ends, "left"))
 
     def _split(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Returns words, and their first bytes and ends; see `TokenizedWords`."""

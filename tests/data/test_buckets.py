@@ -25,7 +25,7 @@ def test_an_epoch_has_every_example_once_in_its_own_order(lengths):
     assert sorted(np.concatenate(first)) == list(range(5003))
     assert sorted(map(len, first))[:2] == [5003 % 32, 32]
     again = plan_epoch(lengths, 32, seed=1, epoch=0)
-    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+    assert all((batch == other).all() for batch, other in zip(first, again, strict=True))
     for seed, epoch in ((1, 1), (2, 0)):
         other = plan_epoch(lengths, 32, seed=seed, epoch=epoch)
         assert not np.array_equal(np.concatenate(first), np.concatenate(other))
@@ -58,9 +58,9 @@ def test_buckets_are_the_best_of_all_choices(lengths):
     def padded(chosen):
         return sum(min(size for size in chosen if size >= length) for length in few)
 
-    found = bucket_lengths(few, 128, max_buckets=4)
-    assert found[-1] == 128 and len(found) == 4 and list(found) == sorted(set(found))
-    assert padded(found) == min(
+    best = bucket_lengths(few, 128, max_buckets=4)
+    assert best[-1] == 128 and len(best) == 4 and list(best) == sorted(set(best))
+    assert padded(best) == min(
         padded((*chosen, 128)) for chosen in itertools.combinations(candidates, 3))
 
 

@@ -1,6 +1,8 @@
-"""Every example once an epoch, for any worker, from any step."""
+"""Every example once an epoch, well mixed, for any worker, in an order that begins anywhere."""
 
 import collections
+import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,7 +10,65 @@ import tensorflow as tf
 
 from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import evaluation_batches, training_batches
+from electra_tf.data.records import SHARDS_MIXED, Shard, part_of, shuffle_buffers
 from tests.support import tiny_records
+
+SIZES = [30, 20, 36, 7]
+EPOCH_SIZE = 93
+
+
+def stream_positions(**changes) -> list[tuple]:
+    """The stream as (part of the shards, shuffle seed, row), one entry per row."""
+    arguments = {"seed": 1, "buffer_examples": 40, "start": 0, "stop": EPOCH_SIZE} | changes
+    return [(buffer.part, buffer.seed, row) for buffer in shuffle_buffers(SIZES, **arguments)
+            for row in range(buffer.start, buffer.stop)]
+
+
+def examples_of(buffer) -> list[tuple[int, int]]:
+    """(shard, number) of every example in a buffer."""
+    return [(shard, number) for shard in buffer.shards
+            for number in range(*part_of(SIZES[shard], buffer.part, buffer.parts))]
+
+
+@pytest.mark.parametrize("buffer", [1, 7, 40, 92, 93, 1000])
+def test_an_epoch_holds_every_example_once(buffer):
+    seen = list(shuffle_buffers(SIZES, seed=1, buffer_examples=buffer, start=0, stop=EPOCH_SIZE))
+    assert sorted(example for buffer in seen for example in examples_of(buffer)) == sorted(
+        (shard, number) for shard, size in enumerate(SIZES) for number in range(size))
+    assert all((buffer.start, buffer.stop) == (0, buffer.size) for buffer in seen)
+    assert all(buffer.size == len(examples_of(buffer)) for buffer in seen)
+
+
+@pytest.mark.parametrize("start", [0, 1, 40, 92, 93, 94, 200, 5 * EPOCH_SIZE + 17])
+def test_the_stream_can_be_entered_anywhere_and_differs_by_epoch_and_seed(start):
+    stream = stream_positions(stop=6 * EPOCH_SIZE)
+    assert stream_positions(start=start, stop=6 * EPOCH_SIZE) == stream[start:]
+    assert len({str(part) for part in (
+        stream[:EPOCH_SIZE], stream[EPOCH_SIZE:2 * EPOCH_SIZE], stream_positions(seed=2))}) == 3
+
+
+def test_a_buffer_takes_the_same_part_of_every_shard():
+    """93 examples in buffers of 31: thirds of 30, 20, 36 and 7."""
+    seen = list(shuffle_buffers(SIZES, seed=3, buffer_examples=31, start=0, stop=EPOCH_SIZE))
+    assert [[sum(number == shard for number, _ in examples_of(buffer)) for shard in range(4)]
+            for buffer in seen] == [[10, 6, 12, 2], [10, 7, 12, 2], [10, 7, 12, 3]]
+    stream = shuffle_buffers(SIZES, seed=3, buffer_examples=EPOCH_SIZE, start=0, stop=EPOCH_SIZE)
+    assert len(list(stream)) == 1
+
+
+@pytest.mark.parametrize(("count", "size", "buffer", "groups"), [
+    (2 * SHARDS_MIXED, 100, 1000, [64, 64]),
+    (2 * SHARDS_MIXED - 1, 100, 1000, [127]),
+    (3 * SHARDS_MIXED + 2, 100, 1000, [64, 65, 65]),
+    (1000, 10, 2000, [200] * 5),  # 64 wouldn't fill a buffer.
+    (5, 100, 1000, [5]),
+])
+def test_many_shards_are_mixed_so_many_at_a_time(count, size, buffer, groups):
+    seen = list(shuffle_buffers(
+        [size] * count, seed=1, buffer_examples=buffer, start=0, stop=count * size))
+    assert [len(shards) for shards in dict.fromkeys(buffer.shards for buffer in seen)] == groups
+    assert max(buffer.size for buffer in seen) <= buffer + max(groups)
+
 
 BATCH = 8
 EXAMPLES = sum(tiny_records.TRAIN_SHARDS)
@@ -33,27 +93,28 @@ def test_two_epochs_hold_every_example_twice(records):
         feature = tf.train.Example.FromString(record.numpy()).features.feature
         ids = np.frombuffer(feature["ids"].bytes_list.value[0], "<u2").astype(np.int32)
         epoch[np.pad(ids, [0, tiny_records.LENGTH - ids.size]).tobytes()] += 1
-    left = {row: 2 * count - rows[row] for row, count in epoch.items()}
-    assert min(left.values()) >= 0
-    assert sum(left.values()) == 2 * EXAMPLES - sum(rows.values())  # The unfinished last batch.
+    remaining = {row: 2 * count - rows[row] for row, count in epoch.items()}
+    assert min(remaining.values()) >= 0
+    # The unfinished last batch.
+    assert sum(remaining.values()) == 2 * EXAMPLES - sum(rows.values())
 
 
 @pytest.mark.parametrize("first_step", [1, 4, 13])
 def test_a_run_that_resumes_reads_what_it_would_have_read(records, first_step):
-    whole = batches(records, last_step=15)
+    expected_batches = batches(records, last_step=15)
     rest = batches(records, first_step=first_step, last_step=15)
     assert len(rest) == 15 - first_step
-    for expected, batch in zip(whole[first_step:], rest, strict=True):
+    for expected, batch in zip(expected_batches[first_step:], rest, strict=True):
         np.testing.assert_array_equal(expected.ids, batch.ids)
 
 
 @pytest.mark.parametrize(("workers", "replicas"), [(1, 2), (2, 2), (2, 4)])
 def test_the_global_batch_doesnt_depend_on_who_shares_it(records, workers, replicas):
-    whole = batches(records)
+    expected_batches = batches(records)
     local = replicas // workers
     parts = [batches(records, ctx=context(workers, worker, replicas))
              for worker in range(workers)]
-    for step, expected in enumerate(whole):
+    for step, expected in enumerate(expected_batches):
         shares = [part.ids for worker in range(workers)
                   for part in parts[worker][step * local:(step + 1) * local]]
         np.testing.assert_array_equal(tf.concat(shares, axis=0), expected.ids)
@@ -68,3 +129,27 @@ def test_evaluation_reads_each_held_out_example_once_and_pads_a_batch(records):
         assert {batch.ids.shape[0] for batch in seen} == {BATCH // replicas}
         assert valid.any(axis=1).sum() == tiny_records.HELD_OUT
         assert len(valid) == 2 * BATCH
+
+
+@pytest.mark.slow
+def test_many_examples_cost_no_list_of_them(tmp_path):
+    """3,060 shards of full examples of 128 tokens, without their files.
+
+    Eight bytes an example would be 800 MB; tracemalloc slows it fivefold.
+    """
+    examples = 33_000
+    shards = tuple(Shard(
+        name=f"train-{number:06d}.tfrecord", split="train", examples=examples,
+        tokens=128 * examples, bytes=320 * examples, sha256=f"{number:064x}")
+        for number in range(3_060))
+    tiny_records.manifest_of(shards, max_seq_length=128).save(tmp_path)
+    tracemalloc.start()
+    began = time.process_time()
+    records = load_records(tmp_path)
+    assert sum(shard.examples for shard in records.shards["train"]) > 10**8
+    training_batches(
+        records, pad_id=0, seed=1, buffer_examples=131072, global_batch_size=1024,
+        first_step=900_000, last_step=10**6, context=tf.distribute.InputContext())
+    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    tracemalloc.stop()
+    assert time.process_time() - began < 30

@@ -1,17 +1,22 @@
-"""A shard is whole or it isn't there."""
+"""A shard is complete or absent; its examples are read in order, or an error names the record."""
 
 import errno
 import hashlib
+import itertools
 import os
+import shutil
 from unittest import mock
 
 import pytest
 import tensorflow as tf
 
 from data_prep import record_builder
+from electra_tf.data import shards
+from electra_tf.data.manifest import load_records
 from electra_tf.data.shards import write_shard
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
+from tests.support import tiny_records
 
 
 def test_a_shard_holds_its_examples_and_its_entry_describes_it(tmp_path):
@@ -23,10 +28,10 @@ def test_a_shard_holds_its_examples_and_its_entry_describes_it(tmp_path):
         path.name, "train", 2, 8, len(content), hashlib.sha256(content).hexdigest())
 
 
-@pytest.mark.parametrize(("error", "told"), [
+@pytest.mark.parametrize(("error", "reported"), [
     (KeyError("midway"), KeyError),
     (OSError(errno.ENOSPC, "No space left on device"), UserError)])
-def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path, error, told):
+def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path, error, reported):
     path = tmp_path / "train-00000.tfrecord"
     path.write_bytes(b"old")
 
@@ -34,9 +39,11 @@ def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path, error, t
         yield b"one", 3
         raise error
 
-    with pytest.raises(told, match="midway|train-00000.tfrecord: No space left.*; free some"):
+    with pytest.raises(reported, match="midway|train-00000.tfrecord: No space left.*; free some"):
         write_shard(path, "train", examples())
     assert path.read_bytes() == b"old"
+    (tmp_path / ".unfinished-1-train-00000.tfrecord").touch()  # A killed process leaves this.
+    record_builder.remove_unfinished(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
@@ -44,7 +51,7 @@ def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path, error, t
     (errno.ENOSPC, "free some space"), (errno.EACCES, "that you may write to"),
     (errno.EROFS, "Read-only"), (errno.EIO, "choose another directory"),
     (errno.ENOTEMPTY, "another process has written it meanwhile; use that")])
-def test_what_the_system_says_becomes_a_line_with_the_fix(tmp_path, code, fix):
+def test_an_error_of_the_system_becomes_a_line_with_the_fix(tmp_path, code, fix):
     with mock.patch.object(os, "replace", side_effect=OSError(code, os.strerror(code))):
         with pytest.raises(UserError, match=f"cannot write .*file.json: .*{fix}"):
             atomic_file.write_atomically(tmp_path / "file.json", b"content")
@@ -53,14 +60,50 @@ def test_what_the_system_says_becomes_a_line_with_the_fix(tmp_path, code, fix):
 
 def test_a_file_in_the_way_of_a_directory_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="cannot write .*file/records: Not a directory"):
-        atomic_file.make_directory(tmp_path / "file" / "records")
-    with pytest.raises(UserError, match="cannot write .*file: File exists"):
-        atomic_file.make_directory(tmp_path / "file")
+    for name, reason in (("file/records", "Not a directory"), ("file", "File exists")):
+        with pytest.raises(UserError, match=f"cannot write .*{name}: {reason}"):
+            atomic_file.make_directory(tmp_path / name)
 
 
-def test_what_killed_processes_left_is_removed(tmp_path):
-    (tmp_path / ".unfinished-1-train-00000.tfrecord").touch()
-    (tmp_path / "train-00000.tfrecord").touch()
-    record_builder.remove_unfinished(tmp_path)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["train-00000.tfrecord"]
+def test_examples_of_a_shard_come_in_their_order(records, monkeypatch):
+    monkeypatch.setattr(shards, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
+    loaded = load_records(records)
+    shard = loaded.shards["train"][0]
+    expected = list(tf.data.TFRecordDataset(str(records / shard.name)).as_numpy_iterator())
+    for start, stop in ((0, None), (3, 18), (20, 21)):
+        batches = list(shards.serialized_examples(loaded, shard, start=start, stop=stop))
+        assert max(map(len, batches)) <= 7
+        assert list(itertools.chain(*batches)) == expected[start:stop]
+
+
+def flip_bit(offset):
+    def change(content):
+        return content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1:]
+    return change
+
+
+def claim_size(content):
+    """Returns records the second of which claims 2**40 bytes, with the right checksum of these."""
+    second = 16 + int.from_bytes(content[:8], "little")
+    return content[:second] + (1 << 40).to_bytes(8, "little") + bytes.fromhex("aa3d6be4")
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda content: b"", "has 0 examples instead of"),
+    (lambda content: content[:5], "has 0 examples instead of"),
+    (lambda content: content[:-3], "a record is cut off"),
+    (claim_size, r"a record is cut off or changed \(record 1\)"),
+    *((flip_bit(offset), "cut off or changed") for offset in (60, -9, 7, 0))])
+def test_a_damaged_shard_is_named(records, tmp_path, change, words):
+    copy = shutil.copytree(records, tmp_path / "copy")
+    for shard in copy.glob("train-*"):
+        shard.write_bytes(change(shard.read_bytes()))
+    with pytest.raises(UserError, match=rf"train-0000\d.tfrecord isn't what.*{words}"):
+        shards.require_readable(load_records(copy))
+
+
+def test_the_first_record_is_checked_before_training(records, tmp_path):
+    copy = shutil.copytree(records, tmp_path / "copy")
+    (copy / "train-00000.tfrecord").write_bytes(claim_size(bytes(16))[16:])
+    with pytest.raises(UserError, match=r"train-00000.tfrecord .*changed \(record 0\)"):
+        shards.check_first_examples(load_records(copy))

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from absl import flags
 
-from electra_tf.config import pretraining_flags
+from electra_tf.pretraining import command
 from electra_tf.training import workers
 from tests.support import command_flags, text_files
 
@@ -39,7 +39,7 @@ def containers(name: str) -> list[dict]:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.glob("*.yaml")))
 def test_flags_of_a_manifest_are_the_programs(name):
-    with command_flags.defined(pretraining_flags.define):
+    with command_flags.defined(command.define):
         known = set(flags.FLAGS)
     found = containers(name)
     assert found

@@ -3,7 +3,6 @@
 import pytest
 
 from electra_tf.apps.tools import export_model
-from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import command as pretraining_command
@@ -18,7 +17,7 @@ OFTEN = tiny_run.OFTEN[1:]
 
 
 def pretrain(*arguments: object) -> None:
-    _call(pretraining_flags.define, pretraining_command.main, arguments)
+    command_flags.run(pretraining_command, *arguments)
 
 
 def train(records, model_dir, *flags: str) -> None:
@@ -28,16 +27,11 @@ def train(records, model_dir, *flags: str) -> None:
 
 
 def finetune(*arguments: object) -> None:
-    _call(finetuning_flags.define, finetuning_command.main, arguments)
+    command_flags.run(finetuning_command, *arguments)
 
 
 def export(*arguments: object) -> None:
-    _call(export_model.define, export_model.main, arguments)
-
-
-def _call(define, main, arguments):
-    with command_flags.defined(define):
-        command_flags.call(main, *map(str, arguments))
+    command_flags.run(export_model, *arguments)
 
 
 def refused(command, *arguments: object) -> str:

@@ -7,7 +7,6 @@ import pytest
 from absl import flags
 from hypothesis import strategies as st
 
-from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import one_line
 from electra_tf.pretraining import command as pretraining_command
@@ -15,8 +14,7 @@ from tests.fuzz.mutations import HOSTILE_TEXT
 from tests.support import command_flags
 from tests.support.attempts import REFUSED, attempt, cases, require_readable, tally
 
-PROGRAMS = {"run_pretraining": (pretraining_flags, pretraining_command.main),
-            "run_finetuning": (finetuning_flags, finetuning_command.main)}
+PROGRAMS = {"run_pretraining": pretraining_command, "run_finetuning": finetuning_command}
 ABSENT = "nowhere/at/all"
 VALUES = st.one_of(
     st.sampled_from([*HOSTILE_TEXT, ABSENT, "train", "eval", "predict", "export", "samples", "auto",
@@ -26,10 +24,10 @@ VALUES = st.one_of(
 
 @pytest.fixture(scope="module", params=sorted(PROGRAMS))
 def program(request):
-    definitions, main = PROGRAMS[request.param]
+    command = PROGRAMS[request.param]
     before = set(flags.FLAGS)
-    with command_flags.defined(definitions.define):
-        yield request.param, main, sorted(set(flags.FLAGS) - before)
+    with command_flags.defined(command.define):
+        yield request.param, command.main, sorted(set(flags.FLAGS) - before)
 
 
 @hypothesis.given(data=st.data())
@@ -43,8 +41,8 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
     home = tmp_path_factory.mktemp("flags")
     try:
         with contextlib.chdir(home):
-            found = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
-        assert found is REFUSED, arguments
+            result = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
+        assert result is REFUSED, arguments
     except flags.Error as error:
         require_readable(one_line(str(error)))
         tally[f"flags of {name}"]["refused by their type"] += 1

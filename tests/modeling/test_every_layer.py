@@ -17,7 +17,7 @@ from electra_tf.modeling.layers import Build, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
 from electra_tf.modeling.weight_table import dense
-from tests.modeling.test_randomness import place
+from tests.modeling.test_randomness import randomness_at
 
 B, L, H, E, V = 3, 6, 16, 8, 20
 CONFIG = EncoderConfig(
@@ -37,62 +37,52 @@ STARTS = tf.constant([0, 2, 5], tf.int32)
 class Case:
     """A layer, what it reads and what it has."""
 
-    build: Callable[[int, str], tf_keras.layers.Layer]
-    """Maps seed and policy to it."""
-    inputs: tuple[tf.Tensor, ...]
-    """[B, ...]; floating ones are cast to the policy's type."""
+    build: Callable[[Build], tf_keras.layers.Layer]
+    inputs: tuple[tf.Tensor, ...]  # [B, ...]; floating ones are cast to the policy's type.
     weights: Mapping[str, tuple[int, ...]]
-    outputs: tuple[tuple[int, ...], ...]
-    """Shapes, [B, ...]."""
-    hidden: bool = False
-    """Its outputs have the policy's type; otherwise float32."""
-    draws: bool = True
-    """It drops out if it is given randomness."""
+    outputs: tuple[tuple[int, ...], ...]  # Shapes, [B, ...].
+    hidden: bool = False  # Its outputs have the policy's type; otherwise float32.
+    draws: bool = True  # It drops out if it is given randomness.
 
     def call(self, layer: tf_keras.layers.Layer, inputs: tuple[tf.Tensor, ...],
              randomness: Randomness | None = None) -> tuple[tf.Tensor, ...]:
         """Returns all outputs."""
-        cast = [tf.cast(one, layer.compute_dtype) if one.dtype.is_floating else one
-                for one in inputs]
-        found = layer(*cast, *([randomness] if self.draws else []))
-        return tuple(part for part in (found if isinstance(found, tuple) else (found,))
+        cast = [tf.cast(part, layer.compute_dtype) if part.dtype.is_floating else part
+                for part in inputs]
+        outputs = layer(*cast, *([randomness] if self.draws else []))
+        return tuple(part for part in (outputs if isinstance(outputs, tuple) else (outputs,))
                      if part is not None)
 
 
 LAYERS = {
     "LayerNorm": Case(
-        build=lambda seed, policy: LayerNorm("x", H, Build(seed=seed, policy=policy)),
-        inputs=(HIDDEN,), weights={"x/gamma": (H,), "x/beta": (H,)}, outputs=((B, L, H),),
-        hidden=True, draws=False),
+        build=lambda build: LayerNorm("x", H, build), inputs=(HIDDEN,), outputs=((B, L, H),),
+        weights={"x/gamma": (H,), "x/beta": (H,)}, hidden=True, draws=False),
     "EmbeddingTable": Case(
-        build=lambda seed, policy: EmbeddingTable("x", V, E, Build(seed=seed, policy=policy), 0.1),
-        inputs=(IDS,), weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
+        build=lambda build: EmbeddingTable("x", V, E, build, 0.1), inputs=(IDS,),
+        weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
     "EncoderLayer": Case(
-        build=lambda seed, policy: EncoderLayer("x", CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(HIDDEN, BIAS), weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),),
-        hidden=True),
+        build=lambda build: EncoderLayer("x", CONFIG, build), inputs=(HIDDEN, BIAS),
+        weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),), hidden=True),
     "Encoder": Case(
-        build=lambda seed, policy: create_encoder(CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(IDS, SEGMENTS, VALID), weights=weight_table.full_encoder(CONFIG),
-        outputs=((B, L, H),), hidden=True),
+        build=lambda build: create_encoder(CONFIG, build), inputs=(IDS, SEGMENTS, VALID),
+        weights=weight_table.full_encoder(CONFIG), outputs=((B, L, H),), hidden=True),
     "MaskedLanguageModelHead": Case(
-        build=lambda seed, policy: MaskedLanguageModelHead(
-            "x", CONFIG, Build(seed=seed, policy=policy),
-            EmbeddingTable("x/words", V, E, Build(seed=seed, policy=policy), 0.1)),
+        build=lambda build: MaskedLanguageModelHead(
+            "x", CONFIG, build, EmbeddingTable("x/words", V, E, build, 0.1)),
         inputs=(HIDDEN[:, 0],),
         weights={"x/words": (V, E), **weight_table.vocabulary_head("x", CONFIG)},
-        outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a whole block.
+        outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a full block.
     "ReplacedTokenHead": Case(
-        build=lambda seed, policy: ReplacedTokenHead("x", CONFIG, Build(seed=seed, policy=policy)),
-        inputs=(HIDDEN,), weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),),
-        draws=False),
+        build=lambda build: ReplacedTokenHead("x", CONFIG, build), inputs=(HIDDEN,),
+        weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),), draws=False),
     "ScoreHead": Case(
-        build=lambda seed, policy: ScoreHead("x", H, 3, dropout_rate=0.5, seed=seed,
-                                             policy=policy, hidden_layer=True),
+        build=lambda build: ScoreHead("x", H, 3, dropout_rate=0.5, seed=build.seed,
+                                      policy=build.policy, hidden_layer=True),
         inputs=(HIDDEN[:, 0],), weights=dense("x/hidden", H, H) | dense("x/dense", H, 3),
         outputs=((B, 3),)),
     "QuestionHead": Case(
-        build=lambda seed, policy: QuestionHead("x", H, seed=seed, policy=policy),
+        build=lambda build: QuestionHead("x", H, seed=build.seed, policy=build.policy),
         inputs=(HIDDEN, VALID, STARTS),
         weights=dense("x/dense", H, 1) | dense("x/qa_hidden", 2 * H, 512)
         | dense("x/dense_1", 512, 1) | dense("x/dense_2", 2 * H, 512) | dense("x/dense_3", 512, 1),
@@ -103,7 +93,7 @@ EVERY = pytest.mark.parametrize("case", LAYERS.values(), ids=LAYERS)
 
 @functools.cache
 def built(case, policy="float32"):
-    return case.build(1, policy)
+    return case.build(Build(seed=1, policy=policy))
 
 
 @functools.cache
@@ -120,18 +110,18 @@ def valid_parts(outputs):
         yield value
 
 
-def assert_close(found, expected, **tolerance):
-    for one, other in zip(valid_parts(found), valid_parts(expected), strict=True):
-        np.testing.assert_allclose(one, other, **tolerance)
+def assert_close(outputs, expected, **tolerance):
+    for value, other in zip(valid_parts(outputs), valid_parts(expected), strict=True):
+        np.testing.assert_allclose(value, other, **tolerance)
 
 
 @EVERY
 def test_weights_have_the_tables_names_and_shapes_and_depend_on_the_seed(case):
-    one, same, other = (case.build(seed, "float32").variables for seed in (1, 1, 2))
-    found = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in one}
-    assert found == case.weights and len(one) == len(found)
-    assert all(variable.dtype == tf.float32 and variable.trainable for variable in one)
-    for value, again, different in zip(one, same, other, strict=True):
+    variables, same, other = (case.build(Build(seed=seed)).variables for seed in (1, 1, 2))
+    shapes = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in variables}
+    assert shapes == case.weights and len(variables) == len(shapes)
+    assert all(variable.dtype == tf.float32 and variable.trainable for variable in variables)
+    for value, again, different in zip(variables, same, other, strict=True):
         np.testing.assert_array_equal(value, again)
         constant = len(np.unique(value)) == 1
         assert constant == (value.numpy() == different.numpy()).all()
@@ -140,11 +130,11 @@ def test_weights_have_the_tables_names_and_shapes_and_depend_on_the_seed(case):
 @EVERY
 def test_outputs_have_their_shapes_and_types_also_in_bfloat16(case):
     for policy in ("float32", "mixed_bfloat16"):
-        found = case.call(built(case, policy), case.inputs)
-        assert tuple(tuple(part.shape) for part in found) == case.outputs
-        wanted = built(case, policy).compute_dtype if case.hidden else "float32"
-        assert {part.dtype.name for part in found} == {wanted}
-        assert_close(found, exact(case), atol=0.08, rtol=0.08)
+        outputs = case.call(built(case, policy), case.inputs)
+        assert tuple(tuple(part.shape) for part in outputs) == case.outputs
+        dtype = built(case, policy).compute_dtype if case.hidden else "float32"
+        assert {part.dtype.name for part in outputs} == {dtype}
+        assert_close(outputs, exact(case), atol=0.08, rtol=0.08)
 
 
 @EVERY
@@ -154,16 +144,17 @@ def test_xla_computes_the_same_and_sizes_may_be_unknown_when_it_is_traced(case):
 
     compiled = tf.function(run, jit_compile=True, autograph=False)
     traced = tf.function(run, autograph=False, input_signature=[
-        tf.TensorSpec([None, *one.shape[1:]], one.dtype) for one in case.inputs])
+        tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in case.inputs])
     for function in (compiled, traced):
         assert_close(function(*case.inputs), exact(case), atol=2e-5, rtol=2e-5)
-    for part, whole in zip(traced(*(one[:1] for one in case.inputs)), exact(case), strict=True):
-        np.testing.assert_allclose(part[0], whole[0], atol=2e-5, rtol=2e-5)
+    first_rows = traced(*(part[:1] for part in case.inputs))
+    for row, value in zip(first_rows, exact(case), strict=True):
+        np.testing.assert_allclose(row[0], value[0], atol=2e-5, rtol=2e-5)
 
 
 @EVERY
 def test_a_gradient_reaches_every_weight(case):
-    layer = case.build(1, "float32")
+    layer = case.build(Build(seed=1))
     for variable in layer.variables:
         variable.assign_add(0.1 * tf.ones_like(variable))
     with tf.GradientTape() as tape:
@@ -181,9 +172,10 @@ def test_a_gradient_reaches_every_weight(case):
 @pytest.mark.parametrize("name", [name for name, case in LAYERS.items() if case.draws])
 def test_dropout_is_a_function_of_the_step_and_absent_without_randomness(name):
     case = LAYERS[name]
-    one, same, other = (case.call(built(case), case.inputs, place(step)) for step in (3, 3, 4))
+    dropped, again, other_step = (case.call(built(case), case.inputs, randomness_at(step))
+                                  for step in (3, 3, 4))
     assert_close(case.call(built(case), case.inputs), exact(case), atol=0.0)
-    assert_close(one, same, atol=0.0)
-    for different in (exact(case), other):
-        assert any(np.any(mine != yours) for mine, yours in zip(
-            valid_parts(one), valid_parts(different), strict=True))
+    assert_close(dropped, again, atol=0.0)
+    for outputs in (exact(case), other_step):
+        assert any(np.any(value != other) for value, other in zip(
+            valid_parts(dropped), valid_parts(outputs), strict=True))

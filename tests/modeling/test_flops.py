@@ -61,7 +61,7 @@ TERAFLOPS = {
 
 
 def test_a_device_name_finds_its_peak_and_every_row_can_be_found():
-    found = {case: peak_flops(*case) for case in TERAFLOPS}
-    assert found == {case: rate and rate * 1e12 for case, rate in TERAFLOPS.items()}
+    rates = {case: peak_flops(*case) for case in TERAFLOPS}
+    assert rates == {case: rate and rate * 1e12 for case, rate in TERAFLOPS.items()}
     assert not [name for name, peak in PEAKS.items()
                 if peak_flops(name, "float32") != peak[0] * 1e12]

@@ -13,9 +13,9 @@ from electra_tf.modeling.fused import affine, dropout, gelu, rounded
 from electra_tf.modeling.layers import layer_norm, residual_norm
 from electra_tf.modeling.randomness import dropout_keys, keep_mask
 from electra_tf.platform import machine
-from tests.modeling.test_randomness import place
+from tests.modeling.test_randomness import randomness_at
 
-KEYS = dropout_keys(place(), "stream", 4)
+KEYS = dropout_keys(randomness_at(), "stream", 4)
 RATE = 0.3
 
 
@@ -87,8 +87,8 @@ def test_value_and_gradients_equal_plain_ops(name):
     value, gradients = value_and_gradients(function, inputs)
     expected, expected_gradients = value_and_gradients(plain, inputs)
     np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
-    for gradient, wanted in zip(gradients, expected_gradients, strict=True):
-        np.testing.assert_allclose(gradient, wanted, rtol=1e-4, atol=2e-5)
+    for gradient, exact_value in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(gradient, exact_value, rtol=1e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -99,9 +99,9 @@ def test_bfloat16_rounds_only_what_is_stored(name):
     expected, expected_gradients = value_and_gradients(
         plain, [tf.cast(x, tf.float32) for x in low])
     # A stored bfloat16 is off by 2**-9 of itself; a sum of few such terms by that of its terms.
-    for got, wanted in zip([value, *gradients], [expected, *expected_gradients], strict=True):
-        scale = float(tf.reduce_max(tf.abs(wanted)))
-        np.testing.assert_allclose(tf.cast(got, tf.float32), wanted, rtol=0.02, atol=0.015 * scale)
+    for part, exact in zip([value, *gradients], [expected, *expected_gradients], strict=True):
+        scale = float(tf.reduce_max(tf.abs(exact)))
+        np.testing.assert_allclose(tf.cast(part, tf.float32), exact, rtol=0.02, atol=0.015 * scale)
 
 
 def every_bfloat16(limit):
@@ -122,10 +122,10 @@ def test_gelu_of_bfloat16_is_the_erf_form_up_to_rounding():
     cdf = np.array([0.5 * math.erfc(-number / math.sqrt(2.0)) for number in exact])
     density = np.exp(-0.5 * exact**2) / math.sqrt(2.0 * math.pi)
     # What rounding may add: half a unit in the last of eight places.
-    for got, wanted, off in ((y, exact * cdf, np.maximum(7e-5, 5e-6 * np.abs(exact))),
+    for value, exact_value, off in ((y, exact * cdf, np.maximum(7e-5, 5e-6 * np.abs(exact))),
                              (slope, cdf + exact * density, 1.4e-4)):
-        error = np.abs(tf.cast(got, tf.float64)[:, 0] - wanted)
-        assert np.all(error <= off + 2.0**-8 * np.abs(wanted))
+        error = np.abs(tf.cast(value, tf.float64)[:, 0] - exact_value)
+        assert np.all(error <= off + 2.0**-8 * np.abs(exact_value))
 
 
 def test_rounding_to_bfloat16_is_that_of_a_cast():
@@ -134,11 +134,11 @@ def test_rounding_to_bfloat16_is_that_of_a_cast():
     numbers = np.concatenate([bits, halves, halves + 1, halves - 1]).view(np.float32)
     numbers = np.concatenate([numbers[~np.isnan(numbers)], np.float32([np.inf, -np.inf, np.nan])])
     compiled = tf.function(lambda x: rounded(x, tf.bfloat16), jit_compile=True)
-    got, wanted = (tf.cast(x, tf.float32).numpy() for x in (
+    value, exact_value = (tf.cast(x, tf.float32).numpy() for x in (
         compiled(numbers), tf.cast(numbers, tf.bfloat16)))
     normal_or_zero = (np.abs(numbers) >= np.finfo(np.float32).tiny) | (numbers == 0.0)
-    np.testing.assert_array_equal(got[normal_or_zero], wanted[normal_or_zero])
-    assert np.isnan(got[-1]) and normal_or_zero.sum() > 200_000
+    np.testing.assert_array_equal(value[normal_or_zero], exact_value[normal_or_zero])
+    assert np.isnan(value[-1]) and normal_or_zero.sum() > 200_000
 
 
 @pytest.mark.parametrize("device", ["GPU", "TPU"])

@@ -60,10 +60,10 @@ def test_one_graph_takes_any_batch_and_length(encoder, batch):
     answers = InferenceEncoder(encoder, tf.float32)
     function = tf.function(answers.first, autograph=False).get_concrete_function(
         spec, spec, tf.TensorSpec([None, None], tf.bool))
-    whole = function(*batch)
+    together = function(*batch)
     for line, length in enumerate(LENGTHS):
         alone = function(*(part[line:line + 1, :length] for part in batch))
-        np.testing.assert_allclose(alone[0], whole[line], atol=1e-5)
+        np.testing.assert_allclose(alone[0], together[line], atol=1e-5)
     assert function(*(part[:0] for part in batch)).shape == (0, 32)
 
 
@@ -88,5 +88,5 @@ def test_the_last_layer_computes_one_position_with_equal_gradients(encoder, batc
             loss = tf.reduce_sum(tf.sin(vectors))
         gradients = tape.gradient(loss, encoder.trainable_variables)
         results.append([vectors, *map(tf.convert_to_tensor, gradients)])
-    for one, other in zip(*results, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_allclose(first, second, atol=1e-5)

@@ -43,11 +43,11 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
     ids = np.random.default_rng(0).integers(5, encoder.config.vocab_size, [4, LENGTH])
     weights = tf.nn.softmax(logits_of(encoder, ids, layer=layer)).numpy()
     at = np.arange(LENGTH)
-    found = []
+    measured = []
     for head, offset in zip(range(weights.shape[1]), OFFSETS, strict=False):
         inside = (at + offset >= 0) & (at + offset < LENGTH)
-        found.append(weights[:, head, at[inside], at[inside] + offset].mean())
-    return np.array(found)
+        measured.append(weights[:, head, at[inside], at[inside] + offset].mean())
+    return np.array(measured)
 
 
 @pytest.mark.parametrize("changes", [
@@ -115,12 +115,12 @@ def test_duplicate_token_heads_attend_to_the_other_segment_or_cls(changes):
     encoder = model_of(config, MATCHING).discriminator.encoder
     aim = MATCHING.attention_gain**2 * np.sqrt(config.hidden_size / config.num_heads) / 2
     for head in (-2, -1):
-        found = logits_of_pairs(encoder, head)
-        assert found["match"] == pytest.approx(aim, rel=0.25)
-        assert 0.4 * aim < found["itself"] < 0.7 * aim
-        assert found["[CLS]"] == pytest.approx(0.8 * aim, rel=0.25)
-        assert abs(found["other"]) < 0.2 * aim
-        assert found["share of the match"] > 0.4
+        measured = logits_of_pairs(encoder, head)
+        assert measured["match"] == pytest.approx(aim, rel=0.25)
+        assert 0.4 * aim < measured["itself"] < 0.7 * aim
+        assert measured["[CLS]"] == pytest.approx(0.8 * aim, rel=0.25)
+        assert abs(measured["other"]) < 0.2 * aim
+        assert measured["share of the match"] > 0.4
 
 
 def test_heads_that_dont_match_and_the_generator_begin_as_without():
@@ -128,12 +128,13 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
     model, without = model_of(config, MATCHING), model_of(config)
     named_arrays.assert_close(named_arrays.of(model.generator.variables),
                               named_arrays.of(without.generator.variables))
-    ours, theirs = (network.discriminator.encoder.encoder_layers[0].attention
-                    for network in (model, without))
-    for one, other in ((ours.query, theirs.query), (ours.key, theirs.key)):
-        np.testing.assert_array_equal(one.kernel[:, :64], other.kernel[:, :64])
-        assert np.abs(one.kernel[:, 64:] - other.kernel[:, 64:]).max() > 0.1
-    np.testing.assert_array_equal(ours.value.kernel, theirs.value.kernel)
+    attention, plain = (network.discriminator.encoder.encoder_layers[0].attention
+                        for network in (model, without))
+    for name in ("query", "key"):
+        kernel, plain_kernel = getattr(attention, name).kernel, getattr(plain, name).kernel
+        np.testing.assert_array_equal(kernel[:, :64], plain_kernel[:, :64])
+        assert np.abs(kernel[:, 64:] - plain_kernel[:, 64:]).max() > 0.1
+    np.testing.assert_array_equal(attention.value.kernel, plain.value.kernel)
 
 
 @pytest.mark.parametrize("heads, changes, message", [

@@ -12,7 +12,7 @@ from electra_tf.modeling import masking
 from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
-from tests.modeling.test_randomness import place
+from tests.modeling.test_randomness import randomness_at
 from tests.support import golden_files, tiny_context
 
 KINDS = tiny_context.of(vocab_size=600, continues=range(300, 600)).kinds
@@ -35,8 +35,8 @@ def test_numbers_of_predictions_equal_the_reference(length, rate):
     golden = golden_files.load("masking_num_to_predict")
     lengths = golden[f"lengths_{length}_{rate}"]
     valid = tf.sequence_mask(lengths, length)
-    ours = masking.number_to_predict(valid, MaskingConfig(rate=rate))
-    np.testing.assert_array_equal(ours, golden[f"n_{length}_{rate}"])
+    counts = masking.number_to_predict(valid, MaskingConfig(rate=rate))
+    np.testing.assert_array_equal(counts, golden[f"n_{length}_{rate}"])
 
 
 def test_given_the_references_draws_the_masked_batch_equals_the_references():
@@ -45,8 +45,8 @@ def test_given_the_references_draws_the_masked_batch_equals_the_references():
     valid = tf.constant(golden["input_mask"] > 0)
     np.testing.assert_array_equal(maskable(ids, valid, SPECIAL), golden["candidates_mask"])
     filled = golden["masked_lm_weights"] > 0
-    wanted = masking.number_to_predict(valid, MaskingConfig())
-    np.testing.assert_array_equal(tf.range(6) < wanted[:, tf.newaxis], filled)
+    counts = masking.number_to_predict(valid, MaskingConfig())
+    np.testing.assert_array_equal(tf.range(6) < counts[:, tf.newaxis], filled)
     positions = tf.constant(golden["draws"])
     hidden = tf.constant(filled & (golden["uniforms"] < 0.85))
     masked = write_tokens(ids, positions, tf.fill(positions.shape, SPECIAL.mask), hidden)
@@ -79,7 +79,7 @@ def test_a_sample_equal_to_the_original_isnt_replaced_and_padding_never_is():
 def test_special_tokens_are_never_selected(config):
     ids, valid = text(rows=64, length=40, padding=7)
     for step in range(20):
-        _, predictions = mask_tokens(ids, valid, config, KINDS, place(step))
+        _, predictions = mask_tokens(ids, valid, config, KINDS, randomness_at(step))
         chosen = gather_at(ids, predictions.positions).numpy()[predictions.valid.numpy()]
         assert config is LEGACY or all(
             len(set(row)) == len(row) for row in predictions.positions.numpy())
@@ -92,7 +92,7 @@ def test_every_candidate_is_selected_equally_often():
     ids, valid = text(rows=512, length=40)
     counts = np.zeros(40)
     for step in range(20):
-        _, predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place(step))
+        _, predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, randomness_at(step))
         chosen = predictions.positions.numpy()[predictions.valid.numpy()]
         counts += np.bincount(chosen, minlength=40)
     candidates = maskable(ids, valid, SPECIAL).numpy()[0]
@@ -118,7 +118,7 @@ def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
 def test_a_row_without_candidates_predicts_nothing(draw):
     ids = tf.constant([[2, 3, 0, 0, 0, 0, 0, 0], [0] * 8, [2, 9, 8, 7, 6, 5, 9, 3]], tf.int32)
     config = dataclasses.replace(MaskingConfig(rate=0.3), position_draw=draw)
-    masked_ids, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
+    masked_ids, predictions = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
     assert predictions.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
     np.testing.assert_array_equal(masked_ids[:2], ids[:2])
 
@@ -129,7 +129,7 @@ def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, gar
     """BERT, table 8: [MASK], random, same."""
     config = MaskingConfig(rate=0.5, mask_token_rate=hidden, random_token_rate=garbled)
     ids = tf.fill([400, 64], 7)
-    read, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
+    read, predictions = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
     read = gather_at(read, predictions.positions).numpy()[predictions.valid.numpy()]
     shares = {"hidden": np.mean(read == SPECIAL.mask), "kept": np.mean(read == 7)}
     spread = 4 * math.sqrt(0.25 / read.size)
@@ -144,19 +144,19 @@ def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, gar
 WORDS = [[5], [6, 300, 301], [7], [8, 302], [9], [10, 303, 304, 305, 306]]
 
 
-def words_masked(wanted: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+def words_masked(counts: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns which of the words of each of many equal rows are selected, and how many tokens."""
     row = [SPECIAL.cls, *sum(WORDS, []), SPECIAL.sep, 307, 0, 0]
     ids = tf.constant([row] * rows)
     candidates = maskable(ids, ids != 0, SPECIAL)
     continues = tf.gather(tf.constant(KINDS.continues_word), ids)
-    bits = place().bits("masking/positions", *ids.shape)
+    bits = randomness_at().bits("masking/positions", *ids.shape)
     positions, filled = masking.draw_words(
-        candidates, continues, tf.fill([rows], wanted), bits, 8)
+        candidates, continues, tf.fill([rows], counts), bits, 8)
     chosen = np.zeros(ids.shape, bool)
-    for row_number, (at, there) in enumerate(zip(positions.numpy(), filled.numpy(), strict=True)):
-        assert len(set(at[there])) == there.sum()
-        chosen[row_number, at[there]] = True
+    for row_number, (at, mask) in enumerate(zip(positions.numpy(), filled.numpy(), strict=True)):
+        assert len(set(at[mask])) == mask.sum()
+        chosen[row_number, at[mask]] = True
     return chosen, filled.numpy().sum(axis=1)
 
 
@@ -176,9 +176,9 @@ def test_whole_words_reach_the_batch():
     ids, valid = text(40, 64)
     config = MaskingConfig(rate=0.3, whole_words=True)
     _, predictions = mask_tokens(ids, valid, config, KINDS._replace(
-        continues_word=np.arange(600) % 2 == 1), place())
-    for row, there in zip(predictions.original_ids.numpy(), predictions.valid.numpy(),
+        continues_word=np.arange(600) % 2 == 1), randomness_at())
+    for row, mask in zip(predictions.original_ids.numpy(), predictions.valid.numpy(),
                           strict=True):
-        odd = [token for token in row[there] if token % 2]
+        odd = [token for token in row[mask] if token % 2]
         # The word of an odd entry begins with the even one before it.
         assert all(token - 1 in row for token in odd if token - 1 in ids[0])

@@ -10,7 +10,7 @@ from electra_tf.modeling import corruption
 from electra_tf.modeling.corruption import cross_entropy, distribution, sample
 from electra_tf.modeling.masking import Predictions
 from electra_tf.objectives.electra import ElectraObjective
-from tests.modeling.test_randomness import place
+from tests.modeling.test_randomness import randomness_at
 from tests.support import golden_files, tiny_context
 
 
@@ -18,11 +18,11 @@ def logits(rows=7, entries=256, scale=3.0):
     return scale * tf.random.stateless_normal([rows, entries], seed=[1, 2])
 
 
-PLACE = place(step=0, seed=3)
+RANDOMNESS = randomness_at(step=0, seed=3)
 
 
 def uniforms(count):
-    return tf.reshape(PLACE.uniform("sampling", 1, count), [-1])
+    return tf.reshape(RANDOMNESS.uniform("sampling", 1, count), [-1])
 
 
 def test_cross_entropy_and_its_gradient_equal_tensorflows():
@@ -35,8 +35,8 @@ def test_cross_entropy_and_its_gradient_equal_tensorflows():
             tape.watch(x)
             losses = function()
         results.append((losses, tape.gradient(losses, x, output_gradients=upstream)))
-    for ours, theirs in zip(*results, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    for value, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_bfloat16_logits_lose_nothing_in_the_sums():
@@ -94,13 +94,13 @@ def test_samples_without_originals_have_the_references_distribution():
     x = tf.reshape(golden["logits"], [18, 50])
     x = tf.pad(x, [[0, 0], [0, 78]], constant_values=-1e9)
     labels = tf.reshape(golden["disallow_ids"], [-1])
-    theirs = tf.nn.softmax(x - 1000.0 * tf.one_hot(labels, 128))
-    found = corruption.without(distribution(x), labels)
-    ours = tf.exp(found.logits - found.largest[:, tf.newaxis])
-    np.testing.assert_allclose(ours / tf.reduce_sum(ours, axis=-1, keepdims=True), theirs,
+    expected = tf.nn.softmax(x - 1000.0 * tf.one_hot(labels, 128))
+    restricted = corruption.without(distribution(x), labels)
+    weights = tf.exp(restricted.logits - restricted.largest[:, tf.newaxis])
+    np.testing.assert_allclose(weights / tf.reduce_sum(weights, axis=-1, keepdims=True), expected,
                                rtol=1e-5, atol=1e-9)
     drawn = golden["sampled_disallow"].reshape(-1)
-    assert (drawn != labels.numpy()).all() and (theirs.numpy()[range(18), drawn] > 0).all()
+    assert (drawn != labels.numpy()).all() and (expected.numpy()[range(18), drawn] > 0).all()
 
 
 def test_the_setting_keeps_right_answers_out_of_the_samples():
@@ -110,7 +110,7 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
     def drawn(**sampling) -> np.ndarray:
         config = PretrainingConfig(sampling=SamplingConfig(**sampling))
         objective = ElectraObjective(config, tiny_context.of(vocab_size=256))
-        return objective.sample(distribution(x), slots, PLACE).numpy()
+        return objective.sample(distribution(x), slots, RANDOMNESS).numpy()
 
     assert (drawn() == 5).all()
     assert (drawn(disallow_correct=True) != 5).all()

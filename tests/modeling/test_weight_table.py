@@ -32,7 +32,7 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     objective = objective_class(config.objective.name)(config, context)
     networks = objective.networks()
     network = objective.build_model(model, seed=1, policy="float32")
-    table = {path: shape for one in networks for path, shape in one.weights.items()}
+    table = {path: shape for network in networks for path, shape in network.weights.items()}
     assert table == built(network)
     assert weight_table.trained(networks) == sum(
         variable.shape.num_elements() for variable in network.trainable_variables)
@@ -44,8 +44,8 @@ def test_every_way_of_tying_has_its_weights_and_shares_them(tying, size):
     config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5,
                              model__tying=tying, model__embedding_size=size).model
     model = ElectraModel(config, seed=1)
-    found = weight_table.discriminator(config.discriminator).weights
-    assert found | weight_table.own_generator(config) == built(model)
+    table = weight_table.discriminator(config.discriminator).weights
+    assert table | weight_table.own_generator(config) == built(model)
     own, other = (set(built(network)) for network in (model.generator, model.discriminator))
     assert {
         Tying.NONE: own & other == set(),

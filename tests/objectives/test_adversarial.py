@@ -58,8 +58,8 @@ def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():
     rewards = np.log1p(np.exp(np.where(labels == 1, -logits, logits)))
     rows = np.arange(5)[:, np.newaxis]
     expected = rewards[rows, arrays["masked_lm_positions"]][arrays["masked_lm_weights"] > 0]
-    found = outcome.measures["generator_reward"]
-    assert float(found.sum / found.weight) == pytest.approx(expected.mean(), rel=1e-5)
+    reward = outcome.measures["generator_reward"]
+    assert float(reward.sum / reward.weight) == pytest.approx(expected.mean(), rel=1e-5)
     nats = outcome.measures["generator_loss"]
     assert float(nats.sum / nats.weight) == pytest.approx(float(golden["mlm_loss"]), rel=1e-5)
 

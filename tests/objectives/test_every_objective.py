@@ -7,13 +7,16 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.objectives import OBJECTIVES, measures
+from electra_tf.config.objectives import OBJECTIVES, measures, objective_class, panels
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.results import report
 from electra_tf.reporting.samples import terminal_page
 from tests.support import tiny_encoder, tiny_run
-from tests.support.golden_batch import RANDOMNESS
+from tests.support.golden_batch import CONTEXT, RANDOMNESS
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -98,8 +101,8 @@ def test_a_step_changes_every_weight_and_has_the_losses_of_eager_float32(
     _, _, (_, outcome, losses) = without_dropout(name)
     measured = {key: float(value.sum / value.weight) for key, value in outcome.measures.items()}
     expected = losses | (measured if precision == "float32" else {})
-    found = {key: float(results[key].sum / results[key].weight) for key in expected}
-    assert found == pytest.approx(expected, rel=tolerance, nan_ok=True)
+    measured_values = {key: float(results[key].sum / results[key].weight) for key in expected}
+    assert measured_values == pytest.approx(expected, rel=tolerance, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", [
@@ -119,3 +122,24 @@ def test_an_evaluation_repeats_exactly_and_can_be_shown(
     assert "tokens filled in" in terminal_page(samples)
     assert "word31" in terminal_page(samples)
     assert "evaluation at step 3" in report(run, results, 3, run.model_dir)
+
+
+@EVERY
+def test_a_registered_name_has_its_settings_and_its_losses_are_drawn(name):
+    config = override(PretrainingConfig(), {"objective.name": name})
+    objective, settings = objective_class(name)(config, CONTEXT), OBJECTIVES[name]
+    assert type(objective.config.objective) is type(settings) and settings.name == name
+    assert all(loss in panels()[measures()[loss].panel] for loss in objective.coefficients)
+
+
+def test_the_losses_weights_are_the_papers_unless_configured():
+    for settings, weight in (({}, 50.0), ({"objective.discriminator_loss_weight": 10}, 10.0)):
+        config = override(PretrainingConfig(), settings)
+        assert objective_class("electra")(config, CONTEXT).coefficients == {
+            "generator_loss": 1.0, "discriminator_loss": weight}
+    mlm = override(PretrainingConfig(), {"objective.name": "mlm"})
+    assert "objective.discriminator_loss_weight" not in flatten(mlm)
+    with pytest.raises(UserError, match="objective.discriminator_loss_weight isn't a setting of "
+                       r"this run: it belongs to objective.name=electra, electra_15, [\w, ]+, "
+                       r"and this one is mlm"):
+        override(mlm, {"objective.discriminator_loss_weight": 5})

@@ -60,7 +60,7 @@ def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory):
+def electra_run(tmp_path_factory):
     """Returns the directory of an ELECTRA run."""
     path = storage.path(tmp_path_factory.mktemp("given"))
     tiny_encoder.write(path, model__num_layers=1)
@@ -75,11 +75,11 @@ def run_with(records, generator, **changes):
 def frozen(variant, weights):
     """Returns the generator of a run of these weights, as another run takes it."""
     config = golden_files.model_config(variant)
-    taken = TrainedGenerator(*Pretrained(
+    trained = TrainedGenerator(*Pretrained(
         source="runs/one", text=None, weights=weights,
         model=infer_generator(config, weights, "runs/one")).extract("generator"))
-    model = frozen_generator.FrozenGeneratorModel(config, taken.encoder, seed=1)
-    frozen_generator.assign_generator(model.generator, taken)
+    model = frozen_generator.FrozenGeneratorModel(config, trained.encoder, seed=1)
+    frozen_generator.assign_generator(model.generator, trained)
     return model.generator
 
 
@@ -94,10 +94,10 @@ def test_it_computes_what_the_generator_that_it_was_does(variant):
     np.testing.assert_allclose(logits[:, :500], golden, atol=1e-5 * np.abs(golden).max())
 
 
-def test_neither_training_nor_another_initialization_changes_it(records, given):
-    run = run_with(records, given, initialization__scheme="adjacent")
+def test_neither_training_nor_another_initialization_changes_it(records, electra_run):
+    run = run_with(records, electra_run, initialization__scheme="adjacent")
     state = tiny_run.state_of(run)
-    saved = pretrained.read(given).weights
+    saved = pretrained.read(electra_run).weights
     network = state.model.generator
 
     def compare():
@@ -113,11 +113,11 @@ def test_neither_training_nor_another_initialization_changes_it(records, given):
     compare()
 
 
-def test_a_generator_of_another_vocabulary_is_refused(given, tmp_path):
+def test_a_generator_of_another_vocabulary_is_refused(electra_run, tmp_path):
     other = Vocabulary((*tiny_records.VOCABULARY.tokens[:-1], "another"))
     tiny_records.write(tmp_path / "other", other)
     with pytest.raises(UserError, match="has another vocabulary"):
-        run_with(tmp_path / "other", given)
+        run_with(tmp_path / "other", electra_run)
 
 
 def test_a_run_without_a_generator_is_refused():
@@ -135,23 +135,23 @@ def train(records, model_dir):
 
 @pytest.mark.slow
 def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, capsys):
-    whole = tmp_path / "whole"
-    train(records, whole)
+    uninterrupted = tmp_path / "whole"
+    train(records, uninterrupted)
     printed = capsys.readouterr().out
     assert "stage 1 of 2: the generator, 3 steps" in printed
     assert "stage 2 of 2: the discriminator, 3 steps" in printed
-    expected = named_arrays.of_run(whole)
+    expected = named_arrays.of_run(uninterrupted)
     # The generator is the first stage's last, and the discriminator began with its encoder.
-    first = named_arrays.of_run(whole / "generator")
+    first = named_arrays.of_run(uninterrupted / "generator")
     np.testing.assert_array_equal(expected["frozen_generator/embeddings/word_embeddings"],
                                   first["electra/embeddings/word_embeddings"])
     moved = np.abs(expected["electra/embeddings/word_embeddings"]
                    - first["electra/embeddings/word_embeddings"]).max()
     # Three steps, none of more than sqrt(1000) / 10 times the rate: Adam without correction.
     assert 0 < moved < 3 * 3.2 * 3e-3
-    in_second = shutil.copytree(whole, tmp_path / "in_second")
+    in_second = shutil.copytree(uninterrupted, tmp_path / "in_second")
     in_first = tmp_path / "in_first"
-    shutil.copytree(whole / "generator", in_first / "generator")
+    shutil.copytree(uninterrupted / "generator", in_first / "generator")
     for resumed, stage in (in_first, "generator"), (in_second, "."):
         checkpoint_files.remove(resumed / stage / "checkpoints", {2, 3})
         train(records, resumed)

@@ -82,12 +82,12 @@ def test_neither_the_mixtures_loss_nor_its_gradient_overflows():
         x, y = tf.constant(copy, tf.float32), tf.constant(losses, tf.float32)
         with tf.GradientTape() as tape:
             tape.watch([x, y])
-            found = copy_loss(x, y, tf.fill(x.shape, unchanged))
+            loss = copy_loss(x, y, tf.fill(x.shape, unchanged))
         copied, predicted = -np.logaddexp(0, -copy), -np.logaddexp(0, copy) - losses
         expected = -(np.logaddexp(copied, predicted) if unchanged else predicted)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(loss, expected, rtol=1e-5, atol=1e-6)
         share = np.exp(predicted - np.logaddexp(copied, predicted)) if unchanged else 1.0
-        d_copy, d_losses = tape.gradient(found, [x, y])
+        d_copy, d_losses = tape.gradient(loss, [x, y])
         np.testing.assert_allclose(d_losses, np.broadcast_to(share, 30), atol=1e-5)
         sigmoid = 1 / (1 + np.exp(np.minimum(-copy, 700)))
         np.testing.assert_allclose(

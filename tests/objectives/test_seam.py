@@ -44,6 +44,7 @@ class RandomWordsConfig(ObjectiveConfig):
 
 class RandomWords(PretrainingObjective):
     networks_class = DiscriminatorModel
+    losses = ("random_loss",)
 
     def prepare(self, batch, randomness):
         return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.valid, tf.float32))}
@@ -59,10 +60,6 @@ class RandomWords(PretrainingObjective):
         return Outcome(
             {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.valid, tf.float32))}, {},
             {"written": ids, "logits": logits})
-
-    @property
-    def coefficients(self):
-        return {"random_loss": self.config.objective.random_loss_weight}
 
     def scores(self, details, means):
         return {"random_called": float(np.mean(details["logits"][details["valid"]] > 0))}

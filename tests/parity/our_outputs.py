@@ -31,15 +31,15 @@ def of_networks(networks: Pretrained) -> dict[str, dict[str, np.ndarray]]:
     model = ElectraModel(networks.model, seed=0)
     missing = assign_parts(model.trainable_variables, networks.weights, networks.source)
     inputs = _inputs()
-    found = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
+    outputs = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
              | {"logits": model.discriminator(*inputs).numpy()}}
     if not missing:
         batch, length = inputs[0].shape
         positions = tf.tile(tf.range(length)[tf.newaxis], [batch, 1])
         logits = model.generator(*inputs, positions)[:, :networks.model.vocab_size]
-        found["generator"] = _hidden(model.generator.encoder.all_layers(*inputs)) | {
+        outputs["generator"] = _hidden(model.generator.encoder.all_layers(*inputs)) | {
             "logits": tf.reshape(logits, [batch, length, -1]).numpy()}
-    return found
+    return outputs
 
 
 def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:

@@ -25,10 +25,10 @@ def compute(root: Path) -> None:
     arrays, report = {}, {}
     for directory in sorted(path.parent for path in root.rglob("config.json")):
         name = str(directory.relative_to(root))
-        found, report[name] = _run(directory, batch, root / "saved" / name)
-        arrays |= {f"{name}|{key}": value for key, value in found.items()}
-        place, within = _place(directory)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **within)
+        outputs, report[name] = _run(directory, batch, root / "saved" / name)
+        arrays |= {f"{name}|{key}": value for key, value in outputs.items()}
+        source, within = _source(directory)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **within)
         tokenizer.save_pretrained(root / "saved" / name)
         report[name]["ids"] = tokenizer(texts)["input_ids"]
     np.savez(root / "outputs.npz", **arrays)
@@ -38,10 +38,10 @@ def compute(root: Path) -> None:
 def _run(directory: Path, batch: dict[str, torch.Tensor], saved: Path) -> tuple[dict, dict]:
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     kind = getattr(transformers, config["architectures"][0])
-    place, within = _place(directory)
-    model, loading = kind.from_pretrained(place, **within, output_loading_info=True)
+    source, within = _source(directory)
+    model, loading = kind.from_pretrained(source, **within, output_loading_info=True)
     encoder, encoders_loading = transformers.AutoModel.from_pretrained(
-        place, **within, output_loading_info=True)
+        source, **within, output_loading_info=True)
     model.save_pretrained(saved)
     with torch.inference_mode():
         outputs = model.eval()(**batch, output_hidden_states=True)
@@ -53,7 +53,7 @@ def _run(directory: Path, batch: dict[str, torch.Tensor], saved: Path) -> tuple[
         "model": _listed(loading), "auto_model": _listed(encoders_loading)}
 
 
-def _place(directory: Path) -> tuple[Path, dict[str, str]]:
+def _source(directory: Path) -> tuple[Path, dict[str, str]]:
     """Returns what users give to load a network: a generator is a subfolder of its pair."""
     if directory.name == "generator":
         return directory.parent, {"subfolder": directory.name}

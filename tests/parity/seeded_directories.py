@@ -36,13 +36,13 @@ TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
 def write(directory: Path) -> list[str]:
     """Writes one directory for each of the classes; returns their names."""
     for network, name in CLASSES.items():
-        place = directory / network
-        place.mkdir(parents=True)
+        target = directory / network
+        target.mkdir(parents=True)
         save_file({weight: seeded.weight(weight, tuple(shape))
-                   for weight, shape in NAMES[network].items()}, place / "model.safetensors")
-        (place / "config.json").write_text(json.dumps(
+                   for weight, shape in NAMES[network].items()}, target / "model.safetensors")
+        (target / "config.json").write_text(json.dumps(
             CONFIG | {"architectures": [name]} | OWN.get(network, {})))
-        (place / "tokenizer_config.json").write_text(json.dumps(
+        (target / "tokenizer_config.json").write_text(json.dumps(
             {"tokenizer_class": "ElectraTokenizer", "do_lower_case": True}))
-        (place / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
+        (target / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
     return list(CLASSES)

@@ -1,4 +1,4 @@
-"""Forward pass, losses and gradients equal Google's reference code on its weights and inputs."""
+"""Google's reference code gives equal outputs, losses, gradients and weights after four steps."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,18 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.language_models import MaskedLanguageModel, MlmObjective
 from electra_tf.objectives.pretraining import run_generator
-from tests.support import golden_files
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.training.adam import Adam
+from electra_tf.training.schedule import Schedule
+from electra_tf.training.step import LossScale, TrainState, TrainStep
+from tests.support import golden_files, named_arrays
 from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 
 WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
@@ -24,29 +30,39 @@ def build(variant: str, config: ModelConfig | None = None):
     return model
 
 
+class GoldenObjective(ElectraObjective):
+    """ELECTRA with the golden masks and samples instead of random ones, and no dropout."""
+
+    def prepare(self, batch, randomness):
+        inputs, _ = masked_batch()
+        return inputs, self.weights(inputs)
+
+    def compute(self, model, inputs, randomness, *, training):
+        generated = run_generator(model.generator, inputs, randomness, training=False)
+        judged = self.discriminate(
+            model, inputs, masked_batch()[1], randomness, training=False)
+        generator_loss = {"generator_loss": tf.reduce_sum(generated.losses)}
+        return judged._replace(loss_sums=generator_loss | judged.loss_sums)
+
+
 def compute_losses(variant: str, model):
     """Runs the objective with the golden samples; returns losses, weighted total, details."""
-    inputs, sampled = masked_batch()
-    masks = float(tf.reduce_sum(tf.cast(inputs.predictions.valid, tf.float32)))
-    tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
+    inputs, _ = masked_batch()
     if variant == "mlm":
         objective = MlmObjective(
             override(PretrainingConfig(), {"objective.name": "mlm"}), CONTEXT)
-        outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
-        objective = ElectraObjective(PretrainingConfig(), CONTEXT)
-        generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
-        outcome = objective.discriminate(model, inputs, sampled, RANDOMNESS, training=False)
-        outcome.loss_sums["generator_loss"] = tf.reduce_sum(generated.losses)
-    weights = {"generator_loss": masks, "discriminator_loss": tokens}
+        objective = GoldenObjective(PretrainingConfig(), CONTEXT)
+    outcome, weights = (objective.compute(model, inputs, RANDOMNESS, training=False),
+                        objective.weights(inputs))
     losses = {name: value / weights[name] for name, value in outcome.loss_sums.items()}
     total = tf.add_n([objective.coefficients[name] * loss for name, loss in losses.items()])
     return losses, total, outcome.details
 
 
-def assert_close(ours, golden):
+def assert_close(values, golden):
     """Differences at most 1e-5 of the array's largest value."""
-    np.testing.assert_allclose(ours, golden, rtol=0, atol=1e-5 * np.max(np.abs(golden)))
+    np.testing.assert_allclose(values, golden, rtol=0, atol=1e-5 * np.max(np.abs(golden)))
 
 
 @pytest.mark.parametrize("variant", golden_files.VARIANTS)
@@ -102,3 +118,57 @@ def test_gradients_equal_the_reference(variant):
         _, total, _ = compute_losses(variant, model)
     golden_files.assert_gradients(
         variant, model, tape.gradient(total, model.trainable_variables), rtol=1e-5)
+
+
+def write_checkpoint(weights, directory):
+    """As TensorFlow 1's saver leaves it in training: with Adam's slots and the step."""
+    directory.mkdir()
+    values = dict(weights) | {"global_step": np.int64(4)}
+    for name, value in weights.items():
+        values |= {f"{name}/adam_m": value * 0.1, f"{name}/adam_v": value * value}
+    tf.raw_ops.SaveV2(
+        prefix=str(directory / "model.ckpt-4"), tensor_names=list(values),
+        shape_and_slices=[""] * len(values), tensors=list(map(tf.constant, values.values())))
+    words = (f"word{index}" for index in range(500 - len(SPECIAL_TOKENS)))
+    Vocabulary((*SPECIAL_TOKENS, *words)).save(directory / "vocab.txt")
+
+
+@pytest.mark.parametrize("variant", WITH_DISCRIMINATOR)
+def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
+    weights = golden_files.load(f"{variant}_weights")
+    write_checkpoint(weights, tmp_path / "reference")
+    networks = pretrained.read(tmp_path / "reference", num_heads=4)
+    for form in (Format.HUGGING_FACE, Format.RUN, Format.GOOGLE):
+        pretrained.write(networks, tmp_path / form, form)
+        converted = pretrained.read(tmp_path / form, num_heads=4)
+        named_arrays.assert_close(converted.weights, weights)
+        model = build(variant, converted.model)
+        require_equal_generator(variant, model)
+        require_equal_discriminator(variant, model)
+
+
+# Learning rate 5e-4, 10 steps, 2 of warm-up; total loss before each step and after the last.
+LOSSES = [65.39875030517578, 65.39875030517578, 25.793888092041016, 25.912702560424805,
+          22.864835739135742]
+
+
+def official_step() -> TrainStep:
+    """The official run's settings, weights and optimizer, at step 0."""
+    config = override(pretraining_config("small"), {
+        "training.num_train_steps": 10, "training.train_batch_size": 5,
+        "optimizer.warmup_steps": 2, "optimizer.learning_rate": 5e-4})
+    model = build("electra")
+    state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
+                       LossScale(enabled=False))
+    return TrainStep(config=config, objective=GoldenObjective(config, CONTEXT), state=state,
+                     compile_with_xla=False, schedule=Schedule.of(config.optimizer, 10))
+
+
+def test_five_losses_and_the_weights_after_four_steps_equal_the_references():
+    step, batch = official_step(), masked_batch()[0].original
+    compiled = tf.function(lambda: step(batch)["loss"].sum)
+    losses = [float(compiled()) for _ in range(4)]
+    weights = named_arrays.of(step.state.model.trainable_variables)
+    golden = golden_files.load("electra_after_4_steps")
+    np.testing.assert_allclose([*losses, float(compiled())], LOSSES, rtol=1e-5)
+    named_arrays.assert_close({name: weights[name] for name in golden}, golden, atol=2e-6)

@@ -49,25 +49,17 @@ class Case:
             np.testing.assert_allclose(norm, expected, rtol=2e-4, atol=2e-4, err_msg=name)
 
 
-def test_classification():
-    case = Case("cola_eval", ScoreHead("head", 32, 2, **BUILD))
+@pytest.mark.parametrize(("name", "outputs", "output"), [
+    ("cola_eval", 2, "logits"), ("sts_eval", 1, "predictions")])
+def test_classification_and_regression(name, outputs, output):
+    case = Case(name, ScoreHead("head", 32, outputs, **BUILD))
     with tf.GradientTape() as tape:
-        logits = case.head(first_vectors(case.hidden()))
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(INPUTS["cola_label_ids"], logits)
+        logits = tf.squeeze(case.head(first_vectors(case.hidden())))
+        losses = (tf.square(logits - INPUTS["sts_targets"]) if outputs == 1 else
+                  tf.nn.sparse_softmax_cross_entropy_with_logits(INPUTS["cola_label_ids"], logits))
         total = tf.reduce_sum(losses)  # As there; our mean differs by a factor.
-    case.assert_output("logits", logits)
-    case.assert_output("loss", losses)
-    case.assert_gradients(tape, total)
-
-
-def test_regression():
-    case = Case("sts_eval", ScoreHead("head", 32, 1, **BUILD))
-    with tf.GradientTape() as tape:
-        predictions = tf.squeeze(case.head(first_vectors(case.hidden())), axis=-1)
-        losses = tf.square(predictions - INPUTS["sts_targets"])
-        total = tf.reduce_sum(losses)  # As there; our mean differs by a factor.
-    case.assert_output("predictions", predictions)
-    case.assert_output("loss", losses, atol=1e-4)
+    case.assert_output(output, logits)
+    case.assert_output("loss", losses, atol=1e-4 if outputs == 1 else ATOL)
     case.assert_gradients(tape, total)
 
 

@@ -14,8 +14,7 @@ from tests.parity.tokenizer_directories import FORMS, GOLDEN, TEXTS
 from tests.support import peers
 
 IDS = json.loads(GOLDEN.read_text())
-MAX_UNKNOWN = 0.3
-"""Golden ids with more [UNK] could hide differences."""
+MAX_UNKNOWN = 0.3  # Golden ids with more [UNK] could hide differences.
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,13 @@ import tomllib
 import pytest
 from absl import flags
 
-from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.finetuning import command as finetuning
 from electra_tf.platform import command_line
 from electra_tf.platform.settings import settings_of
+from electra_tf.pretraining import command as pretraining
 from tests.support import sources
 
 ROOT = sources.ROOT
@@ -29,9 +30,8 @@ SECTIONS = {
     file: {name: setting for section in sections for name, setting in settings_of(section).items()}
     | dict(module.SETTINGS)
     for file, module, sections in (
-        ("run_pretraining.py", pretraining_flags, [pretraining_flags.PretrainingFlags]),
-        ("run_finetuning.py", finetuning_flags,
-         [finetuning_flags.TaskFlags, finetuning_flags.ModelFlags]))}
+        ("run_pretraining.py", pretraining, [pretraining.PretrainingFlags]),
+        ("run_finetuning.py", finetuning, [finetuning.TaskFlags, finetuning.ModelFlags]))}
 """Declarations of the flags of two programs, whose values have other types than text."""
 
 FLAG = re.compile(r"(?<![\w-])--(?:\[no\])?([a-z]\w*)"

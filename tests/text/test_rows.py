@@ -1,16 +1,16 @@
-"""Texts and pairs become rows as the reference makes them, one token at a time."""
+"""Texts, words and windows of contexts become rows as the reference makes them."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.text import rows
+from electra_tf.text import rows, windows
 from electra_tf.text.rows import RowEncoder, cut_notes, encode_texts, shortened
-from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.words import pack_in_rows, split_as_tokenized, split_at_spaces
 from tests.support.few_words import TEXT, VOCABULARY
 
-TOKENIZER = Tokenizer(TEXT)
-CLS, SEP, PAD = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.pad_id
+ENCODER = RowEncoder(TEXT, 8)
+CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?", "xyz \x00 \ufffd"]
 
 
@@ -24,7 +24,7 @@ def one_token_at_a_time(lengths, limit):
 
 def by_hand(texts, max_length):
     """Returns ids and segments of one row."""
-    pieces = [TOKENIZER.tokenize(tf.constant([text])).to_list()[0] for text in texts]
+    pieces = [ENCODER.tokenizer.tokenize(tf.constant([text])).to_list()[0] for text in texts]
     kept = one_token_at_a_time(map(len, pieces), max_length - 1 - len(texts))
     ids, segments = [CLS], [0]
     for number, (part, size) in enumerate(zip(pieces, kept, strict=True)):
@@ -45,7 +45,7 @@ def test_texts_and_pairs(columns, max_length):
         np.testing.assert_array_equal(tokens.segment_ids[line, :size], segments)
         assert tokens.valid[line].numpy().tolist() == [
             column < size for column in range(tokens.ids.shape[1])]
-        assert np.all(tokens.ids[line, size:] == PAD)
+        assert np.all(tokens.ids[line, size:] == VOCABULARY.pad_id)
 
 
 @pytest.mark.parametrize("columns", [[TEXTS], [TEXTS, TEXTS[::-1]]])
@@ -70,6 +70,114 @@ def test_rows_over_the_limit_are_counted(lengths, note):
 @pytest.mark.parametrize("limit", [1, 2, 5, 6, 9])
 def test_shortening_is_what_taking_one_token_at_a_time_gives(limit):
     sizes = [(first, second) for first in range(9) for second in range(9)]
-    found = shortened([tf.constant(column) for column in zip(*sizes, strict=True)], limit)
-    assert list(zip(*(part.numpy().tolist() for part in found), strict=True)) == [
+    kept = shortened([tf.constant(column) for column in zip(*sizes, strict=True)], limit)
+    assert list(zip(*(part.numpy().tolist() for part in kept), strict=True)) == [
         tuple(one_token_at_a_time(pair, limit)) for pair in sizes]
+
+
+def covering(pieces, room, stride):
+    """First and one past the last piece of every window."""
+    spans = [(0, min(room, pieces))]
+    while spans[-1][1] < pieces:
+        first = spans[-1][0] + min(stride, room)
+        spans.append((first, min(first + room, pieces)))
+    return spans
+
+
+def best_window(spans, piece):
+    """The window that shows most on a piece's poorer side; the longer, then the earlier one."""
+    inside = [(min(piece - first, end - 1 - piece), end - first, -number)
+              for number, (first, end) in enumerate(spans) if first <= piece < end]
+    return -max(inside)[2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_are_those_made_one_by_one(seed):
+    draw = np.random.default_rng(seed)
+    contexts = [draw.integers(5, 19, size).tolist() for size in (0, 1, 9, 33, 60)]
+    queries = [draw.integers(5, 19, size).tolist() for size in (0, 3, 2, 4, 1, 2, 3)]
+    context_of = [3, 3, 0, 4, 1, 2, 4]  # Some questions share a context.
+    max_length, stride = 16, int(draw.choice([1, 4, 50]))
+    tokens, parts = windows.encode(
+        RowEncoder(TEXT, max_length), tf.ragged.constant(queries, tf.int32),
+        tf.ragged.constant(contexts, tf.int32), tf.constant(context_of), stride=stride)
+    line = piece = 0
+    for number, (query, chosen) in enumerate(zip(queries, context_of, strict=True)):
+        context = contexts[chosen]
+        spans = covering(len(context), max_length - 3 - len(query), stride)
+        for window, (first, end) in enumerate(spans):
+            ids = [CLS, *query, SEP, *context[first:end], SEP]
+            assert tokens.ids[line, :len(ids)].numpy().tolist() == ids
+            assert int(tf.reduce_sum(tf.cast(tokens.valid[line], tf.int32))) == len(ids)
+            assert tokens.segment_ids[line, :len(ids)].numpy().tolist() == (
+                [0] * (len(query) + 2) + [1] * (end - first + 1))
+            assert [int(part[line]) for part in (
+                parts.example, parts.first, parts.sizes, parts.position)] == [
+                number, first, end - first, len(query) + 2]
+            assert parts.is_best[piece:piece + end - first].numpy().tolist() == [
+                best_window(spans, index) == window for index in range(first, end)]
+            line, piece = line + 1, piece + end - first
+    assert line == len(parts.example)
+
+
+def test_spaces_separate_words_and_nothing_else_does():
+    words = split_at_spaces(ENCODER, tf.constant(["The  cafés, won.", "", " a "]))
+    assert [[word.decode() for word in row] for row in words.texts.to_list()] == [
+        ["The", "cafés,", "won."], [], ["a"]]
+    assert [[VOCABULARY.tokens[index] for index in row] for row in words.pieces.to_list()] == [
+        ["the"], ["cafe", "##s", "[UNK]"], ["won", "."], ["a"]]
+
+
+def test_punctuation_is_a_word_for_the_detector():
+    words = split_as_tokenized(ENCODER, tf.constant(["The Cafés(1999)", "", "\u200b", "bc 世界"]))
+    assert [[word.decode() for word in row] for row in words.texts.to_list()] == [
+        ["The", "Cafés", "(", "1999", ")"], [], [], ["bc", "世", "界"]]
+    assert [len(pieces) for pieces in words.pieces.to_list()] == [1, 2, 1, 1, 1, 2, 1, 1]
+
+
+def rows_by_hand(sentences, pieces_of):
+    """Returns ids and first pieces of rows that take a word after the other, as many as fit."""
+    rows = []
+    for sentence in sentences:
+        ids, columns = [], []
+        for word in sentence.split(" "):
+            if len(ids) + len(pieces_of[word]) > 6:
+                rows.append((ids, columns))
+                ids, columns = [], []
+            columns = [*columns, 1 + len(ids)]
+            ids = [*ids, *pieces_of[word]]
+        rows.append((ids, columns))
+    return [([CLS, *ids, SEP], columns) for ids, columns in rows]
+
+
+@tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
+def rows_in_graph(sentences):
+    return pack_in_rows(ENCODER, split_at_spaces(ENCODER, sentences))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 300])
+def test_long_sentences_have_the_rows_that_they_have_alone(batch):
+    draw = np.random.default_rng(batch)
+    words = ["a", "the", "cafes", "bc", "(1999)", "\u200b", "(" * 9]
+    pieces_of = {word: (ENCODER.tokenizer.tokenize(tf.constant([word])).to_list()[0] or [UNK])[:6]
+                 for word in words}
+    sentences = [" ".join(draw.choice(words, size)) for size in draw.integers(1, 60, 300)]
+    sentences = sentences[:40] if batch == 1 else sentences
+    rows_of_words = []
+    for number in range(0, len(sentences), batch):
+        rows = rows_in_graph(tf.constant(sentences[number:number + batch]))
+        first = rows.first_piece.numpy()
+        rows_of_words += [(ids[mask].tolist(), first[first[:, 0] == line, 1].tolist())
+                          for line, (ids, mask) in enumerate(zip(
+                              rows.tokens.ids.numpy(), rows.tokens.valid.numpy(), strict=True))]
+    assert rows_of_words == rows_by_hand(sentences, pieces_of)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", ""]])
+def test_no_words_make_no_rows(texts):
+    for split in (split_at_spaces, split_as_tokenized):
+        words = split(ENCODER, tf.constant(texts, tf.string))
+        rows = pack_in_rows(ENCODER, words)
+        assert words.texts.nrows() == len(texts)
+        assert rows.tokens.ids.shape[0] == 0
+        assert rows.first_piece.shape == (0, 2)

@@ -27,7 +27,7 @@ def vocab_file(tmp_path):
     return tmp_path / "vocab.txt"
 
 
-def given(mode=AUTO):
+def parsed_flags(mode=AUTO):
     values = flags.FlagValues()
     flags.DEFINE_string("normalization", mode, "", flag_values=values)
     values.mark_as_parsed()
@@ -79,5 +79,5 @@ def test_files_of_earlier_versions_are_what_they_were():
     (AUTO, None), ("nfc", NFC), ("bert_uncased", UNCASED), ("bert_cased", Normalization.of(False)),
     ("lower_case", Normalization(strip_accents=False))])
 def test_the_flag_names_a_normalization(mode, expected):
-    assert normalization_from_flags(given(mode)) == expected
+    assert normalization_from_flags(parsed_flags(mode)) == expected
     assert expected is None or str(expected) == mode

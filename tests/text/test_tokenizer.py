@@ -33,8 +33,8 @@ def tokenizer_of(vocabulary: Vocabulary, normalization: Normalization = UNCASED)
 
 
 def differing(tokenizer: Tokenizer, reference: Reference, texts: list[str]) -> list[str]:
-    ours = tokenizer.tokenize(tf.constant(texts)).to_list()
-    return [text for text, ids in zip(texts, ours, strict=True) if ids != reference.ids(text)]
+    rows = tokenizer.tokenize(tf.constant(texts)).to_list()
+    return [text for text, ids in zip(texts, rows, strict=True) if ids != reference.ids(text)]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -169,9 +169,9 @@ def test_composing_gives_one_way_to_write_a_letter_in_little_time():
              "\u304b\u3099 カ": "が カ", "नमस्ते หมู่": "नमस्ते หมู่",
              "a" + "\u0301\u0323" * 200_000: "a", "b" + "\u0323" * 30: "ḅ" + "\u0323" * 29}
     start = time.process_time()
-    found = WordSplitter(NFC).normalize(tf.constant(list(texts))).numpy()
+    normalized = WordSplitter(NFC).normalize(tf.constant(list(texts))).numpy()
     assert time.process_time() - start < 5
-    assert [text.decode() for text in found] == list(texts.values())
+    assert [text.decode() for text in normalized] == list(texts.values())
 
 
 @pytest.mark.parametrize("word", ["ก" * 101, "กิ" * 150, "ก" * 99 + "ิ" * 3 + "ก" * 250])

@@ -17,7 +17,7 @@ import numpy as np
 from absl import flags
 
 from electra_tf.apps.planning import paper_flops
-from electra_tf.config import overrides, pretraining_flags
+from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
 from electra_tf.modeling import flops, weight_table
@@ -26,7 +26,7 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import TextTable, table_text
 
-SETTINGS = {flag: pretraining_flags.SETTINGS[flag] for flag in (
+SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] for name in (
     "num_train_steps", "train_batch_size", "max_seq_length")}
 PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
 """Model size -> tokens of an example; the paper's (tables 6 and 7), and the longest of tiny."""
