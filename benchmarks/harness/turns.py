@@ -30,10 +30,8 @@ class System:
     """One setting of one implementation, run by a worker process."""
 
     name: str
-    """Name for `--systems`."""
     title: str
     module: str
-    """Full name of the worker's module."""
     role: Role = Role.BASELINE
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of the worker's first request, besides those of the case."""

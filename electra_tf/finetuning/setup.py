@@ -14,6 +14,7 @@ from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
@@ -83,14 +84,19 @@ class FinetuningRun:
         return coverage.coverage_warnings(
             *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
 
-    def build_model(self, seed: int) -> TaskNetwork:
-        """Creates encoder and head on the run's devices, with the initial weights of a seed."""
+    def build_model(self, seed: int, initial: Pretrained | None = None) -> TaskNetwork:
+        """Creates encoder and head on the run's devices; `initial` has the encoder's weights.
+
+        A seed decides all others. `UserError` for weights of another shape.
+        """
         model = build_model(self.objective, self.config, self.strategy, seed=seed)
         encoder, layers = model.encoder, self.config.training.freeze_layers
         encoder.trainable = layers != -1
         frozen = (encoder.embeddings, encoder.embeddings_project, *encoder.encoder_layers[:layers])
         for part in filter(None, frozen if layers > 0 else ()):
             part.trainable = False
+        if initial is not None:
+            assign_weights(encoder.variables, initial.weights, initial.source)
         return model
 
     def trained_model(self) -> TaskNetwork:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.weights import ENCODER, assign_weights, checkpoint_in_use
+from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
@@ -44,6 +44,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     missing weights, or a loss that isn't finite.
     """
     training, batch_size = run.config.training, run.config.training.train_batch_size
+    checkpoints = run.model_dir / run_directory.CHECKPOINTS
     with _claimed_directory(run, task, initial):
         results, rows, dev = _prepare(run, task, initial)
         metric, num_steps = results.metrics[0], run.config.num_train_steps(len(rows))
@@ -53,9 +54,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             seed = training.seed + number
             if training.num_trials > 1:
                 print(f"trial {number + 1} of {training.num_trials}, seed {seed}", flush=True)
-            model = run.build_model(seed)
-            if initial is not None:
-                assign_weights(model.encoder.variables, initial.weights, initial.source)
+            model = run.build_model(seed, initial)
             train_step = compile_step(run, model, num_steps=num_steps, seed=seed)
             predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
             epochs, history, step = [], [], 0
@@ -102,11 +101,18 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
                           kept_epoch=kept.epoch, seconds=progress.elapsed,
                           examples_per_second=progress.examples_per_second)
             results = dataclasses.replace(results, trials=(*results.trials, trial))
-            _save(run, results, model)
+            if results.best is trial:
+                saved_step = tf.Variable(kept.step, dtype=tf.int64, name="step")
+                CheckpointManager(tf.train.Checkpoint(model=model, step=saved_step), checkpoints,
+                                  keep=0).save(results.best_number)
+            # The saved results name the best trial's checkpoint, so the others are obsolete now.
+            results.save(run.model_dir)
+            checkpoint_files.remove(
+                checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
         mistakes = write_outputs(run, task, dev, results)
     print(f"\n{results.table()}{mistakes}\n"
           f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
-          f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
+          f"model    {checkpoints}", flush=True)
     return results
 
 
@@ -158,8 +164,8 @@ def _claimed_directory(run: FinetuningRun, task: Task,
                        initial: Pretrained | None) -> Iterator[None]:
     """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
     source = SCRATCH if initial is None else initial.source
-    if initial is not None:  # Refuses weights of another shape before it writes a file.
-        assign_weights(run.build_model(0).encoder.variables, initial.weights, source)
+    if initial is not None:
+        run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
         try:
@@ -195,19 +201,6 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
     _print_header(run, task, initial, {"train": encoded, **dev}, len(results.trials))
     return results, encoded.rows, dev
-
-
-def _save(run: FinetuningRun, results: Results, model: TaskNetwork) -> None:
-    """Saves the last trial's model if it is the best so far, and then all scores."""
-    directory, trial = run.model_dir / run_directory.CHECKPOINTS, results.trials[-1]
-    if results.best is trial:
-        step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
-        CheckpointManager(tf.train.Checkpoint(model=model, step=step), directory, keep=0).save(
-            results.best_number)
-    # The saved results name the best trial's checkpoint, so the others are obsolete only now.
-    results.save(run.model_dir)
-    checkpoint_files.remove(
-        directory, set(checkpoint_files.steps(directory)) - {results.best_number})
 
 
 class _Progress(StepTimer):

@@ -6,6 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from electra_tf.reporting.tables import wrapped
+
 Outcome = Literal["untouched", "restored", "replaced", "detected", "missed", "false alarm"]
 
 _ORDER: tuple[Outcome, ...] = (
@@ -103,15 +105,9 @@ def terminal_page(samples: Sequence[Corruption], *, color: bool = False) -> str:
     """
     views = []
     for number, sample in enumerate(samples, start=1):
-        lines, column = ["  "], 2
-        for mark, outcome in _marked_words(sample):
-            if column + len(mark) > 100 and column > 2:
-                lines.append("  ")
-                column = 2
-            column += len(mark) + 1
-            code = _COLORS.get(outcome) if color else None
-            lines[-1] += f"\x1b[{code}m{mark}\x1b[0m " if code else f"{mark} "
-        views.append("\n".join([f"{number}. {summary(sample)}", *map(str.rstrip, lines)]))
+        words = [f"\x1b[{_COLORS[outcome]}m{mark}\x1b[0m" if color and outcome in _COLORS else mark
+                 for mark, outcome in _marked_words(sample)]
+        views.append("\n".join([f"{number}. {summary(sample)}", *wrapped(words, "  ")]))
     if all(sample.replaced_probability is None for sample in samples):
         return "\n\n".join([GUESSES_LEGEND, *views])
     tokens = [token for sample in samples for token in sample.tokens()]

@@ -1,6 +1,7 @@
 """Tables of text, for a terminal (`table_text`) and for a page (templates/tables.html)."""
 
 import dataclasses
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -64,13 +65,14 @@ def percent(part: float, whole: float) -> str:
 
 
 def columns(text: str) -> int:
-    """Returns how many columns of a terminal a text takes; a Chinese character takes two.
+    r"""Returns how many columns of a terminal a text takes: a Chinese character 2, a color none.
 
-    >>> columns("abc"), columns("漢字"), columns("e\u0301")
-    (3, 4, 1)
+    >>> columns("abc"), columns("漢字"), columns("e\u0301"), columns("\x1b[32mabc\x1b[0m")
+    (3, 4, 1, 3)
     """
     return sum(0 if unicodedata.combining(char) else
-               2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+               2 if unicodedata.east_asian_width(char) in "WF" else 1
+               for char in re.sub(r"\x1b\[\d+m", "", text))
 
 
 def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iterator[str]:

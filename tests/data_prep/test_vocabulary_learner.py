@@ -12,7 +12,7 @@ from data_prep.sources import registry as sources
 from data_prep.work_units import WorkUnit
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +80,9 @@ def plain_merges(words, size):
 
 def test_no_piece_is_too_long_for_the_tokenizer():
     words = {("\u0e01" * 99).encode(): 30, ("\U00020000" * 7 + "ab" * 60).encode(): 9}
-    characters, merged = vocabulary_learner.learn_pieces(words, 500)
-    lengths = [len(piece.removeprefix("##")) for piece in merged]
-    assert 30 < max(lengths) <= 50
-    Tokenizer(TextSettings(vocabulary=Vocabulary(
-        (*SPECIAL_TOKENS, *characters, *merged))))
+    vocabulary = vocabulary_learner.learn(words, 500)
+    assert 30 < max(len(token.removeprefix("##")) for token in vocabulary.tokens) <= 50
+    Tokenizer(TextSettings(vocabulary=vocabulary))
 
 
 def test_reserved_tokens_follow_the_special_ones(counts):

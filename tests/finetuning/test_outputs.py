@@ -78,9 +78,9 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
         label, label)) for number, label in enumerate(labels)]
 
     def records(part):
-        return [{"key": one.key, "words": one.words, "prediction": ["O", "B-X"],
-                 "probability": [0.5, 0.5]} | ({"gold": list(one.tags)} if one.tags else {})
-                for one in part]
+        return [{"key": example.key, "words": example.words, "prediction": ["O", "B-X"],
+                 "probability": [0.5, 0.5]} | ({"gold": list(example.tags)} if example.tags else {})
+                for example in part]
 
     run = types.SimpleNamespace(
         spec=spec_of("tagging", kind=Kind.TAGGING), encode=lambda part: Split(
@@ -100,7 +100,7 @@ def test_mistakes_are_counted_and_the_most_confident_come_first():
     spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
                     metrics=("accuracy",))
     records = [{"key": str(number), "texts": [f"text\n{number}"], "gold": gold,
-                "prediction": found, "probability": share} for number, (gold, found, share) in
+                "prediction": label, "probability": share} for number, (gold, label, share) in
                enumerate([("no", "no", 0.9), ("no", "yes", 0.6), ("yes", "no", 0.8)] * 7)]
     lines = mistakes(spec, records, "dev").splitlines()
     assert [line.split() for line in lines[2:5]] == [
@@ -111,17 +111,17 @@ def test_mistakes_are_counted_and_the_most_confident_come_first():
 
 
 def test_servers_take_files_of_their_own():
-    one = [{"key": "7", "prediction": "neutral"}]
+    records = [{"key": "7", "prediction": "neutral"}]
     assert submission_files(spec_of("mnli"), dict.fromkeys(
-        ("test_matched", "test_mismatched", "diagnostic"), one)) == dict.fromkeys(
+        ("test_matched", "test_mismatched", "diagnostic"), records)) == dict.fromkeys(
             ("MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"), "index\tprediction\n7\tneutral\n")
-    asked = Kind.QUESTION_ANSWERING
-    files = submission_files(spec_of("squad2", kind=asked), {"dev": ANSWERS})
+    kind = Kind.QUESTION_ANSWERING
+    files = submission_files(spec_of("squad2", kind=kind), {"dev": ANSWERS})
     assert {name: json.loads(content) for name, content in files.items()} == {
         "predictions.json": {"q1": "Ünal", "q2": ""}, "null_odds.json": {"q1": -3.5, "q2": 2.0}}
     without = [{name: value for name, value in record.items() if name != "no_answer_score"}
                for record in ANSWERS]
     for name in ("squad", "newsqa"):
-        assert submission_files(spec_of(name, kind=asked), {"dev": without}).keys() == {
+        assert submission_files(spec_of(name, kind=kind), {"dev": without}).keys() == {
             "predictions.json"}
     assert submission_files(spec_of("tagging"), {"test": TAGS}) == {}

@@ -17,8 +17,8 @@ def results(*trials, task="rte", kept=None):
               examples_per_second=100.0, epochs=tuple(
                   Epoch(epoch=number, step=10 * number, loss=0.5, scores={
                       split: {metric: value - 0.01 * ("mismatched" in split)
-                              for metric, value in found.items()} for split in TASKS[task].dev})
-                  for number, found in enumerate(scores, start=1)))
+                              for metric, value in metrics.items()} for split in TASKS[task].dev})
+                  for number, metrics in enumerate(scores, start=1)))
         for seed, scores in enumerate(trials, start=1)))
 
 
@@ -39,13 +39,13 @@ def test_a_summary_by_hand():
 
 
 def test_a_file_holds_all_results_as_strict_json(tmp_path):
-    found = results(accuracies(math.nan), accuracies(0.25))
-    found.save(tmp_path)
+    saved = results(accuracies(math.nan), accuracies(0.25))
+    saved.save(tmp_path)
     content = json.loads((tmp_path / "results.json").read_text(),
                          parse_constant=lambda name: pytest.fail(name))
     assert content["best_seed"] == 2
     again = Results.load(tmp_path)
-    assert again.trials[1] == found.trials[1] and again.best.seed == 2
+    assert again.trials[1] == saved.trials[1] and again.best.seed == 2
     assert again.trials[0].scores["dev"]["accuracy"] is None
     for damaged in (b"", b"[]", b'{"task": "rte"}', json.dumps(content | {"trials": []}).encode(),
                     json.dumps(content | {"metrics": ["mcc"]}).encode()):
@@ -67,8 +67,8 @@ GLUE = {
 
 def cells(*names):
     """Rows of the printed table, from the heading on."""
-    found = {name: results(*([one] for one in GLUE[name]), task=name) for name in names}
-    return [line.replace(" / ", "/").split() for line in glue_table(found).splitlines()[1:]]
+    by_task = {name: results(*([scores] for scores in GLUE[name]), task=name) for name in names}
+    return [line.replace(" / ", "/").split() for line in glue_table(by_task).splitlines()[1:]]
 
 
 def test_glues_nine_tasks_by_hand():

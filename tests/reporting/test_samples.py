@@ -32,7 +32,7 @@ def test_every_token_has_one_outcome_and_pieces_join_into_words():
 
 
 @pytest.mark.parametrize("color", [False, True])
-def test_lines_are_no_wider_than_the_terminal_and_colors_take_no_column(color):
+def test_lines_have_100_columns_and_colors_take_none(color):
     count = 40
     long = Corruption(
         original=["word"] * count, corrupted=["other", "word"] * (count // 2),
@@ -44,7 +44,7 @@ def test_lines_are_no_wider_than_the_terminal_and_colors_take_no_column(color):
     assert " ".join(lines).count("[word→other ✓90%]") == count // 2
 
 
-def test_guesses_that_nobody_judges_are_shown_without_verdicts():
+def test_guesses_without_a_discriminator_have_no_verdicts():
     guesses = Corruption(original=SAMPLE.original, corrupted=SAMPLE.corrupted,
                          selected=SAMPLE.selected)
     page = terminal_page([guesses])
@@ -61,7 +61,7 @@ def test_rows_of_an_evaluation_become_sentences():
     assert outcomes(sample) == ["untouched", "replaced", "restored"]
 
 
-def test_of_each_part_the_most_readable_text_is_shown():
+def test_the_most_readable_text_of_each_part_is_selected():
     texts = [["[CLS]", word, word, "3", "[SEP]"] for word in "()[]{}"]
     texts[1], texts[2], texts[4] = ["a", "cat"], ["a", "b", "c"], ["a", "##cat"]
     assert select_readable(texts, 2) == [1, 4] and select_readable(texts, 1) == [1]

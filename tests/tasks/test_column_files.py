@@ -16,9 +16,9 @@ GERMEVAL = ("#\thttp://x [2009]\n1\tIn\tO\tO\n2\tNew York\tB-LOC\tO\n\n"
 def read(tmp_path, text, *columns, **options):
     """Returns the sentences as "word/tag ..." and the note."""
     notes = []
-    found = read_columns(write(tmp_path / "a.txt", text), *columns, notes=notes, **options)
-    return [" ".join(map("/".join, zip(one.words, one.tags or one.words, strict=True)))
-            for one in found], *notes
+    sentences = read_columns(write(tmp_path / "a.txt", text), *columns, notes=notes, **options)
+    return [" ".join(map("/".join, zip(example.words, example.tags or example.words, strict=True)))
+            for example in sentences], *notes
 
 
 @pytest.mark.parametrize(("text", "columns", "sentences", "note"), [
@@ -44,9 +44,9 @@ def read(tmp_path, text, *columns, **options):
     (CONLLU, ("FORM", "UPOS"), ["Du/PRON bist/AUX ./PUNCT"], "tags in column 4"),
     (GERMEVAL, ("2", "3"), ["In/O New York/B-LOC", "Er/O"], "2 comment lines left out")])
 def test_words_and_tags(tmp_path, text, columns, sentences, note):
-    found, said = read(tmp_path, text, *columns)
-    assert found == sentences
-    assert (note or "") in said
+    read_sentences, note_read = read(tmp_path, text, *columns)
+    assert read_sentences == sentences
+    assert (note or "") in note_read
 
 
 @pytest.mark.parametrize(("text", "columns", "message"), [
@@ -80,7 +80,7 @@ def test_the_flags_of_a_refusal_read_the_file(tmp_path):
 def test_words_to_tag_need_no_tags(tmp_path):
     for text, column, words in (("#\n#tag\n# x\n", "text", "# #tag"), (CONLLU, "2", "Du bist ."),
                                 ("He\nruns\n", "2", "He runs")):
-        ((found,), *_) = read(tmp_path, text, column, tagged=False)
-        assert found == " ".join(f"{word}/{word}" for word in words.split())
-    (found,), _ = read(tmp_path, "He PRP O\n", "1", "3", tagged=False)
-    assert found == "He/O"
+        ((sentence,), *_) = read(tmp_path, text, column, tagged=False)
+        assert sentence == " ".join(f"{word}/{word}" for word in words.split())
+    (sentence,), _ = read(tmp_path, "He PRP O\n", "1", "3", tagged=False)
+    assert sentence == "He/O"

@@ -33,8 +33,8 @@ def test_questions_of_squad_come_with_all_their_answers(tmp_path):
     assert (good.key, good.question, good.context) == ("q1", "Who won?", GAME)
     assert (good.span, good.gold) == ((0, 6), ("Denver", "Denver beat"))
     assert (none.span, none.gold, none.is_impossible) == (None, (), True)
-    (one,) = squad(tmp_path, asked_of({"id": "a", "question": "Who?"}), labelled=False)
-    assert (one.span, one.gold, one.is_impossible) == (None, (), False)
+    (example,) = squad(tmp_path, asked_of({"id": "a", "question": "Who?"}), labelled=False)
+    assert (example.span, example.gold, example.is_impossible) == (None, (), False)
 
 
 @pytest.mark.parametrize(("starts", "span"), [
@@ -64,7 +64,7 @@ CONTEXT = "[TLE] Ünal 🏆 [PAR] Ada  Ünal won in 2016 ."
 HEADER = {"header": {"dataset": "SearchQA", "split": "train"}}
 
 
-def asked(qid="q1", *detected, answers=("Ada Unal", "ada ünal")):
+def question(qid="q1", *detected, answers=("Ada Unal", "ada ünal")):
     """A question of MRQA; detected answers are a text with its spans, "Ada Ünal" by default."""
     detected = detected or (("ada ünal", [19, 27]),)
     return {"qid": qid, "id": "another", "question": "Who won?", "question_tokens": [["Who", 0]],
@@ -79,7 +79,7 @@ def line(*questions, context=CONTEXT):
 
 def write(path, *lines, header=HEADER):
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = "".join(json.dumps(one) + "\n" for one in (header, *lines)).encode()
+    data = "".join(json.dumps(record) + "\n" for record in (header, *lines)).encode()
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path
 
@@ -87,12 +87,13 @@ def write(path, *lines, header=HEADER):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_the_end_of_an_answer_of_mrqa_lies_inside_of_it(tmp_path, name):
     assert CONTEXT[19:28] == "Ada  Ünal"  # MRQA's [19, 27].
-    path = write(tmp_path / name, line(asked()))
-    (one,) = read_questions(path)
-    assert (one.key, one.question, one.context) == ("q1", "Who won?", CONTEXT)
-    assert (one.span, one.gold, one.is_impossible) == ((19, 28), ("Ada Unal", "ada ünal"), False)
-    (one,) = read_questions(path, labelled=False)
-    assert (one.span, one.gold, one.is_impossible) == (None, (), False)
+    path = write(tmp_path / name, line(question()))
+    (example,) = read_questions(path)
+    assert (example.key, example.question, example.context) == ("q1", "Who won?", CONTEXT)
+    assert (example.span, example.gold) == ((19, 28), ("Ada Unal", "ada ünal"))
+    assert not example.is_impossible
+    (example,) = read_questions(path, labelled=False)
+    assert (example.span, example.gold, example.is_impossible) == (None, (), False)
 
 
 @pytest.mark.parametrize(("detected", "span"), [
@@ -100,28 +101,28 @@ def test_the_end_of_an_answer_of_mrqa_lies_inside_of_it(tmp_path, name):
     ([("Ünal", [23, 26], [24, 27])], (24, 28)), ([("x", [40, 43])], None),
     ([(".", [-1, 41])], None), ([("x", [5, 4])], None)])
 def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detected, span):
-    (found,) = read_questions(write(tmp_path / "a.jsonl", line(), line(asked("a", *detected))))
-    assert (found.span, found.gold) == (span, ("Ada Unal", "ada ünal"))
+    (example,) = read_questions(write(tmp_path / "a.jsonl", line(), line(question("a", *detected))))
+    assert (example.span, example.gold) == (span, ("Ada Unal", "ada ünal"))
 
 
 @pytest.mark.parametrize(("lines", "message"), [
     ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context' is missing"),
     ([line()], "holds no questions"),
     ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
-    ([line(asked() | {"qid": 7.5})], r":2: qas\[0\]: 'qid' must be a string"),
-    ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
-    ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
-    ([line(asked("a")), line(asked("b"), asked("a"))], r":3: qas\[1\]: .* the id 'a'"),
+    ([line(question() | {"qid": 7.5})], r":2: qas\[0\]: 'qid' must be a string"),
+    ([line(question() | {"answers": []})], r":2: qas\[0\]: no answers"),
+    ([line(question("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
+    ([line(question("a")), line(question("b"), question("a"))], r":3: qas\[1\]: .* the id 'a'"),
     ([line(context="a\ud800")], "surrogates not allowed")])
 def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(tmp_path, lines, message):
     with pytest.raises(UserError, match=rf"^{tmp_path}/a\.jsonl.*{message}"):
         read_questions(write(tmp_path / "a.jsonl", *lines))
     with pytest.raises(UserError, match=":1: 'header' is missing; the first line of MRQA's files"):
-        read_questions(write(tmp_path / "a.jsonl", line(asked()), header=line(asked())))
+        read_questions(write(tmp_path / "a.jsonl", line(question()), header=line(question())))
 
 
 def test_damaged_and_endless_files_are_refused(tmp_path, monkeypatch):
-    path = write(tmp_path / "a.jsonl.gz", line(asked("a")), line(asked("b")))
+    path = write(tmp_path / "a.jsonl.gz", line(question("a")), line(question("b")))
     packed = path.read_bytes()
     path.write_bytes(packed[:-9])
     with pytest.raises(UserError, match="damaged: Compressed file ended before"):
@@ -138,13 +139,13 @@ def test_damaged_and_endless_files_are_refused(tmp_path, monkeypatch):
     ("newsqa", "newsqa/train.jsonl", "newsqa/dev.jsonl.gz"),
     ("naturalqs", "train/NaturalQuestionsShort.jsonl", "naturalqs/dev.jsonl")])
 def test_sets_are_found_where_mrqa_or_google_has_them(tmp_path, name, train, dev):
-    write(tmp_path / train, line(asked("a")), line(asked("b", ("x", [0, 0]))))
-    write(tmp_path / dev, line(asked("c", ("x", [0, 0]))))
+    write(tmp_path / train, line(question("a")), line(question("b", ("x", [0, 0]))))
+    write(tmp_path / dev, line(question("c", ("x", [0, 0]))))
     task = registry.load(name, tmp_path, Files())
     assert (task.spec.name, task.spec.kind, task.spec.metrics) == (
         name, "question_answering", ("f1", "exact_match"))
-    assert [one.key for one in task.train] == ["a"]  # Of "b" there is nothing to learn.
-    assert [one.key for one in task.dev["dev"]] == ["c"]
+    assert [example.key for example in task.train] == ["a"]  # Of "b" there is nothing to learn.
+    assert [example.key for example in task.dev["dev"]] == ["c"]
     (note,) = task.notes
     assert note.startswith("train: 1 questions such as 'b' are left out")
     (tmp_path / train).unlink()  # Scoring needs no training file.

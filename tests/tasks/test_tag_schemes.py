@@ -10,8 +10,8 @@ from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
 
 def spans(tags, scheme=schemes.IOB2):
     """Returns type, begin and end of the spans of valid tags, by seqeval in strict mode."""
-    (found,) = schemes.Entities([list(tags)], scheme=scheme).entities
-    return [(one.tag, one.start, one.end) for one in found]
+    (entities,) = schemes.Entities([list(tags)], scheme=scheme).entities
+    return [(entity.tag, entity.start, entity.end) for entity in entities]
 
 
 def read(*sentences):
@@ -19,18 +19,18 @@ def read(*sentences):
     return scheme_name(sentences, parts, form), [list(as_iob2(tags, parts)) for tags in sentences]
 
 
-@pytest.mark.parametrize(("name", "scheme", "longest"), [
+@pytest.mark.parametrize(("name", "scheme", "max_length"), [
     ("IOB1", schemes.IOB1, 5), ("IOB2", schemes.IOB2, 5), ("IOE2", schemes.IOE2, 5),
     ("IOBES", schemes.IOBES, 4), ("BILOU", schemes.BILOU, 4)])
-def test_valid_tags_keep_the_spans_of_seqevals_strict_mode(name, scheme, longest):
+def test_valid_tags_keep_the_spans_of_seqevals_strict_mode(name, scheme, max_length):
     letters = {"IOBES": "BIES", "BILOU": "BILU", "IOE2": "IE"}.get(name, "BI")
     tags = ["O", *(f"{letter}-{kind}" for letter in letters for kind in "XY")]
     compared = 0
-    for sentence in itertools.product(tags, repeat=longest):
+    for sentence in itertools.product(tags, repeat=max_length):
         written = read(sentence, tags)[1][0]
-        covered = {place for _, begin, end in spans(sentence, scheme)
-                   for place in range(begin, end)}
-        if all((tag == "O") is (place not in covered) for place, tag in enumerate(sentence)):
+        covered = {index for _, begin, end in spans(sentence, scheme)
+                   for index in range(begin, end)}
+        if all((tag == "O") is (index not in covered) for index, tag in enumerate(sentence)):
             assert spans(written) == spans(sentence, scheme), sentence  # All words are valid.
             compared += 1
     assert compared > 150

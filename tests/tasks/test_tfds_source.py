@@ -41,10 +41,10 @@ def test_glue(tmp_path):
         "train": [row, {**row, "label": "unacceptable"}], "validation": [row],
         "test": [{**row, "label": -1}]})
     task = load("cola", tmp_path)
-    assert [(one.texts, one.label) for one in task.train] == [
+    assert [(example.texts, example.label) for example in task.train] == [
         (("It runs.",), "1"), (("It runs.",), "0")]
     assert (task.spec.kind, task.spec.metrics) == (Kind.CLASSIFICATION, ("mcc",))
-    assert [(one.key, one.label) for one in task.test["test"]] == [("7", None)]
+    assert [(example.key, example.label) for example in task.test["test"]] == [("7", None)]
     row = {"premise": "It rains.", "hypothesis": "It is dry.", "label": "contradiction", "idx": 3}
     columns, names = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
     tests = {split: [{**row, "label": -1}] for split in ("test", "test_matched", "test_mismatched")}
@@ -72,8 +72,8 @@ def test_questions(tmp_path):
     build(tmp_path, "squad", "v1.1", "3.0.0", features, {"train": [row], "validation": [row]})
     build(tmp_path, "squad", "v2.0", "3.0.0",
           {**features, "is_impossible": np.bool_, "plausible_answers": answers},
-          {split: [{**one, "is_impossible": one is none, "plausible_answers": row["answers"]}
-                   for one in (row, none)] for split in ("train", "validation")})
+          {split: [{**part, "is_impossible": part is none, "plausible_answers": row["answers"]}
+                   for part in (row, none)] for split in ("train", "validation")})
     first = load("squad", tmp_path).train[0]
     assert (first.key, first.context, first.span, first.gold) == (
         "q1", "So Ünal won.", (3, 7), ("Ünal", "Ü"))

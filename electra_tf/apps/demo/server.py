@@ -28,12 +28,8 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
            address: str = "127.0.0.1", max_waiting_requests: int = 32) -> uvicorn.Server:
     """Returns the server of the page; `run(sockets=[...])` answers until a signal.
 
-    Args:
-        detection: the networks, which compute one sentence at a time.
-        example: the request that the page shows first.
-        comparison: of the run with measured ones; "" if unknown.
-        address: the address to listen at, for `http_server.config`.
-        max_waiting_requests: further requests receive 503.
+    The page shows `example` first, and `comparison` of the run with measured ones if it isn't "".
+    One sentence is computed at a time; more than `max_waiting_requests` receive 503.
     """
     page = pages.render(pathlib.Path(__file__).with_name("page.html"), source=detection.source,
                         comparison=comparison, example=example)

@@ -60,40 +60,37 @@ def tables(survey: Survey) -> list[TextTable]:
 
 def remarks(survey: Survey) -> list[str]:
     """Returns unusual findings, each with its fix."""
-    manifest = survey.manifest
-    counts = manifest.counts
+    manifest, counts = survey.manifest, survey.manifest.counts
     train, held_out = map(manifest.examples, ("train", "eval"))
-    lines = coverage.coverage_warnings(counts.tokenizer_words, counts.unknown_words)
-    if not train:
-        lines.append("There are no training examples: build with more text, or hold out less.")
-    if not held_out:
-        lines.append("No examples are held out, so --mode=eval of run_pretraining.py cannot run: "
-                     "set --held_out_fraction of data_prep.build_pretraining_data.")
     positions = counts.examples * manifest.max_seq_length
-    if counts.padding_positions > 0.1 * positions:
-        lines.append(f"{percent(counts.padding_positions, positions)} of the positions are padding "
-                     "and cost time: --packing=full of data_prep.build_pretraining_data leaves "
-                     "none.")
-    if survey.copies > 0.05 * train:
-        lines.append(f"{percent(survey.copies, train)} of the training examples are copies: "
-                     "--drop_near_duplicates and --drop_duplicate_lines of "
-                     "data_prep.build_pretraining_data remove repeated text.")
-    if survey.leaked > 0.01 * held_out:
-        lines.append(f"{percent(survey.leaked, held_out)} of the held-out examples are also "
-                     "training examples, so evaluation scores are too high: "
-                     "--drop_near_duplicates of data_prep.build_pretraining_data removes copies of "
-                     "documents.")
     unused = np.count_nonzero(survey.pieces == 0)
-    if unused > 0.1 * survey.pieces.size:
-        lines.append(f"{percent(unused, survey.pieces.size)} of the vocabulary never occurs, and "
-                     "its embeddings are not trained: learn a vocabulary from this text with "
-                     "`python -m data_prep.build_vocab`.")
-    return [as_started(line) for line in lines]
+    findings = (
+        (not train, "There are no training examples: build with more text, or hold out less."),
+        (not held_out, "No examples are held out, so --mode=eval of run_pretraining.py cannot run: "
+         "set --held_out_fraction of data_prep.build_pretraining_data."),
+        (counts.padding_positions > 0.1 * positions,
+         f"{percent(counts.padding_positions, positions)} of the positions are padding and cost "
+         "time: --packing=full of data_prep.build_pretraining_data leaves none."),
+        (survey.copies > 0.05 * train,
+         f"{percent(survey.copies, train)} of the training examples are copies: "
+         "--drop_near_duplicates and --drop_duplicate_lines of data_prep.build_pretraining_data "
+         "remove repeated text."),
+        (survey.leaked > 0.01 * held_out,
+         f"{percent(survey.leaked, held_out)} of the held-out examples are also training examples, "
+         "so evaluation scores are too high: --drop_near_duplicates of "
+         "data_prep.build_pretraining_data removes copies of documents."),
+        (unused > 0.1 * survey.pieces.size,
+         f"{percent(unused, survey.pieces.size)} of the vocabulary never occurs, and its "
+         "embeddings are not trained: learn a vocabulary from this text with "
+         "`python -m data_prep.build_vocab`."))
+    lines = coverage.coverage_warnings(counts.tokenizer_words, counts.unknown_words)
+    return [as_started(line) for line in
+            [*lines, *(finding for applies, finding in findings if applies)]]
 
 
 def safe(text: str) -> str:
     """Returns text of the records without characters that disturb a terminal, at full length."""
-    return one_line(text, longest=max(1, 10 * len(text)))
+    return one_line(text, max_length=max(1, 10 * len(text)))
 
 
 def _records(survey: Survey) -> TextTable:
@@ -119,7 +116,7 @@ def _records(survey: Survey) -> TextTable:
         rows.append(("left out by cleaning", f"{counts.dropped_text_bytes / 1e6:,.1f} MB of text"))
     if counts.skipped_documents:
         rows.append(("skipped as damaged", _plural(counts.skipped_documents, "document")))
-    rows += [(f"  {one_line(source.name, longest=60)}",
+    rows += [(f"  {one_line(source.name, max_length=60)}",
               f"{source.documents:,} documents, {source.text_bytes / 1e6:,.1f} MB")
              for source in manifest.sources]
     rows += [

@@ -92,11 +92,6 @@ class Plan:
         return float(self.steps * BATCH * self.length)
 
     @property
-    def auc(self) -> float:
-        """Returns the expected AUC on the text of the measured runs."""
-        return self.network.auc(self.tokens)
-
-    @property
     def extrapolated(self) -> bool:
         """Returns True for more tokens than any measured run of the network had."""
         return self.tokens > self.network.measured[-1][0]
@@ -197,14 +192,7 @@ def training_throughput(model_dir: Path, after_step: int = 0) -> float | None:
 
 
 def plan(network: MeasuredNetwork, timing: Timing, seconds: float, length: int) -> Plan:
-    """Returns the longest run of a network within a budget.
-
-    Args:
-        network: the network.
-        timing: of its runs on this machine.
-        seconds: the budget, from the start of the process to its end.
-        length: tokens of an example.
-    """
+    """Returns the longest run of a network within `seconds`, from start to end of the process."""
     available = max(0.0, (1 - _SPARE) * (seconds - timing.start_seconds - END_SECONDS))
     evaluations, batches = _split_evaluations(_EVALUATED * available / timing.eval_seconds)
     training = available - evaluations * batches * timing.eval_seconds
@@ -236,7 +224,8 @@ def train(planned: Plan, data_dir: str, model_dir: str) -> None:
         process = subprocess.Popen(planned.command(data_dir, model_dir))
         while process.poll() is None and (
                 measured is None or time.monotonic() - begin < check_seconds):
-            time.sleep(_POLL_SECONDS)  # The first 100 steps are slower.
+            time.sleep(_POLL_SECONDS)
+            # The first 100 steps are slower.
             measured = training_throughput(storage.path(model_dir), after_step=100)
         if process.returncode is None and not planned.meets_budget(measured):
             _stop(process)  # It saves its state, which takes some of the time.
@@ -260,13 +249,11 @@ def _stop(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> list[str] | None:
-    """Returns the words of the command that continues the run in a directory; None without one.
+def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> list[str]:
+    """Returns the words of the command that continues the run in a directory.
 
     A finished run is extended by a budget of `seconds`; without a budget it is a `UserError`.
     """
-    if not is_taken(model_dir):
-        return None
     identity = read_identity(model_dir)
     steps, initial = identity["training.num_train_steps"], identity.get("initial")
     batch = identity["training.train_batch_size"]
@@ -305,7 +292,7 @@ def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
         heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
         rows=tuple((proposed.network.name, f"{proposed.timing.tokens_per_second:,.0f}",
                     f"{proposed.steps:,}", f"{proposed.tokens / 1e6:,.1f}",
-                    f"{proposed.auc:.3f}{' *' * proposed.extrapolated}",
+                    f"{proposed.network.auc(proposed.tokens):.3f}{' *' * proposed.extrapolated}",
                     "<- proposed" * (proposed is best)) for proposed in plans)))
 
 
@@ -313,14 +300,12 @@ def main() -> None:
     """Measures, prints the plan, and trains the proposed run if --run is given."""
     values = flags.FLAGS
     seconds = parse_duration(values.budget) if values.budget else None
-    if values.model_dir and values.data_dir:
+    if values.model_dir and values.data_dir and is_taken(storage.path(values.model_dir)):
         words = continue_command(values.data_dir, storage.path(values.model_dir), seconds)
-        if words:
-            print(f"{values.model_dir} holds a run; to continue it:\n{shlex.join(words)}",
-                  flush=True)
-            if values.run:
-                os.execvp(words[0], words)
-            return
+        print(f"{values.model_dir} holds a run; to continue it:\n{shlex.join(words)}", flush=True)
+        if values.run:
+            os.execvp(words[0], words)
+        return
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
@@ -332,7 +317,7 @@ def main() -> None:
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
          f"--eval_batch_size={EVAL_BATCH}", "--recipe=short"], BATCH * length),
         seconds, length) for network in NETWORKS]
-    best = max(plans, key=lambda proposed: proposed.auc)
+    best = max(plans, key=lambda proposed: proposed.network.auc(proposed.tokens))
     print(report(plans, best, records))
     model_dir = values.model_dir or "runs/planned"
     print(shlex.join(best.command(values.data_dir, model_dir)), flush=True)

@@ -82,11 +82,8 @@ def load(version_dir: pathlib.Path, name: str) -> ServedModel:
 
     Ops run concurrently, each on one core, because an exported layer has two independent halves. On
     two cores, ELECTRA-Small answers one text of 16 tokens in 7.8 ms, and in 16.3 ms if every op
-    uses both cores.
-
-    Args:
-        version_dir: the directory of one version; its name is the version's number.
-        name: the model's name in URLs.
+    uses both cores. The name of `version_dir` is the version's number; `name` is the model's in
+    URLs.
     """
     require_intact(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.

@@ -1,9 +1,12 @@
 """The command and its server over real HTTP: answers, limits, errors and the page."""
 
+import concurrent.futures
+import contextlib
 import gzip
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from electra_tf.apps.demo import demo
+from electra_tf.apps.demo import server as demo_server
 from electra_tf.apps.demo.replaced_tokens import DemoRequest
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import SIZES
@@ -27,6 +31,27 @@ from tests.support.running import until
 
 QUESTION = {"sentence": "word1 word2 word3s word4", "mask_rate": 0.5, "temperature": 1.0,
             "seed": 7}
+
+
+@contextlib.contextmanager
+def serving(detection, **limits):
+    """Yields the address of a running server."""
+    server = demo_server.server(detection, example=DemoRequest(
+        sentence="word1 word2", mask_rate=0.25, temperature=1.0, seed=1), **limits)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def address(detection):
+    with serving(detection) as url:
+        yield url
 
 
 def ask(address, content=None, method=None, **headers):
@@ -70,7 +95,7 @@ def test_invalid_requests_are_refused_in_one_line(address):
         assert re.search(problem, answer["error"]) and "\n" not in answer["error"]
 
 
-def test_one_sentence_is_computed_at_a_time_and_few_wait(serving):
+def test_one_sentence_is_computed_at_a_time_and_few_wait():
     event, running, parallel = threading.Event(), [], []
 
     def answer(request):
@@ -81,17 +106,14 @@ def test_one_sentence_is_computed_at_a_time_and_few_wait(serving):
         return {}
 
     statuses, slow = [], types.SimpleNamespace(source="slow", answer=answer)
-    with serving(slow, max_waiting_requests=2) as address:
-        threads = [threading.Thread(target=lambda: statuses.append(
-            ask(f"{address}/replace", QUESTION)[0])) for _ in range(4)]
-        for thread in threads:
-            thread.start()
+    with (serving(slow, max_waiting_requests=2) as address,
+          concurrent.futures.ThreadPoolExecutor(4) as threads):
+        for _ in range(4):
+            threads.submit(lambda: statuses.append(ask(f"{address}/replace", QUESTION)[0]))
         until(lambda: len(statuses) == 2)
         assert statuses == [503, 503]
         event.set()
-        for thread in threads:
-            thread.join()
-    assert sorted(statuses) == [200, 200, 503, 503] and parallel == [1, 1]
+    assert statuses == [503, 503, 200, 200] and parallel == [1, 1]
 
 
 def test_a_run_is_compared_with_measured_ones(tmp_path):

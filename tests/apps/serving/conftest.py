@@ -18,12 +18,10 @@ def models(tmp_path_factory):
 
 
 def _client_of(name):
-    @pytest.fixture(scope="module", name=name)
-    def client_fixture(models):
+    def opened(models):
         with running.client(models / name) as client:
             yield client
-
-    return client_fixture
+    return pytest.fixture(opened, scope="module", name=name)
 
 
 echo, texts, numbers = map(_client_of, ("echo", "texts", "numbers"))

@@ -57,7 +57,7 @@ def words(*of_sentence):
     return TaggedExample(key="1", words=of_sentence)
 
 
-def asked(query):
+def question(query):
     return QuestionExample(key=query, question=query, context="a b c " * 9)
 
 
@@ -77,8 +77,8 @@ LONG = "are longer than --max_seq_length=8 tokens and were cut"
     ("tagging", [words(*"abcabcabcabc")], None), ("tagging", [words("cddddd", "a")], None),
     ("tagging", [words("cdddddd", "a"), words("b")],
      f"1 of 3 words with [CLS] and [SEP] {LONG} (longest: 9)"),
-    ("question_answering", [asked("a b c"), asked("")], None),
-    ("question_answering", [asked("a b c cd"), asked("a b c"), asked("cd cd")],
+    ("question_answering", [question("a b c"), question("")], None),
+    ("question_answering", [question("a b c cd"), question("a b c"), question("cd cd")],
      "2 of 3 questions are longer than task.max_query_length=3 tokens and were cut (longest: 5)")])
 def test_texts_that_are_cut_are_counted(kind, examples, note):
     labels = ("O",) if kind == "tagging" else ()

@@ -64,8 +64,8 @@ def test_a_span_counts_only_with_its_ends_and_its_type():
         {"precision": 0.0, "recall": 0.0, "f1": 0.0, "accuracy": 1 / 2})
     assert span_scores([["B-NP", "I-NP"]], [["I-NP", "I-NP"]])["f1"] == 1.0
     # Tags of BILOU and with the letter last: the first of two spans is right.
-    for true, found in (("U-A U-A O", "U-A B-A L-A"), ("A-B A-B O", "A-B A-B A-I")):
-        assert span_scores([true.split()], [found.split()])["f1"] == 1 / 2
+    for true, predicted in (("U-A U-A O", "U-A B-A L-A"), ("A-B A-B O", "A-B A-B A-I")):
+        assert span_scores([true.split()], [predicted.split()])["f1"] == 1 / 2
 
 
 def squad(gold):
@@ -106,8 +106,8 @@ def test_scores_and_threshold_equal_model_gardens_on_many_predictions():
     words = ["the", "The", "a", "an", "Denver", "Broncos", "denver's", "24–10", "10,000", "(1999)",
              "U.S.", "Café", "in", "—", "won", "é", "\xa0of", "state-of-the-art", ".", "Ünal"]
 
-    def text(most=5):
-        return " ".join(numbers.choice(words, numbers.integers(1, most)))
+    def text(max_words=5):
+        return " ".join(numbers.choice(words, numbers.integers(1, max_words)))
 
     for learned in (0.0, 0.4):
         gold, candidates = {}, []
@@ -155,10 +155,7 @@ def test_a_baseline_gives_the_most_frequent_label_of_training():
     tagging_spec = KINDS[Kind.TAGGING].spec("tagging", ("B-X", "O"))
     name, scores = KINDS[Kind.TAGGING].baseline(tagging_spec, tagged, tagged[1:])
     assert (name, scores["accuracy"], scores["f1"]) == ("always O", 0.5, 0.0)
-    asked = [QuestionExample(key=key, question="?", context="x", is_impossible=none,
-                             gold=() if none else ("x",))
-             for key, none in (("a", True), ("b", False))]
-    name, scores = KINDS[Kind.QUESTION_ANSWERING].baseline(None, [], asked)
+    name, scores = KINDS[Kind.QUESTION_ANSWERING].baseline(None, [], questions("none", "answer"))
     assert (name, scores["f1"], scores["answerable_f1"]) == ("never an answer", 0.5, 0.0)
 
 
@@ -203,14 +200,14 @@ def test_tags_of_a_sentence_in_several_rows_are_joined():
 CONTEXT = "Denver won"
 
 
-def asked(*kinds):
+def questions(*kinds):
     """Questions about the same two words, with or without an answer, or not known."""
     return [QuestionExample(key=f"q{number}", question="Who?", context=CONTEXT,
                             gold=("Denver",) if kind == "answer" else (),
                             is_impossible=kind == "none") for number, kind in enumerate(kinds)]
 
 
-def said(*logits):
+def rows_with(*logits):
     """Every row finds "Denver", and its logit of "impossible" is given; None for no such head."""
     beams = {"start_log_probs": np.float32([-1.0]), "start_index": np.int32([3]),
              "end_log_probs": np.float32([[-1.0]]), "end_index": np.int32([[3]])}
@@ -220,18 +217,18 @@ def said(*logits):
 
 def score(examples, results, threshold=None):
     count = len(examples)
-    questions = Questions(
+    encoded = Questions(
         rows=[None] * count, contexts=Contexts(tf.constant([CONTEXT]), tf.ragged.constant([[0, 7]]),
                                    tf.ragged.constant([[6, 10]]), tf.zeros(count, tf.int32)),
         query_lengths=np.ones(count),
         windows=Windows(example=tf.range(count), first=tf.zeros(count, tf.int32),
                         sizes=tf.fill([count], 2), position=tf.fill([count], 3),
                         is_best=tf.fill([2 * count], True)))
-    return answers.score(examples, [questions], results, TaskConfig(), threshold)
+    return answers.score(examples, [encoded], results, TaskConfig(), threshold)
 
 
 def test_the_threshold_is_searched_where_the_truth_is_known():
-    scored = score(asked("answer", "none", "answer"), said(-3.0, 2.0, -1.0))
+    scored = score(questions("answer", "none", "answer"), rows_with(-3.0, 2.0, -1.0))
     assert scored.scores["f1"] == scored.scores["exact_match"] == 1.0
     assert -1.0 <= scored.scores["threshold"] < 2.0
     assert [record["prediction"] for record in scored.records] == ["Denver", "", "Denver"]
@@ -243,7 +240,7 @@ def test_any_gold_text_is_right_wherever_the_trained_span_is():
     examples = [QuestionExample(key=key, question="Who?", context=CONTEXT, span=span, gold=gold)
                 for key, span, gold in (("a", (7, 10), ("Broncos", "The Denver")),
                                         ("b", None, ("Broncos of Denver",)))]
-    scored = score(examples, said(None, None))
+    scored = score(examples, rows_with(None, None))
     assert [record["prediction"] for record in scored.records] == ["Denver", "Denver"]
     # "Denver" is right for "a"; for "b" its precision is 1 and its recall 1/3: F1 1/2.
     assert scored.scores["exact_match"] == pytest.approx(1 / 2)
@@ -254,16 +251,17 @@ def test_rows_that_are_shorter_than_the_beam_have_narrower_ones():
     wide = {"start_log_probs": np.float32([-9.0, -1.0]), "start_index": np.int32([0, 3]),
             "end_log_probs": np.float32([[-9.0, -9.0], [-9.0, -1.0]]),
             "end_index": np.int32([[0, 0], [0, 4]]), "impossible": np.float32(-3.0)}
-    scored = score(asked("answer", "answer"), [*said(-3.0), wide])
+    scored = score(questions("answer", "answer"), [*rows_with(-3.0), wide])
     assert [record["prediction"] for record in scored.records] == ["Denver", "Denver won"]
 
 
 def test_a_given_threshold_is_kept_and_otherwise_googles_is_used():
-    scored = score(asked("answer", "none"), said(-3.0, 2.0), threshold=-4.0)
+    scored = score(questions("answer", "none"), rows_with(-3.0, 2.0), threshold=-4.0)
     assert [record["prediction"] for record in scored.records] == ["", ""]
     assert scored.scores["f1"] == pytest.approx(1 / 2)
     assert "threshold" not in scored.scores
-    assert score(asked("answer", "none"), said(None, None)).scores["f1"] == pytest.approx(1 / 2)
-    unknown = score(asked("unknown", "unknown"), said(-3.0, -2.0))
+    always = score(questions("answer", "none"), rows_with(None, None))
+    assert always.scores["f1"] == pytest.approx(1 / 2)
+    unknown = score(questions("unknown", "unknown"), rows_with(-3.0, -2.0))
     assert unknown.scores == {}
     assert [record["prediction"] for record in unknown.records] == ["Denver", ""]  # -2.75.
