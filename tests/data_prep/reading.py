@@ -36,7 +36,7 @@ def read_skipping(text, **options):
     return [document for document in documents if document], notes.messages
 
 
-def files(directory):
+def contents(directory):
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 

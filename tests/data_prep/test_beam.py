@@ -5,12 +5,12 @@ import pytest
 from data_prep import record_builder, vocabulary_learner
 from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
-from data_prep.sources import files as source_files
+from data_prep.sources import files
 from data_prep.sources.registry import open_source
 from data_prep.work_units import CorpusPiece, WorkUnit
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
-from tests.data_prep.reading import files
+from tests.data_prep.reading import contents
 from tests.support.python_process import own_lines
 
 
@@ -20,12 +20,12 @@ def direct(tmp_path, *arguments):
 
 def test_records_and_words_are_equal_on_beam_and_locally(
         build, corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)  # Every file of the corpus is a piece.
+    monkeypatch.setattr(files, "PIECE_BYTES", 1000)  # Every file of the corpus is a piece.
     local = build("local", held_out_fraction=0.02)
     build("beam", runner=direct(tmp_path), held_out_fraction=0.02)
     assert [shard.name for shard in local.shards_of("train")] == [
         f"train-0000{piece}-0000{index}.tfrecord" for piece in range(2) for index in range(3)]
-    assert files(tmp_path / "beam") == files(tmp_path / "local")
+    assert contents(tmp_path / "beam") == contents(tmp_path / "local")
     source = open_source(f"{corpus}/*.txt")
     words, beam_words = (vocabulary_learner.count_corpus_words(source, UNCASED, runner)
                          for runner in (LocalRunner(), direct(tmp_path)))

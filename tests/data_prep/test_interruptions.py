@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tests.data_prep.reading import files
+from tests.data_prep.reading import contents
 from tests.support.python_process import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -75,7 +75,7 @@ def test_a_build_killed_ten_times_ends_with_the_same_bytes(build, command, tmp_p
         process.communicate()
         assert not (killed / "manifest.json").exists()
     assert end_of(start([*command, flag])) == []
-    assert files(killed) == files(tmp_path / "whole")
+    assert contents(killed) == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("flag", "send", "number"), [
@@ -115,4 +115,4 @@ def test_a_portable_runner_makes_the_same_records(build, command, tmp_path):
     finally:
         server.kill()
         server.wait()
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
