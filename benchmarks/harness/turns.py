@@ -30,10 +30,8 @@ class System:
     """One setting of one implementation, run by a worker process."""
 
     name: str
-    """Name for `--systems`."""
     title: str
     module: str
-    """Full name of the worker's module."""
     role: Role = Role.BASELINE
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of the worker's first request, besides those of the case."""
@@ -94,7 +92,6 @@ class BenchmarkCase:
     """A workload that all systems compute, and its number of repetitions."""
 
     name: str
-    """Name for progress on stderr."""
     fields: Mapping[str, Any]
     """Fields of every worker's first request."""
     turns: Mapping[str, Mapping[str, Any]]

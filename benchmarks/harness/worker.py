@@ -28,8 +28,8 @@ from typing import Any
 from electra_tf.platform.machine import peak_memory_bytes
 
 ROOT = pathlib.Path(__file__).parents[2]
-_ERROR = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)\b.*)")
-_LONGEST_REASON = 240
+_MAX_REASON = 240
+"""Characters of a failure's reason."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,19 +50,16 @@ class Ready:
 
 def serve(prepare: Callable[..., Ready]) -> None:
     """Answers requests until stdin closes; `prepare` takes the fields of the first one."""
+    def reply(**fields: Any) -> None:
+        print(f"\n{json.dumps(fields)}", flush=True)  # A library may have printed half a line.
+
     requests = (json.loads(line) for line in sys.stdin)
     ready = prepare(**next(requests))
-    _reply({"label": ready.label, "versions": ready.versions, "accelerator": ready.accelerator})
+    reply(label=ready.label, versions=ready.versions, accelerator=ready.accelerator)
     for request in requests:
         begin = time.perf_counter()
-        result = ready.turn(**request)
-        _reply({"seconds": time.perf_counter() - begin, "peak_bytes": ready.peak_bytes(),
-                **(result or {})})
-
-
-def _reply(fields: Mapping[str, Any]) -> None:
-    """Writes a reply on a line of its own, even after a library that printed half a line."""
-    print(f"\n{json.dumps(fields)}", flush=True)
+        result = ready.turn(**request) or {}
+        reply(seconds=time.perf_counter() - begin, peak_bytes=ready.peak_bytes(), **result)
 
 
 class WorkerFailed(Exception):
@@ -84,8 +81,14 @@ class Worker:
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, text=True, process_group=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._pump, daemon=True).start()
+        self._lines: queue.Queue[str | None] = queue.Queue()  # Of stdout; None at its end.
+
+        def queue_lines() -> None:
+            for line in self._process.stdout:
+                self._lines.put(line)
+            self._lines.put(None)
+
+        threading.Thread(target=queue_lines, daemon=True).start()
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Wakes the worker for one request and returns its reply.
@@ -117,12 +120,6 @@ class Worker:
             self._process.stdin.close()
         self._errors.close()
 
-    def _pump(self) -> None:
-        """Queues the lines of stdout, and None at its end."""
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
-
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
@@ -134,8 +131,7 @@ def reason_of_death(status: int, errors: str) -> str:
         name = signal.Signals(-status).name
         return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    starts = [index for index, line in enumerate(lines) if _ERROR.match(line)]
-    if starts:
-        first = _ERROR.match(lines[starts[-1]]).group(1)
-        return " ".join([first, *lines[starts[-1] + 1:starts[-1] + 2]])[:_LONGEST_REASON]
-    return lines[-1][:_LONGEST_REASON] if lines else f"ended with status {status}"
+    for index in reversed(range(len(lines))):
+        if error := re.match(r"(?:\w+\.)*(\w+(?:Error|Exception)\b.*)", lines[index]):
+            return " ".join([error[1], *lines[index + 1:index + 2]])[:_MAX_REASON]
+    return lines[-1][:_MAX_REASON] if lines else f"ended with status {status}"

@@ -42,27 +42,26 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     rows = [(number, _cells(line, by_tabs)) for number, line in lines]
     widths = collections.Counter(len(cells) for _, cells in rows if cells and cells[0][0] != "#")
     width = max(widths, key=widths.get, default=1)
-    words_and_breaks = _without_comments(rows, width)
-    left_out = {"comment lines": len(rows) - len(words_and_breaks)}
-    rows = words_and_breaks
+    kept = _without_comments(rows, width)
+    left_out = {"comment lines": len(rows) - len(kept)}
 
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
         match := re.match(r"# *global\.columns *=(.+)", line))), [])
-    first = next((cells for _, cells in rows if cells), [])
+    first = next((cells for _, cells in kept if cells), [])
     if {words, *([tags] if tagged else [])} <= {*first} or (
             {cell.lower() for cell in first} & {*WORD_NAMES} and first[-1].lower() in TAG_NAMES):
         names = first
-        rows = [(number, cells) for number, cells in rows if cells is not first]
+        kept = [(number, cells) for number, cells in kept if cells is not first]
         left_out["header"] = 1
     if width == len(CONLLU):
         names = names or CONLLU
-        tokens = [(number, cells) for number, cells in rows
+        tokens = [(number, cells) for number, cells in kept
                   if not (cells and re.fullmatch(r"\d+[-.]\d+", cells[0]))]
-        left_out["ranges and empty nodes"] = len(rows) - len(tokens)
-        rows = tokens
+        left_out["ranges and empty nodes"] = len(kept) - len(tokens)
+        kept = tokens
 
     sentences = [list(group) for is_sentence, group in itertools.groupby(
-        rows, lambda row: bool(row[1])) if is_sentence]
+        kept, lambda row: bool(row[1])) if is_sentence]
     if not sentences:
         raise UserError(f"{path} holds no sentences.")
     word = _column_index(path, "--text_columns", words, 0, width, names)
@@ -76,8 +75,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
                             f"Received: {shown(' '.join(cells))}")
         if not (cells[word] and cells[tag or 0]):
             raise UserError(f"{path}:{number}: the word or its tag is empty.")
-    is_selected = [name.isdecimal() or name in names for name in (words, tags)]
-    if not (is_selected[0] and (tag is None or is_selected[1])):
+    selected = (words,) if tag is None else (words, tags)
+    if not all(name.isdecimal() or name in names for name in selected):
         _require_words(path, sentences, word, tag)
 
     if notes is not None and (width > 1 or any(left_out.values())):

@@ -44,7 +44,7 @@ def sections():
     yield from (("--", kind()) for kind in (BuildSettings, CleaningSettings))
 
 
-def test_every_setting_has_a_meaning_and_bounds_and_the_name_that_users_write():
+def test_every_setting_has_a_meaning_bounds_and_its_users_name():
     known = [(prefix + name, setting) for prefix, section in sections()
              for name, setting in settings_of(type(section)).items()]
     assert [name for name, setting in known if not meaning(setting) or setting.name != name] == []

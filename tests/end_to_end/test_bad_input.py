@@ -51,7 +51,7 @@ def test_a_wrong_flag_is_refused(refused, arguments, words):
         assert word in message
 
 
-def test_a_vocabulary_a_manifest_and_a_directory_that_cannot_be_used_are_refused(
+def test_an_unusable_vocabulary_manifest_or_directory_is_refused(
         call, refused, records, tmp_path):
     Vocabulary((*SPECIAL_TOKENS, "other")).save(tmp_path / "other.txt")
     message = refused(f"--vocab_file={tmp_path / 'other.txt'}")

@@ -57,7 +57,7 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
         call(place, "first", "--num_train_steps=4")
 
 
-def test_only_a_finished_run_with_equal_settings_is_extended_and_restart_begins_again(place):
+def test_only_a_finished_run_with_equal_settings_is_extended(place):
     with pytest.raises(UserError, match=r"optimizer.learning_rate: 0.003 then, 0.0001 now\)"):
         call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
     checkpoint_files.remove(place / "first" / "checkpoints", {4})

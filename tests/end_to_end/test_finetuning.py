@@ -105,7 +105,7 @@ def test_a_run_leaves_results_model_predictions_and_pictures(model):
         "predictions", "learning_curve.png"}
 
 
-def test_a_finished_run_says_so_missing_trials_are_run_and_another_setting_is_refused(
+def test_a_finished_run_runs_missing_trials_and_refuses_other_settings(
         classified, model, capsys):
     _, arguments = classified
     results = json_of(model / "results.json")
@@ -132,7 +132,7 @@ def assert_same_losses(trials, expected):
             [step, pytest.approx(loss, rel=1e-4)] for step, loss in other["losses"]]
 
 
-def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
+def test_a_trial_killed_before_its_scores_are_saved_leaves_the_old_pair(
         classified, tmp_path, monkeypatch):
     arguments = (*classified[1], f"--model_dir={tmp_path}", "--num_train_epochs=1")
     call(*arguments, "--num_trials=1")

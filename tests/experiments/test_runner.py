@@ -24,19 +24,19 @@ PROGRAM = r"""
 import json, os, pathlib, sys, time
 flags = dict(word.removeprefix("--").removeprefix("set=").split("=", 1) for word in sys.argv[1:])
 home = pathlib.Path(flags["model_dir"])
-place = home.parent.parent
+sandbox = home.parent.parent
 home.mkdir(parents=True, exist_ok=True)
 cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-with open(place / "calls.txt", "a") as calls:
+with open(sandbox / "calls.txt", "a") as calls:
     print(flags.get("task", "pretraining"), home.parent.name, cores, file=calls)
 if "task" in flags:
     found = json.loads((pathlib.Path(flags["init_checkpoint"]) / "eval_results.json").read_text())
     (home / "results.json").write_text(json.dumps(
         {"metrics": ["f1"], "summary": {"dev": {"f1": {"mean": found["unigram_auc"]}}}}))
     sys.exit()
-if flags.get("objective.name") == "mlm" and (place / "broken").exists():
+if flags.get("objective.name") == "mlm" and (sandbox / "broken").exists():
     sys.exit("error: no disk is left")
-if (place / "slow").exists():
+if (sandbox / "slow").exists():
     time.sleep(60)
 (home / "eval_results.json").write_text(json.dumps(
     {"step": 5, "loss": 3.5, "generator_loss": 2.5,
@@ -51,9 +51,9 @@ def plan(name, records, seeds=1, output=Path("out")):
 
 def test_every_variant_gets_the_same_compute(records):
     for name in ("objectives", "training", "tying", "generator_size", "masking_rate", "generators"):
-        planned = plan(name, records)
-        reference = runner.step_flops(planned[0].config) * planned[0].steps
-        for job in planned:
+        jobs = plan(name, records)
+        reference = runner.step_flops(jobs[0].config) * jobs[0].steps
+        for job in jobs:
             assert job.flops == pytest.approx(reference, rel=2e-3)  # Whole steps.
             assert job.flops == job.steps * runner.step_flops(job.config)
     flops = [job.flops for job in plan("compute", records) if job.variant.name.startswith("BERT")]
@@ -65,9 +65,9 @@ def test_every_variant_gets_the_same_compute(records):
 
 
 def test_runs_come_by_seeds_each_in_a_directory_that_other_sweeps_share(records):
-    planned = plan("tying", records, seeds=3)
-    assert [job.seed for job in planned] == [1] * 4 + [2] * 4 + [3] * 4
-    assert len({job.directory for job in planned}) == 12
+    jobs = plan("tying", records, seeds=3)
+    assert [job.seed for job in jobs] == [1] * 4 + [2] * 4 + [3] * 4
+    assert len({job.directory for job in jobs}) == 12
     electra, joint = plan("objectives", records)[0], plan("training", records)[0]
     assert electra.variant.name != joint.variant.name
     assert (electra.directory, electra.settings) == (joint.directory, joint.settings)
@@ -79,7 +79,7 @@ def test_runs_come_by_seeds_each_in_a_directory_that_other_sweeps_share(records)
 
 
 @pytest.fixture
-def place(tmp_path, records, monkeypatch):
+def sandbox(tmp_path, records, monkeypatch):
     """Records, an output directory, and the programs in place of the real ones."""
     (tmp_path / "records").symlink_to(records)
     programs = tmp_path / "programs"
@@ -94,26 +94,26 @@ def place(tmp_path, records, monkeypatch):
     return tmp_path
 
 
-def run(place, seeds=2):
-    name, table = str(place / "own.yaml"), ResultsTable(place / "results.sqlite")
-    planned = plan(name, place / "records", seeds, place / "out")
+def run(sandbox, seeds=2):
+    name, table = str(sandbox / "own.yaml"), ResultsTable(sandbox / "results.sqlite")
+    jobs = plan(name, sandbox / "records", seeds, sandbox / "out")
     failures = runner.SweepRunner(
         sweep.load(name), dataclasses.replace(TINY, seeds=seeds), table,
-        data_dir=place / "records", tasks_dir=place / "tasks").run(planned)
-    return planned, failures, table
+        data_dir=sandbox / "records", tasks_dir=sandbox / "tasks").run(jobs)
+    return jobs, failures, table
 
 
-def calls(place):
-    return (place / "out" / "calls.txt").read_text().splitlines()
+def calls(sandbox):
+    return (sandbox / "out" / "calls.txt").read_text().splitlines()
 
 
-def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
-    planned, failures, table = run(place)
+def test_every_run_is_trained_once_and_scored_by_every_task(sandbox, capsys):
+    jobs, failures, table = run(sandbox)
     assert failures == []
     if hasattr(os, "sched_setaffinity") and usable_cores() > 1:  # Each has a core of its own.
-        assert {line.split()[2] for line in calls(place) if line.startswith("pre")} == {"1"}
-    made = [tuple(line.split()[:2]) for line in calls(place)]
-    assert sorted(made) == sorted((what, job.directory.name) for job in planned
+        assert {line.split()[2] for line in calls(sandbox) if line.startswith("pre")} == {"1"}
+    made = [tuple(line.split()[:2]) for line in calls(sandbox)]
+    assert sorted(made) == sorted((what, job.directory.name) for job in jobs
                                   for what in ("pretraining", "chunk", "cola"))
     scores = {(row.variant, row.seed, row.task): row.score for row in table.rows() if row.main}
     assert scores["B", 2, "chunk"] == 0.2 and scores["A", 1, "cola"] == 0.1
@@ -122,44 +122,44 @@ def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
     assert held_out == {"loss": 3.5, "generator_loss": 2.5, "unigram_auc": 0.1}
     assert {row.tokens for row in table.rows() if row.variant == "A"} == {2000 * 16 * 32}
     # Finished runs are not repeated.
-    run(place, seeds=3)
+    run(sandbox, seeds=3)
     assert "6 runs, 4 of them done" in capsys.readouterr().out
-    assert len(calls(place)) == len(made) + 6
+    assert len(calls(sandbox)) == len(made) + 6
 
 
-def test_a_run_that_fails_is_a_line_and_the_others_go_on(place):
-    (place / "out" / "broken").touch()
-    _, failures, table = run(place)
+def test_a_run_that_fails_is_a_line_and_the_others_go_on(sandbox):
+    (sandbox / "out" / "broken").touch()
+    _, failures, table = run(sandbox)
     assert len(failures) == 2
     assert failures[0].startswith("B, seed ") and "no disk is left" in failures[0]
     assert {row.variant for row in table.rows()} == {"A"}
-    (place / "out" / "broken").unlink()
-    assert run(place)[1] == []
+    (sandbox / "out" / "broken").unlink()
+    assert run(sandbox)[1] == []
 
 
-def test_results_of_other_settings_are_refused(place):
-    run(place, seeds=1)
-    text = (place / "own.yaml").read_text()
+def test_results_of_other_settings_are_refused(sandbox):
+    run(sandbox, seeds=1)
+    text = (sandbox / "own.yaml").read_text()
     for changed in (text.replace("A: {}", "A:\n  masking.rate: 0.3"),
                     text + "finetuning:\n  training.freeze_layers: -1\n"):
-        (place / "own.yaml").write_text(changed)
+        (sandbox / "own.yaml").write_text(changed)
         with pytest.raises(UserError, match="variant 'A', seed 1 of other settings or steps: give"):
-            run(place)
+            run(sandbox)
 
 
 @pytest.mark.slow
-def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
+def test_a_signal_ends_the_runs_and_the_same_command_goes_on(sandbox):
     """Runs in a process of its own because signals reach main threads alone."""
     command = [sys.executable, "-c", (
         "import sys; from pathlib import Path; from experiments import runner\n"
-        f"runner.ROOT = Path({str(place / 'programs')!r})\n"
+        f"runner.ROOT = Path({str(sandbox / 'programs')!r})\n"
         "from experiments import run as program; from electra_tf.platform import command_line\n"
         "program.define(); command_line.run(program.main, summary='', groups={}, operand='SWEEP')"),
-        str(place / "own.yaml"), f"--data_dir={place / 'records'}",
-        f"--tasks_dir={place}", f"--output_dir={place / 'all'}", "--seeds=1",
-        f"--results={place / 'results.sqlite'}"]
-    runs = place / "all" / "runs"
-    for folder in (runs, place / "conll2000", place / "glue"):
+        str(sandbox / "own.yaml"), f"--data_dir={sandbox / 'records'}",
+        f"--tasks_dir={sandbox}", f"--output_dir={sandbox / 'all'}", "--seeds=1",
+        f"--results={sandbox / 'results.sqlite'}"]
+    runs = sandbox / "all" / "runs"
+    for folder in (runs, sandbox / "conll2000", sandbox / "glue"):
         folder.mkdir(parents=True)
     (runs / "slow").touch()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -174,11 +174,11 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "| A | 2,000 |" in done.stdout and "report.md" in done.stdout
-    assert (place / "all" / "own-tiny" / "report.png").exists()
+    assert (sandbox / "all" / "own-tiny" / "report.png").exists()
 
 
 @pytest.mark.slow
-def test_the_real_programs_train_and_judge_every_variant(
+def test_the_real_programs_train_and_score_every_variant(
         tmp_path, records, monkeypatch, capsys):
     monkeypatch.setitem(sweep.BUDGETS, "tiny", dataclasses.replace(
         TINY, reference_steps=4, seeds=1, settings={

@@ -1,6 +1,7 @@
 """Changes to files: of bytes, of lines, and of values within JSON."""
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -24,24 +25,24 @@ HOSTILE_TEXT = (
 @st.composite
 def bytes_changed(draw: st.DrawFn, content: bytes) -> bytes:
     """Content with one place cut, flipped, doubled, removed or written over."""
-    place = draw(st.integers(0, max(len(content) - 1, 0)))
+    start = draw(st.integers(0, max(len(content) - 1, 0)))
     length = draw(st.sampled_from([1, 2, 8, 64, 1000]))
     how = draw(st.sampled_from(["cut", "flip", "double", "remove", "write", "insert", "whole"]))
     if how == "cut":
-        return content[:place]
+        return content[:start]
     if how == "flip":
-        flipped = bytes([content[place] ^ (1 << draw(st.integers(0, 7)))]) if content else b"x"
-        return content[:place] + flipped + content[place + 1:]
+        flipped = bytes([content[start] ^ (1 << draw(st.integers(0, 7)))]) if content else b"x"
+        return content[:start] + flipped + content[start + 1:]
     if how == "double":
-        return content[:place + length] + content[place:]
+        return content[:start + length] + content[start:]
     if how == "remove":
-        return content[:place] + content[place + length:]
+        return content[:start] + content[start + length:]
     more = draw(st.one_of(st.binary(max_size=16), st.sampled_from(
-        [one.encode(errors="surrogatepass") for one in HOSTILE_TEXT])))
+        [text.encode(errors="surrogatepass") for text in HOSTILE_TEXT])))
     if how == "whole":
         return draw(st.sampled_from([b"", more, b"\xef\xbb\xbf" + content, content + content,
                                      content.decode("latin-1").encode("utf-16")]))
-    return content[:place] + more + content[place + (len(more) if how == "write" else 0):]
+    return content[:start] + more + content[start + (len(more) if how == "write" else 0):]
 
 
 @st.composite
@@ -72,6 +73,21 @@ def json_changed(draw: st.DrawFn, tree: Any) -> bytes:
         return _placed(marked, mark, draw(st.sampled_from([value, new])), json.dumps(key)[1:-1])
     holder[f"{key}x"] = holder.pop(key)
     return json.dumps(marked).encode()
+
+
+@st.composite
+def json_lines_changed(draw: st.DrawFn, trees: Sequence[Any], pack: Callable = bytes) -> bytes:
+    """Packed lines of JSON, one of them changed, or the bytes of all."""
+    lines = [json.dumps(tree).encode() for tree in trees]
+    number = draw(st.integers(0, len(lines) - 1))
+    lines[number] = draw(json_line_changed(trees[number]))
+    content = pack(b"\n".join([*lines, b""]))
+    return draw(st.one_of(st.just(content), bytes_changed(content)))
+
+
+def json_line_changed(tree: Any) -> st.SearchStrategy[bytes]:
+    """`json_changed` on one line."""
+    return json_changed(tree).map(lambda content: b"".join(content.split(b"\n")))
 
 
 def _places(tree: Any) -> Any:

@@ -41,8 +41,8 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
     home = tmp_path_factory.mktemp("flags")
     try:
         with contextlib.chdir(home):
-            found = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
-        assert found is REFUSED, arguments
+            result = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
+        assert result is REFUSED, arguments
     except flags.Error as error:
         require_readable(one_line(str(error)))
         tally[f"flags of {name}"]["refused by their type"] += 1

@@ -51,13 +51,14 @@ def test_a_changed_config_is_refused_or_changes_training_alone(
         networks, pair, name, data):
     path = pair / "discriminator" / name
     content = data.draw(json_changed(json.loads(path.read_bytes())))
-    found = read_changed(f"Hugging Face's {name}", pair, path, content)
-    if found is not REFUSED:
-        said = json.loads(content.decode("utf-8-sig"))
-        tiny_networks.require_equal_weights(found, networks)
-        assert found.text == networks.text
-        assert trained(found.model) == trained(networks.model)
-        assert found.model.num_heads == said.get("num_attention_heads", networks.model.num_heads)
+    result = read_changed(f"Hugging Face's {name}", pair, path, content)
+    if result is not REFUSED:
+        expected = json.loads(content.decode("utf-8-sig"))
+        tiny_networks.require_equal_weights(result, networks)
+        assert result.text == networks.text
+        assert trained(result.model) == trained(networks.model)
+        assert result.model.num_heads == expected.get(
+            "num_attention_heads", networks.model.num_heads)
 
 
 @st.composite
@@ -91,13 +92,13 @@ def test_changed_safetensors_are_refused_or_read_as_finite_numbers(
         networks, pair, data):
     path = pair / "discriminator" / "model.safetensors"
     content = data.draw(tensors_changed(path.read_bytes()))
-    found = read_changed("model.safetensors", pair, path, content)
-    if found is not REFUSED:
-        assert all(np.isfinite(value).all() for value in found.weights.values())
-        said = safetensors.numpy.load(content)
+    result = read_changed("model.safetensors", pair, path, content)
+    if result is not REFUSED:
+        assert all(np.isfinite(value).all() for value in result.weights.values())
+        expected = safetensors.numpy.load(content)
         bias = "electra.encoder.layer.1.output.dense.bias"
         np.testing.assert_array_equal(
-            found.weights["electra/encoder/layer_1/output/dense/bias"], said[bias])
+            result.weights["electra/encoder/layer_1/output/dense/bias"], expected[bias])
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def run(tmp_path_factory):
 def test_a_changed_checkpoint_of_a_run_is_refused_or_the_same(run, data):
     directory, before = run
     path = data.draw(st.sampled_from(sorted((directory / "checkpoints").iterdir())))
-    found = read_changed("a run's checkpoint", directory, path,
+    result = read_changed("a run's checkpoint", directory, path,
                          data.draw(bytes_changed(path.read_bytes())))
-    if found is not REFUSED:
-        tiny_networks.require_equal_weights(found, before)
+    if result is not REFUSED:
+        tiny_networks.require_equal_weights(result, before)

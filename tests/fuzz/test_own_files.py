@@ -18,7 +18,7 @@ from electra_tf.data import manifest, shards
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from electra_tf.tasks.task import Kind, TaskSpec
-from tests.fuzz.mutations import bytes_changed, json_changed
+from tests.fuzz.mutations import json_changed, json_lines_changed
 from tests.support import tiny_records, tiny_run
 from tests.support.attempts import REFUSED, attempt, cases
 
@@ -42,8 +42,8 @@ def changed(data, reader, path, tree, read):
     """What reading a changed file of JSON gave, and what stands in it if it was read."""
     content = data.draw(json_changed(tree))
     path.write_bytes(content)
-    found = attempt(reader, read)
-    return found, found is not REFUSED and json.loads(content.decode("utf-8-sig"))
+    result = attempt(reader, read)
+    return result, result is not REFUSED and json.loads(content.decode("utf-8-sig"))
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +63,21 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
     directory, made, tree = records
 
     def read():
-        found = manifest.load(directory)
-        manifest.verify_shards(directory, found)
-        shards.check_first_examples(found.records(directory))
-        return found
+        result = manifest.load(directory)
+        manifest.verify_shards(directory, result)
+        shards.check_first_examples(result.records(directory))
+        return result
 
-    found, said = changed(data, "manifest.json", directory / "manifest.json", tree, read)
-    if found is not REFUSED:
-        said = with_defaults(manifest.Manifest, said)
-        said["counts"] = with_defaults(manifest.Counts, said["counts"])
-        assert exact(said) == exact(
-            dataclasses.asdict(found) | {"vocabulary": found.vocabulary.facts()})
+    result, expected = changed(data, "manifest.json", directory / "manifest.json", tree, read)
+    if result is not REFUSED:
+        expected = with_defaults(manifest.Manifest, expected)
+        expected["counts"] = with_defaults(manifest.Counts, expected["counts"])
+        assert exact(expected) == exact(
+            dataclasses.asdict(result) | {"vocabulary": result.vocabulary.facts()})
         same = dataclasses.replace(
-            found, settings=made.settings, counts=made.counts, packing=made.packing,
+            result, settings=made.settings, counts=made.counts, packing=made.packing,
             vocabulary=dataclasses.replace(
-                made.vocabulary, size=found.vocabulary.size, sha256=found.vocabulary.sha256))
+                made.vocabulary, size=result.vocabulary.size, sha256=result.vocabulary.sha256))
         assert sorted(same.shards, key=lambda one: one.name) == sorted(
             made.shards, key=lambda one: one.name)
         assert same.max_seq_length == made.max_seq_length
@@ -108,9 +108,9 @@ def receipt(home):
 @cases()
 def test_a_changed_receipt_never_changes_what_was_built(receipt, data):
     directory, path, outcome, tree = receipt
-    found, _ = changed(data, "receipt of a shard", path, tree, lambda: directory.build_or_reuse(
+    result, _ = changed(data, "receipt of a shard", path, tree, lambda: directory.build_or_reuse(
         UNIT, lambda unit: outcome, IDENTITY))
-    assert found is REFUSED or found == outcome
+    assert result is REFUSED or result == outcome
 
 
 def settings_tree(finetuned: bool):
@@ -129,9 +129,9 @@ def settings_tree(finetuned: bool):
 @cases(0.75)
 def test_changed_settings_are_refused_or_read_as_they_stand(home, finetuned, data):
     known = FinetuningConfig() if finetuned else PretrainingConfig()
-    found, said = changed(data, "settings.json", home / "settings.json", settings_tree(finetuned),
-                          lambda: read_identity(home, known))
-    assert found is REFUSED or exact(found) == exact(said)
+    result, expected = changed(data, "settings.json", home / "settings.json",
+                               settings_tree(finetuned), lambda: read_identity(home, known))
+    assert result is REFUSED or exact(result) == exact(expected)
 
 
 @pytest.fixture(scope="module")
@@ -148,11 +148,11 @@ def results(home):
 @hypothesis.given(data=st.data())
 @cases()
 def test_changed_results_are_refused_or_read_as_they_stand(home, results, data):
-    found, said = changed(data, "results.json", home / "results.json", results,
-                          lambda: (checkpoint_of_results(home), Results.load(home)))
-    if found is not REFUSED:
-        known = dataclasses.asdict(found[1]) | {"checkpoint": found[0]}
-        assert exact(known) == exact({name: said.get(name) for name in known})
+    result, expected = changed(data, "results.json", home / "results.json", results,
+                               lambda: (checkpoint_of_results(home), Results.load(home)))
+    if result is not REFUSED:
+        known = dataclasses.asdict(result[1]) | {"checkpoint": result[0]}
+        assert exact(known) == exact({name: expected.get(name) for name in known})
 
 
 RECORDS = [{"kind": "train", "step": 10, "loss": 1.5, "rate": None},
@@ -163,19 +163,14 @@ RECORDS = [{"kind": "train", "step": 10, "loss": 1.5, "rate": None},
 @hypothesis.given(data=st.data())
 @cases()
 def test_changed_metrics_are_refused_or_read_as_they_stand(home, data):
-    lines = [json.dumps(record).encode() for record in RECORDS]
-    place = data.draw(st.integers(0, 2))
-    lines[place] = b"".join(data.draw(json_changed(RECORDS[place])).split(b"\n"))
-    path = home / "metrics.jsonl"
-    path.write_bytes(data.draw(st.one_of(
-        st.just(b"\n".join([*lines, b""])), bytes_changed(b"\n".join([*lines, b""])))))
-    content = path.read_bytes()
-    found = attempt("metrics.jsonl", lambda: read_metrics(path))
-    if found is not REFUSED:
+    path, content = home / "metrics.jsonl", data.draw(json_lines_changed(RECORDS))
+    path.write_bytes(content)
+    result = attempt("metrics.jsonl", lambda: read_metrics(path))
+    if result is not REFUSED:
         written = [json.loads(line.decode("utf-8-sig")) for line in content.split(b"\n")[:-1]]
         log = MetricsLog(home / "again.jsonl")
         log.path.unlink(missing_ok=True)
-        for record in found:
+        for record in result:
             log.append(record)
-        again = log.path.read_bytes().split(b"\n")[:-1] if found else []
+        again = log.path.read_bytes().split(b"\n")[:-1] if result else []
         assert [exact(json.loads(line)) for line in again] == exact(written)

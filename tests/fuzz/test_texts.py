@@ -15,7 +15,7 @@ import yaml
 from hypothesis import strategies as st
 
 from data_prep import documents
-from data_prep.sources import registry as sources
+from data_prep.sources.registry import open_source
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
@@ -23,6 +23,7 @@ from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.fuzz import mutations
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 from tests.support.attempts import REFUSED, attempt, cases
 
@@ -54,32 +55,32 @@ def lines_of(content):
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def require_cells(found, content):
+def require_cells(result, content):
     text = "".join(f"{line}\n" for line in lines_of(content))
     header, *rows = filter(None, csv.reader(io.StringIO(text, newline="")))
     if len(header) > 1:  # Without a comma, semicolons or tabs separate the columns.
-        assert [list(row.values.values()) for row in found] == rows
+        assert [list(row.values.values()) for row in result] == rows
 
 
-def require_object(found, content):
-    if len(found) == 1:
+def require_object(result, content):
+    if len(result) == 1:
         written = json.loads(content.decode("utf-8-sig"))
-        assert (found[0].texts, found[0].label) == ((written["text"],), str(written["label"]))
+        assert (result[0].texts, result[0].label) == ((written["text"],), str(written["label"]))
 
 
-def require_words(found, content):
+def require_words(result, content):
     lines = [re.split("[ \t]+", line.strip(" \t")) for line in lines_of(content)]
     first = [cells[0] for cells in lines if cells[0] not in ("", "-DOCSTART-")]
     if not set("#\t") & set(content.decode()):  # Comments, and tabs around words with spaces.
-        assert [word for sentence in found for word in sentence.words] == first
-    assert all(len(one.tags or one.words) == len(one.words) for one in found)
+        assert [word for sentence in result for word in sentence.words] == first
+    assert all(len(one.tags or one.words) == len(one.words) for one in result)
 
 
-def require_questions(labelled, found, content):
-    said = [(paragraph["context"], one)
+def require_questions(labelled, result, content):
+    expected = [(paragraph["context"], one)
             for article in json.loads(content.decode("utf-8-sig"))["data"]
             for paragraph in article["paragraphs"] for one in paragraph["qas"]]
-    for example, (context, question) in zip(found, said, strict=True):
+    for example, (context, question) in zip(result, expected, strict=True):
         assert (example.key, example.question, example.context) == (
             question["id"], question["question"], context)
         assert example.is_impossible == (labelled and bool(question.get("is_impossible")))
@@ -88,51 +89,41 @@ def require_questions(labelled, found, content):
         assert bool(example.gold) == (labelled and not example.is_impossible)
 
 
-def require_spans(labelled, found, content):
+def require_spans(labelled, result, content):
     _, *contexts = map(json.loads, lines_of(
         gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content))
-    said = [(one["context"], question) for one in contexts for question in one["qas"]]
-    for example, (context, question) in zip(found, said, strict=True):
+    expected = [(one["context"], question) for one in contexts for question in one["qas"]]
+    for example, (context, question) in zip(result, expected, strict=True):
         assert (example.key, example.question, example.context) == (
             question["qid"], question["question"], context)
         assert example.gold == (tuple(question["answers"]) if labelled else ())
         assert example.span is None or 0 <= example.span[0] <= example.span[1]
 
 
-def require_tokens(found, content):
-    assert list(found.tokens) == [line.strip(" \t\r") for line in lines_of(content)]
-    assert set(SPECIAL_TOKENS) <= set(found.tokens)
+def require_tokens(result, content):
+    assert list(result.tokens) == [line.strip(" \t\r") for line in lines_of(content)]
+    assert set(SPECIAL_TOKENS) <= set(result.tokens)
 
 
-def require_corpus(unpack, found, content):
-    assert [line for line in found if line] == [
+def require_corpus(unpack, result, content):
+    assert [line for line in result if line] == [
         line for raw in unpack(content).decode().split("\n")
         if (line := raw.removeprefix("\ufeff").strip())]
 
 
 def read_corpus(path):
-    source = sources.open_source(str(path))
+    source = open_source(str(path))
     return list(documents.lines_of(source.documents(), source.parse))
 
 
-@st.composite
-def mrqa_changed(draw, pack):
-    lines = [json.dumps(one).encode() for one in MRQA]
-    place = draw(st.integers(0, len(lines) - 1))
-    lines[place] = b"".join(draw(json_changed(MRQA[place])).split(b"\n"))
-    content = pack(b"\n".join(lines))
-    return draw(st.one_of(st.just(content), bytes_changed(content)))
-
-
-JSON_LINE = json_changed({"text": "good", "label": "yes", "id": 7}).map(
-    lambda content: b"".join(content.split(b"\n")))
 SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
 VOCABULARY = "".join(f"{one}\n" for one in (*SPECIAL_TOKENS, "the", "##ing", "中", "a"))
 CORPUS = "One document.\nIts second line.\n\nAnother 中文.\n".encode() * 3
 READERS = [  # File, changed contents, reader, what it must have read.
     ("a.csv", bytes_changed(CSV.encode()), lambda path: list(tables.read_rows(path)),
      require_cells),
-    ("a.jsonl", JSON_LINE, lambda path: list(files.read_texts(path, SPEC)), require_object),
+    ("a.jsonl", mutations.json_line_changed({"text": "good", "label": "yes", "id": 7}),
+     lambda path: list(files.read_texts(path, SPEC)), require_object),
     ("vocab.txt", bytes_changed(VOCABULARY.encode()), Vocabulary.load, require_tokens),
     *((f"corpus{suffix}", bytes_changed(pack(CORPUS)), read_corpus,
        functools.partial(require_corpus, unpack)) for suffix, pack, unpack in (
@@ -143,11 +134,10 @@ READERS = [  # File, changed contents, reader, what it must have read.
          functools.partial(read_columns, tagged=labelled), require_words),
         ("squad.json", json_changed(SQUAD), functools.partial(read_questions, labelled=labelled),
          functools.partial(require_questions, labelled)),
-        ("mrqa.jsonl", mrqa_changed(bytes), functools.partial(read_questions, labelled=labelled),
-         functools.partial(require_spans, labelled)),
-        ("mrqa.jsonl.gz", mrqa_changed(gzip.compress),
-         functools.partial(read_questions, labelled=labelled),
-         functools.partial(require_spans, labelled)))),
+        *((f"mrqa.jsonl{suffix}", mutations.json_lines_changed(MRQA, pack),
+           functools.partial(read_questions, labelled=labelled),
+           functools.partial(require_spans, labelled))
+          for suffix, pack in (("", bytes), (".gz", gzip.compress))))),
 ]
 
 
@@ -158,9 +148,9 @@ READERS = [  # File, changed contents, reader, what it must have read.
 def test_a_changed_file_is_refused_or_comes_back_whole(home, name, contents, read, require, data):
     path = home / name
     path.write_bytes(data.draw(contents))
-    found = attempt(name, lambda: read(path))
-    if found is not REFUSED:
-        require(found, path.read_bytes())
+    result = attempt(name, lambda: read(path))
+    if result is not REFUSED:
+        require(result, path.read_bytes())
 
 
 YAML = """
@@ -225,6 +215,6 @@ def test_any_setting_takes_a_value_of_its_kind_or_refuses(data):
         parsed = parse_assignments(assignments)
         return parsed, override(PretrainingConfig(), parsed)
 
-    found = attempt("--set", read)
-    if found is not REFUSED:
-        require_set(*found)
+    result = attempt("--set", read)
+    if result is not REFUSED:
+        require_set(*result)

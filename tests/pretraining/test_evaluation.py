@@ -20,7 +20,7 @@ def test_parts_and_batches_dont_change_the_scores(records):
         records, runtime__cpu_parts=2, runtime__eval_batch_size=6), rel=1e-5, nan_ok=True)
 
 
-def test_an_evaluation_is_a_file_with_null_for_no_score_and_a_line_or_a_table(run, tmp_path):
+def test_an_evaluation_is_a_file_with_null_scores_and_a_line_or_table(run, tmp_path):
     scores = {"loss": 1.5, "generator_loss": 1.0, "discriminator_auc": 0.75,
               "bigram_auc": float("nan")}
     assert report(run, scores, 7, tmp_path, as_table=False) == (

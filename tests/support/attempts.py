@@ -44,7 +44,7 @@ def attempt(reader: str, read: Callable[[], Any]) -> Any:
     before = signal.signal(signal.SIGALRM, too_long)
     signal.alarm(SECONDS)
     try:
-        found = read()
+        result = read()
     except UserError as error:
         require_readable(str(error))
         tally[reader]["refused"] += 1
@@ -53,7 +53,7 @@ def attempt(reader: str, read: Callable[[], Any]) -> Any:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
     tally[reader]["accepted"] += 1
-    return found
+    return result
 
 
 def require_readable(message: str) -> None:

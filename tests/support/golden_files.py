@@ -54,15 +54,15 @@ def load_weights(model, variant: str) -> None:
 def assert_gradients(variant: str, model, gradients, rtol: float) -> None:
     """Compares gradients, or their norms; `rtol` is relative to an array's largest value."""
     golden = load(f"{variant}_gradients")
-    found = {variable.name.split(":")[0]: tf.convert_to_tensor(gradient).numpy()
+    computed = {variable.name.split(":")[0]: tf.convert_to_tensor(gradient).numpy()
              for variable, gradient in zip(model.trainable_variables, gradients, strict=True)}
-    assert {name.partition(":")[2] for name in golden} == found.keys()
+    assert {name.partition(":")[2] for name in golden} == computed.keys()
     for name, expected in golden.items():
         kind, _, weight = name.partition(":")
         if weight.endswith("key/bias"):  # Zero but for rounding: softmax ignores a shift.
-            np.testing.assert_allclose(np.linalg.norm(found[weight]), 0.0, atol=1e-4)
+            np.testing.assert_allclose(np.linalg.norm(computed[weight]), 0.0, atol=1e-4)
         elif kind == "gradnorm":
-            np.testing.assert_allclose(np.linalg.norm(found[weight]), expected, rtol=rtol)
+            np.testing.assert_allclose(np.linalg.norm(computed[weight]), expected, rtol=rtol)
         else:
-            np.testing.assert_allclose(found[weight], expected, rtol=0,
+            np.testing.assert_allclose(computed[weight], expected, rtol=0,
                                        atol=rtol * np.abs(expected).max())

@@ -26,9 +26,9 @@ def assign(variables: Iterable[tf.Variable], weights: Mapping[str, np.ndarray]) 
         variable.assign(weights[name])
 
 
-def assert_close(found: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], *,
+def assert_close(arrays: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], *,
                  rtol: float = 0.0, atol: float = 0.0) -> None:
     """Fails unless both have the same names and values; equal ones without a tolerance."""
-    assert found.keys() == expected.keys()
+    assert arrays.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol, atol, err_msg=name)
+        np.testing.assert_allclose(arrays[name], value, rtol, atol, err_msg=name)

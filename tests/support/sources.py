@@ -39,16 +39,16 @@ def modules() -> dict[str, pathlib.Path]:
 
 def imported_names(path: pathlib.Path, *, inside_functions: bool = True) -> set[str]:
     """Returns the dotted names that a file imports, by default inside functions too."""
-    waiting, found = [tree(path)], set()
+    waiting, names = [tree(path)], set()
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif inside_functions or not isinstance(node, ast.FunctionDef):
             waiting += ast.iter_child_nodes(node)
-    return found
+    return names
 
 
 def closure(

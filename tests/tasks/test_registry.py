@@ -61,14 +61,17 @@ def test_a_task_of_glue_needs_no_test_file(tmp_path):
     assert (len(task.train), list(task.dev), task.test) == (1, ["dev"], {})
 
 
-def test_labels_of_another_file_may_be_numbers_or_words(tmp_path):
+def test_another_file_may_have_other_columns_and_label_words(tmp_path):
     spec = glue.TASKS["sst2"].spec
     dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
     examples = registry.load_dev(spec, None, Files(dev=[dev])).dev["dev"]
     assert [example.label for example in examples] == ["1", "0"]
-    bad = write(tmp_path / "bad.tsv", "sentence\tlabel\nfine\tgood\n")
+    own = Files(dev=[write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")], texts=("body",),
+                label="y")
     with pytest.raises(UserError, match="the label 'good' isn't among those"):
-        registry.load_dev(spec, None, Files(dev=[bad]))
+        registry.load_dev(spec, None, own)
+    with pytest.raises(UserError, match="--text_columns=a,b: the task sst2 reads 1"):
+        Files(texts=("a", "b")).select(spec)
 
 
 def test_questions_by_their_published_names_or_others(tmp_path):
@@ -116,15 +119,6 @@ def test_metrics_of_a_tagger_go_by_its_tags(tmp_path):
         task = registry.load("tagging", None, Files(train=[path], dev=[path]))
         assert task.spec.metrics == metrics
         assert KINDS[Kind.TAGGING].spec("tagging", task.spec.labels).metrics == metrics
-
-
-def test_a_file_to_score_may_have_other_columns(tmp_path):
-    dev = write(tmp_path / "a.tsv", "body\ty\nfine\tyes\n")
-    spec = KINDS[Kind.CLASSIFICATION].spec("classification", ("no", "yes"))
-    own = Files(dev=[dev], texts=("body",), label="y")
-    assert registry.load_dev(spec, None, own).dev["dev"][0].texts == ("fine",)
-    with pytest.raises(UserError, match="--text_columns=a,b: the task classification reads 1"):
-        Files(texts=("a", "b")).select(spec)
 
 
 def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():

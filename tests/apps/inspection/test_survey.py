@@ -13,10 +13,9 @@ from electra_tf.config.model import MaskingConfig
 from electra_tf.data import manifest, shards
 from electra_tf.data.records import stored_ids
 from electra_tf.data.shards import write_shard
-from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS
-from tests.support import numbered_records, tiny_records
+from tests.support import tiny_records
 from tests.support.tiny_records import serialize_example
 
 
@@ -24,14 +23,18 @@ def mask(survey, count=20, seed=1, draws=3, **masking):
     return masked_examples(survey, count, MaskingConfig(**masking), seed=seed, draws=draws)
 
 
+def stored(data_dir, shard):
+    """Returns the token ids of every example of a shard."""
+    file = tf.data.TFRecordDataset(str(data_dir / shard.name))
+    return [stored_ids(serialized, 2)[0] for serialized in file.as_numpy_iterator()]
+
+
 def test_lengths_and_pieces_of_all_examples_are_counted(data_dir, monkeypatch):
     monkeypatch.setattr(shards, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     survey = take_survey(data_dir)
     for split, counts in survey.splits.items():
-        examples = [stored_ids(serialized, 2)[0]
-                    for shard in manifest.load(data_dir).shards_of(split)
-                    for serialized in tf.data.TFRecordDataset(
-                        str(data_dir / shard.name)).as_numpy_iterator()]
+        examples = [ids for shard in manifest.load(data_dir).shards_of(split)
+                    for ids in stored(data_dir, shard)]
         assert len(examples) == survey.manifest.examples(split) > 0
         assert list(counts.lengths) == [
             sum(len(ids) == length for ids in examples)
@@ -62,16 +65,13 @@ def test_another_vocabulary_is_refused(data_dir):
         take_survey(data_dir)
 
 
-def test_masked_examples_are_found_by_shard_and_number(tmp_path):
-    numbered_records.write(tmp_path / "records", [30, 6, 50], held_out=4)
-    survey = take_survey(storage.path(tmp_path / "records"))
-    examples = mask(survey, count=86, draws=1)
-    assert [(example.shard.name, example.number) for example in examples] == [
-        (shard.name, number) for shard in survey.manifest.shards_of("train")
-        for number in range(shard.examples)]
-    ids = np.array([[survey.vocabulary.tokens.index(piece.token) for piece in example.pieces]
-                    for example in examples])
-    assert numbered_records.said(ids) == list(range(86))
+def test_masked_examples_are_found_by_shard_and_number(data_dir):
+    survey = take_survey(data_dir)
+    assert [(example.shard.name, example.number,
+             [survey.vocabulary.tokens.index(piece.token) for piece in example.pieces])
+            for example in mask(survey, count=86, draws=1)] == [
+        (shard.name, number, ids.tolist()) for shard in survey.manifest.shards_of("train")
+        for number, ids in enumerate(stored(data_dir, shard))]
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.5])
