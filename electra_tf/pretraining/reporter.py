@@ -41,7 +41,11 @@ class Reporter:
         self._largest_deviation, self._collapsed = 0.0, False
         for record in kept:
             self._collapse_warning(record)
-        self._peak = _peak(run)
+        flops = matmul_flops_per_token(
+            run.objective.networks(), run.length, run.config.masking.max_predictions(run.length))
+        peak = flops and peak_flops(device_name(run.strategy), run.config.training.precision.value)
+        # Tokens per second at the peak of all devices; None where it is unknown.
+        self._peak = peak * run.strategy.num_replicas_in_sync / flops if peak else None
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.events = events
         self._out, self._clock = out, clock
@@ -189,11 +193,3 @@ class Reporter:
                 remaining_seconds=self._timer.remaining_seconds(
                     steps_left, self.events.remaining(self._step)), **machine))
         return means | machine
-
-
-def _peak(run: Run) -> float | None:
-    """Returns the tokens per second at the peak of all devices; None where it is unknown."""
-    flops = matmul_flops_per_token(run.objective.networks(), run.length,
-                                   run.config.masking.max_predictions(run.length))
-    peak = flops and peak_flops(device_name(run.strategy), run.config.training.precision.value)
-    return peak * run.strategy.num_replicas_in_sync / flops if peak else None

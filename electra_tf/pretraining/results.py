@@ -26,8 +26,9 @@ SAMPLED_BATCHES = 16
 """Batches out of which --mode=samples chooses."""
 LITTLE_AUC = 0.6
 """Below this AUC a discriminator detects little more than token frequencies show."""
-_LINE_SCORES = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
-              "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
+_LINE_SCORES = {
+    "loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
+    "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
 
 
