@@ -53,7 +53,7 @@ def electra_losses(model: ElectraModel, ids: tf.Tensor, kinds: TokenKinds, step:
     randomness = Randomness(seed=0, step=step, first_example=tf.constant(0, tf.int64))
     segments, valid = tf.zeros_like(ids), tf.ones_like(ids, tf.bool)
     masked_ids, masked = mask_tokens(ids, valid, MASKING, kinds, randomness)  # [B, L], [B, N]
-    # The generator predicts the masked tokens.
+    # The generator predicts the masked tokens; without padding, all N positions are filled.
     logits = model.generator(masked_ids, segments, valid, masked.positions)  # [B * N, V]
     softmax = distribution(logits)
     generator_losses = cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)

@@ -22,8 +22,8 @@ from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.strict_yaml import read_sections
 
 DIRECTORY = Path(__file__).parent
-_NEEDED = ("title", "source", "tasks")
-_ABOUT = (*_NEEDED, "question", "note")
+_REQUIRED = ("title", "source", "tasks")
+_KEYS = (*_REQUIRED, "question", "note")
 _GLUE = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli")
 TASK_FOLDERS = {
     "chunk": "conll2000", "ner": "conll2003", **dict.fromkeys(_GLUE, "glue"), "squad": "squad",
@@ -123,11 +123,11 @@ def load(name: str) -> Sweep:
                         "a YAML file of your own.")
     sections = read_sections(path, "sweep")
     about = sections.pop("sweep", {})
-    for key in (*about, *_NEEDED):
-        if key not in _ABOUT or key not in about:
-            raise UserError(f"{path}: section sweep "
-                            f"{'needs' if key in _ABOUT else 'has the unknown key'} {shown(key)}; "
-                            f"its keys are {', '.join(_ABOUT)}.")
+    for key in (*about, *_REQUIRED):
+        if key not in _KEYS or key not in about:
+            problem = "needs" if key in _KEYS else "has the unknown key"
+            raise UserError(f"{path}: section sweep {problem} {shown(key)}; its keys are "
+                            f"{', '.join(_KEYS)}.")
     tasks = _listed(about["tasks"])
     require_known_tasks(tasks, f"{path}: a task")
     grid = {key: _listed(values) for key, values in sections.pop("grid", {}).items()}

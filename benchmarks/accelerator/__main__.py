@@ -23,9 +23,6 @@ from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.workload import StepOptions, Workload
 from electra_tf.platform.errors import UserError
 
-WARM_UP = (1, 10)
-"""Steps before every turn: a GPU's clocks rise, and CUDA graphs are recorded."""
-
 
 def systems_on(device: str, steps_dir: pathlib.Path) -> list[System]:
     """Returns all systems on "cpu" or "cuda", for the steps in a directory of `export`."""
@@ -73,7 +70,8 @@ def main() -> None:
     workloads = workloads_of(directory, values.cases)
     results = report.measure(
         command.Bench(systems_on(values.device, directory)), workloads, alone=True,
-        steps=values.steps_per_turn, rounds=values.rounds, warm_up=WARM_UP)
+        steps=values.steps_per_turn, rounds=values.rounds,
+        warm_up=(1, 10))  # A GPU's clocks rise, and CUDA graphs are recorded.
     if not any(system.values("steps") for result in results for system in result.measured):
         raise UserError("no system could be measured; the reasons are above.")
 

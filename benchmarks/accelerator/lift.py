@@ -52,30 +52,25 @@ def lift_without_records(config: PretrainingConfig) -> LiftedStep:
     if length > positions:
         raise UserError(f"data.max_seq_length={length}, but the model has "
                         f"model.max_position_embeddings={positions}.")
+    vocab_size, special = config.model.vocab_size, SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+    if vocab_size <= max(special):
+        raise UserError(f"model.vocab_size={vocab_size} is too small for a vocabulary.")
     precision = config.training.precision
     config = override(config, {
         "runtime.distribution_strategy": "one_device", "runtime.num_gpus": 0, "runtime.tpu": "",
         "runtime.cpu_parts": 1, "runtime.xla": "off", "training.precision":
             Precision.BFLOAT16 if precision is Precision.AUTO else precision})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    objective = objective_class(config.objective.name)(config, _objective_context(config))
-    model = build_model(objective, config, strategy, seed=config.training.seed)
-    return lift(config, objective, build_state(config, model, strategy), strategy)
-
-
-def _objective_context(config: PretrainingConfig) -> ObjectiveContext:
-    size = config.model.vocab_size
-    special = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
-    if size <= max(special):
-        raise UserError(f"model.vocab_size={size} is too small for a vocabulary.")
     encoder = config.model.generator
     shapes = weight_table.language_model(
         "generator", encoder, weight_table.full_encoder(encoder)).weights
-    generator = TrainedGenerator(encoder, {
-        path: np.zeros(shape, np.float32) for path, shape in shapes.items()})
-    return ObjectiveContext(
-        kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
-        token_counts=lambda: np.ones(size, np.int64))
+    objective = objective_class(config.objective.name)(config, ObjectiveContext(
+        kinds=TokenKinds(special, vocab_size, np.zeros(vocab_size, bool)),
+        token_counts=lambda: np.ones(vocab_size, np.int64),
+        generator=TrainedGenerator(encoder, {
+            path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
+    model = build_model(objective, config, strategy, seed=config.training.seed)
+    return lift(config, objective, build_state(config, model, strategy), strategy)
 
 
 def lift(config: PretrainingConfig, objective: Objective, state: TrainState,

@@ -92,7 +92,6 @@ class BenchmarkCase:
     """A workload that all systems compute, and its number of repetitions."""
 
     name: str
-    """Name for progress on stderr."""
     fields: Mapping[str, Any]
     """Fields of every worker's first request."""
     turns: Mapping[str, Mapping[str, Any]]

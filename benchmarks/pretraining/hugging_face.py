@@ -16,8 +16,6 @@ from benchmarks.pretraining import workload
 from benchmarks.pretraining.matmuls import device_facts
 from benchmarks.pretraining.workload import EncoderSizes, Step, StepOptions, Workload
 
-_COMPILED = {"on": "torch.compile", "graphs": "torch.compile with CUDA graphs"}
-
 
 class JointModel(torch.nn.Module):
     """Generator and discriminator with tied embeddings."""
@@ -70,8 +68,9 @@ def prepare(work: Workload, options: StepOptions) -> Ready:
     torch.set_num_threads(work.threads)
     torch.manual_seed(1)
     precision = "bfloat16 autocast" if options.precision == "bfloat16" else options.precision
+    compiler = {"on": "torch.compile", "graphs": "torch.compile with CUDA graphs", "off": "eager"}
     return Ready(
-        label=f"{precision}, {_COMPILED.get(options.compiler, 'eager')}",
+        label=f"{precision}, {compiler[options.compiler]}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turn=workload.steps_of(lambda: _build(work, options)), **device_facts(options.device))
 

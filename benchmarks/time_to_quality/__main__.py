@@ -41,8 +41,8 @@ SYSTEMS = (
       for recipe in ("short", "paper")),
     system("hf", "time_to_quality.hugging_face",
            title="Hugging Face in PyTorch, the paper's settings"))
-Point = tuple[float, float]
-"""Seconds of training so far, and the AUC on held-out text."""
+Curve = Sequence[tuple[float, float]]
+"""Seconds of training so far, and the AUC on held-out text, of each evaluation."""
 
 
 def main() -> None:
@@ -122,12 +122,12 @@ def export(records: pathlib.Path, target: pathlib.Path, config: PretrainingConfi
              valid=np.stack([rows.valid for rows in held_out]))
 
 
-def points_of(result: Measurement) -> list[Point]:
+def curve_of(result: Measurement) -> Curve:
     """Returns a system's evaluations, [] if it failed."""
     return sum(result.values("train", "points"), [])
 
 
-def seconds_to(points: Sequence[Point], goal: float) -> float | None:
+def seconds_to(points: Curve, goal: float) -> float | None:
     """Returns the seconds from which the AUC stays at `goal`, above 0.5; None if it does not.
 
     In its first steps, a generator draws all words with similar probability, which any
@@ -144,7 +144,7 @@ def seconds_to(points: Sequence[Point], goal: float) -> float | None:
 
 def table(measured: Sequence[Measurement]) -> list[str]:
     """Returns Markdown: the seconds to every goal, and the run's end."""
-    curves = [points_of(result) for result in measured]
+    curves = [curve_of(result) for result in measured]
     return tables.table(measured, [
         *([f"{goal:.2f}", *(tables.ratio(seconds_to(points, goal), 1, ",.0f")
                             for points in curves)] for goal in GOALS),
@@ -156,7 +156,7 @@ def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
     """Draws AUC against seconds of training."""
     figure, (axes,) = plot_style.figure(1, 1, (8, 4.6))
     for result, color in zip(measured, plot_style.COLORS, strict=False):
-        if points := points_of(result):
+        if points := curve_of(result):
             axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
                       label=result.label)
     axes.set_xscale("log")

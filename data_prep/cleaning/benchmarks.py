@@ -18,7 +18,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 _PREFIX_SHIFT = np.uint64(42)  # Right shift that leaves the first 22 bits of a hash.
-_TAGGED = ("dev", "valid", "test")  # Names of CoNLL's column files, without ".txt".
 _FILE_KINDS = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
            "test.txt, or other .tsv, .csv and .jsonl")
 
@@ -113,7 +112,7 @@ def _texts(path: Path) -> Iterable[str] | None:
                 for row in tables.read_rows(path) for value in row.values.values()
                 if isinstance(value, str) or (
                     isinstance(value, list) and all(isinstance(item, str) for item in value))]
-    if path.suffix == ".txt" and path.stem in _TAGGED:
+    if path.suffix == ".txt" and path.stem in ("dev", "valid", "test"):  # CoNLL.
         return [" ".join(example.words)
                 for example in column_files.read_columns(path, tagged=False)]
     return None

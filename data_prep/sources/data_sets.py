@@ -31,9 +31,6 @@ _CONVERTED = "refs/convert/parquet"
 _FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
                    r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
 _DEFAULT = "default"  # Name of a data set's only configuration.
-_PARAGRAPH = "_START_PARAGRAPH_"
-_KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
-"""Markers that Wiki-40B puts before the lines of each kind."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,11 +208,11 @@ class TfdsSource(Source):
 
 def parse_wiki40b(headings: bool, part: DocumentPart) -> Iterator[str]:
     """Yields the lines of an article of Wiki-40B, with title and headings if `headings` is True."""
-    kind = _PARAGRAPH
+    paragraph = kind = "_START_PARAGRAPH_"
     for line in stripped(decoded(part)):
-        if line in _KINDS:
+        if line in ("_START_ARTICLE_", "_START_SECTION_", paragraph):
             kind = line
-        elif kind == _PARAGRAPH:
+        elif kind == paragraph:
             yield from filter(None, map(str.strip, line.split("_NEWLINE_")))
         elif headings:
             yield line

@@ -30,7 +30,6 @@ _BOOK_FILES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
                   for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
 _MAX_WRAPPED_CHARACTERS = 100  # Files wrap lines at 80 or less.
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]_*`\s]*$")
-_NO_SPACE_AFTER = ("--", "—", "-")
 _HEAD_BYTES = 1 << 18  # Part of a file that is searched for the book's beginning.
 _BEGINNING = rb"^[ \t]*\*\*\*[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG (?:EBOOK|ETEXT)"
 _START = re.compile(_BEGINNING + rb"[^*]{0,400}\*\*\*.*$", re.IGNORECASE | re.MULTILINE)
@@ -201,5 +200,5 @@ def parse_book(part: DocumentPart) -> Iterator[str]:
     if (not inner or statistics.median(map(len, inner)) > _MAX_WRAPPED_CHARACTERS
             or sum(bool(_SENTENCE_END.search(line)) for line in inner) >= len(inner) / 2):
         return (line for lines in paragraphs for line in lines)
-    return ("".join(line if line.endswith(_NO_SPACE_AFTER) else f"{line} " for line in lines
-                    ).strip() for lines in paragraphs)
+    return ("".join(line if line.endswith(("—", "-")) else f"{line} " for line in lines).strip()
+            for lines in paragraphs)

@@ -124,16 +124,26 @@ class Mixture(ConcatenatedSource):
     def documents(self) -> Iterator[DocumentPart]:
         """Yields the documents; then `note` names the source that ended."""
         self.note = ""
-        streams = [_Stream(member) for member in self.members]
+        streams = [member.documents() for member in self.members]
+        read, sampled, text = ([0] * len(streams) for _ in range(3))  # Bytes by member.
         queue = [(0.0, index) for index in range(len(streams))]
         while True:
             _, index = queue[0]
-            part = None
-            for part in streams[index].document():
+            member, part = self.members[index], None
+            for part in streams[index]:
+                read[index] += len(part.content)
+                if sampled[index] < _MIN_SAMPLED or sampled[index] * _ONE_IN <= read[index]:
+                    # The worker that parses the document raises its error again.
+                    with contextlib.suppress(UserError):
+                        text[index] += sum(len(line.encode()) for line in member.source.parse(part))
+                        sampled[index] += len(part.content)
                 yield part
+                if part.ends:
+                    break
             if part is None:
                 break
-            heapq.heapreplace(queue, (streams[index].progress, index))
+            estimate = read[index] * max(1, text[index]) / max(1, sampled[index])
+            heapq.heapreplace(queue, (estimate / member.share, index))
         ended = self.members[index]
         others = ", ".join(
             f"{member.name} ({100 * member.source.position() / max(1, member.source.size):.0f} %)"
@@ -144,29 +154,3 @@ class Mixture(ConcatenatedSource):
     def pieces(self) -> tuple[Source, ...]:
         """Returns the mixture."""
         return (self,)
-
-
-class _Stream:
-    """The documents of a member, and the progress in them."""
-
-    progress = 0.0  # Estimated bytes of text so far, divided by the share.
-
-    def __init__(self, member: Member):
-        self._parts = member.documents()
-        self._parse, self._share = member.source.parse, member.share
-        self._bytes = self._sampled = self._text = 0
-
-    def document(self) -> Iterator[DocumentPart]:
-        """Yields the parts of the next document; none after the last document."""
-        for part in self._parts:
-            self._bytes += len(part.content)
-            if self._sampled < _MIN_SAMPLED or self._sampled * _ONE_IN <= self._bytes:
-                # The worker that parses the document raises its error again.
-                with contextlib.suppress(UserError):
-                    self._text += sum(len(line.encode()) for line in self._parse(part))
-                    self._sampled += len(part.content)
-            self.progress = (
-                self._bytes * max(1, self._text) / max(1, self._sampled) / self._share)
-            yield part
-            if part.ends:
-                return

@@ -49,7 +49,6 @@ _SPACES = re.compile(r"[^\S\n]+")
 _HOLLOW = re.compile(r" ?[(\[（][\s,;:–—，；：、-]*[)\]）]")
 _AFTER_BRACKET = re.compile(r"\([\s,;]+")
 _BEFORE_MARK = re.compile(r" +([,;.)])")
-_OF_A_TABLE = ("{|", "|", "!")
 UNREADABLE = (ParserError, RecursionError)  # Errors of wikitext that is nested too deeply.
 
 
@@ -70,7 +69,7 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
     tree = mwparserfromhell.parse(wikitext, skip_style_tags=True)
     lines = []
     for line in "".join(_prose_of(tree, names, headings)).split("\n"):
-        if line.lstrip().startswith(_OF_A_TABLE):  # The table has no end.
+        if line.lstrip().startswith(("{|", "|", "!")):  # Of a table without an end.
             continue
         line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
         line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))

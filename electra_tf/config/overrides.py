@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from absl import flags
 
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.platform import storage, strict_yaml
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.setting_flags import define_flag, given_values, written
 from electra_tf.platform.settings import Section, Setting, require_one_of, settings_of, suggestion
@@ -126,6 +126,8 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
 
 def read_yaml(path: Path) -> dict[str, str]:
     """Returns `section.field` -> text of a YAML file of sections, or raises `UserError`."""
+    from electra_tf.platform import strict_yaml  # .venv-compile, for accelerators, has no PyYAML.
+
     return {f"{section}.{field}": text
             for section, fields in strict_yaml.read_sections(path, "--config").items()
             for field, text in fields.items()}

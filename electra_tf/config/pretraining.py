@@ -108,9 +108,11 @@ def resolve(model_size: str = "", recipe: str = PAPER, changes: Changes | None =
     if saved is not None:
         return override(PretrainingConfig(), {**saved, **changes})
     require_one_of(RECIPES, "--recipe", recipe)
-    config, changes = pretraining_config(model_size or "small"), {**(shape or {}), **changes}
-    return override(config, {
-        **(_short_recipe(override(config, changes).model) if recipe == SHORT else {}), **changes})
+    config = pretraining_config(model_size or "small")
+    changes = {**(shape or {}), **changes}
+    if recipe == SHORT:
+        changes = _short_recipe(override(config, changes).model) | changes
+    return override(config, changes)
 
 
 def _short_recipe(model: ModelConfig) -> dict[str, Any]:

@@ -71,8 +71,8 @@ def evaluate(changes: Changes) -> None:
 def predict(changes: Changes) -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
-    outputs.predict(_trained_run(changes), values.input, values.output, overwrite=values.overwrite,
-                    own=_own_files())
+    outputs.predict(_trained_run(changes), values.input, values.output, _own_files(),
+                    overwrite=values.overwrite)
 
 
 MODES = {"train": train, "eval": evaluate, "predict": predict}

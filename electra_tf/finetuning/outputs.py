@@ -109,8 +109,8 @@ def evaluate(run: FinetuningRun, task: Task) -> None:
     print(f"results  {path}")
 
 
-def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False,
-            own: Files | None = None) -> None:
+def predict(run: FinetuningRun, source: str, output: str, own: Files, *,
+            overwrite: bool) -> None:
     """Reads examples from a file or standard input, and writes the model's predictions.
 
     `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `own` may
@@ -127,8 +127,8 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         # The first reading refuses a damaged file before the computation, the second holds a part.
-        read = functools.partial(run.kind.read_file, path, own.select(run.spec) if own else
-                                 run.spec, labelled=False)
+        read = functools.partial(
+            run.kind.read_file, path, own.select(run.spec), labelled=False)
         notes: list[str] = []
         known = collections.Counter(getattr(example, "label", getattr(example, "tags", None))
                                     is None for example in read(notes=notes))

@@ -13,7 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
-from electra_tf.modeling.layers import LAYER_NORM_EPSILON, LayerNorm
+from electra_tf.modeling.fused import LAYER_NORM_EPSILON
+from electra_tf.modeling.layers import LayerNorm
 
 _CHUNK_TOKENS = 4096
 """Positions of a chunk, padding included: 8 rows of 512 or 128 rows of 32. Larger chunks are not

@@ -12,11 +12,12 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, RemotePath
 
 TEMPORARY_PREFIX = ".unfinished-"
-_FIXES = (dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-                        "free some space, or choose another directory")
-          | dict.fromkeys((errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG), "choose another name")
-          | {errno.ENOTEMPTY: "another process has written it meanwhile; use that, or choose "
-             "another name"})
+_FULL = "free some space, or choose another directory"
+_TAKEN = "choose another name"
+_FIXES = {
+    errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.EFBIG: _FULL,
+    errno.EEXIST: _TAKEN, errno.EISDIR: _TAKEN, errno.ENAMETOOLONG: _TAKEN,
+    errno.ENOTEMPTY: "another process has written it meanwhile; use that, or choose another name"}
 
 
 def write_error(path: Path, error: OSError) -> UserError:

@@ -11,42 +11,42 @@ MAX_CHARACTERS = 800
 _GRAPH_PLACES = ("Graph execution error", "Detected at node", 'File "', "Hint", "[[", "(", "<stack")
 
 
-def one_line(text: str, longest: int = MAX_CHARACTERS) -> str:
+def one_line(text: str, max_length: int = MAX_CHARACTERS) -> str:
     r"""Returns text on one line; characters that aren't printable are escaped as in Python.
 
     The middle of a long text is cut, because it begins with the file and ends with the fix.
 
-    >>> one_line("a\n  b \x1b[31m"), one_line("0123456789", longest=7)
+    >>> one_line("a\n  b \x1b[31m"), one_line("0123456789", max_length=7)
     ('a b \\x1b[31m', '01...89')
     """
-    text = re.sub(r"\s*[\t\n\v\f\r]\s*", " ", _shortened(text, longest))
+    text = re.sub(r"\s*[\t\n\v\f\r]\s*", " ", _shortened(text, max_length))
     return _shortened("".join(
         char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in text), longest)
+        for char in text), max_length)
 
 
-def _shortened(text: str, longest: int) -> str:
-    if len(text) <= longest:
+def _shortened(text: str, max_length: int) -> str:
+    if len(text) <= max_length:
         return text
-    half = (longest - 3) // 2
+    half = (max_length - 3) // 2
     return f"{text[:half]}...{text[-half:]}"
 
 
-def shown(value: object, longest: int = 80) -> str:
+def shown(value: object, max_length: int = 80) -> str:
     """Returns a value as Python writes it, shortened, on one line.
 
-    >>> shown("x" * 1000, longest=9), shown([1, 2])
+    >>> shown("x" * 1000, max_length=9), shown([1, 2])
     ("'xx...xx'", '[1, 2]')
     """
     brief = reprlib.Repr()
-    brief.maxstring = brief.maxother = longest
+    brief.maxstring = brief.maxother = max_length
     try:
-        return one_line(brief.repr(value), longest)
+        return one_line(brief.repr(value), max_length)
     except ValueError:  # Python refuses to write more than 4,300 digits.
         return f"a {type(value).__name__} with too many digits"
 
 
-def tensorflow_reason(error: Exception, longest: int = 200) -> str:
+def tensorflow_reason(error: Exception, max_length: int = 200) -> str:
     """Returns the reason in an error's message, on one line without a full stop.
 
     Places in TensorFlow's graph and in files, and details of gRPC, are left out.
@@ -58,7 +58,7 @@ def tensorflow_reason(error: Exception, longest: int = 200) -> str:
         r"\{\{.*?\}\}", "", message.split("aborted by:")[-1]))[0]
     lines = [line.strip() for line in message.splitlines()
              if not line.strip().startswith(_GRAPH_PLACES)]
-    return " ".join(" ".join(lines).split())[:longest].rstrip(". ")
+    return " ".join(" ".join(lines).split())[:max_length].rstrip(". ")
 
 
 class UserError(ValueError):
@@ -67,17 +67,17 @@ class UserError(ValueError):
     The message is one line that names the thing, the value received and the fix.
     """
 
-    longest = MAX_CHARACTERS
+    max_length = MAX_CHARACTERS
     _keras_call_info_injected = True  # Keras adds lines to the messages of other errors.
 
     def __init__(self, message: str):
-        super().__init__(one_line(message, self.longest))
+        super().__init__(one_line(message, self.max_length))
 
 
 class Abandoned(UserError):
     """The loss of another worker, after which the process ends without waiting for others."""
 
-    longest = 8000  # It ends with a whole command.
+    max_length = 8000  # It ends with a whole command.
 
 
 def note(text: str) -> None:

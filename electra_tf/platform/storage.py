@@ -20,7 +20,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown, tensorflow_reason
 
 MIB = 1 << 20
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
@@ -222,4 +222,4 @@ def _os_errors(path: RemotePath) -> Iterator[Any]:
     except tf.errors.NotFoundError as error:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     except tf.errors.OpError as error:
-        raise OSError(errno.EIO, " ".join(error.message.split()), str(path)) from error
+        raise OSError(errno.EIO, tensorflow_reason(error), str(path)) from error

@@ -16,13 +16,9 @@ from electra_tf.platform.command_line import as_started
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
-_MAX_UNKNOWN = 0.05  # Largest fraction of words that become [UNK] without a warning.
-_MAX_CHANGED = 0.05
-"""Largest fraction of characters that stripping accents changes without a warning."""
 _MAX_CHANGED_LETTERS = 0.01
 """Largest fraction of letters that stripping accents may change. English text has 0.04 %, Russian
 1.5, German 1.7, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
-_VARIATION_SELECTORS = range(0xFE00, 0xFE10)  # Marks that select the form of a symbol.
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
 """Groups of words without letters, and of words whose letters `_NAMES` lacks."""
 _NAMES = dict(enumerate(
@@ -49,13 +45,13 @@ def count_changed(texts: Iterable[str]) -> int:
 def coverage_warnings(words: int, unknown: int, characters: int = 0, changed: int = 0) -> list[str]:
     """Returns warnings of many unknown words, and of many characters that normalization changes."""
     lines = []
-    if unknown > _MAX_UNKNOWN * words:
+    if unknown > 0.05 * words:
         lines.append(
             f"{unknown / words:.1%} of the words became [UNK]: the vocabulary lacks some of their "
             f"characters, or they have more than {MAX_WORD_CHARACTERS} characters. For missing "
             "characters learn a vocabulary from this text with `python -m data_prep.build_vocab`, "
             "and pre-train with it.")
-    if changed > _MAX_CHANGED * characters:
+    if changed > 0.05 * characters:
         lines.append(
             f"{changed / characters:.0%} of the characters change where accents are stripped: "
             "vowel signs and voicing marks are lost, Korean syllables are split. Learn a "
@@ -100,7 +96,7 @@ def _count(condition: Callable[[str], bool], characters: Mapping[str, int]) -> i
 def _is_letter(character: str) -> bool:
     """Returns whether a character is a letter, or a mark that belongs to one."""
     return (unicodedata.category(character)[0] in "LM"
-            and ord(character) not in _VARIATION_SELECTORS)
+            and not 0xFE00 <= ord(character) < 0xFE10)  # These select the form of a symbol.
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import pytest
 
 from data_prep import record_builder, settings
 from data_prep.local_runner import LocalRunner
-from data_prep.sources import registry as sources
+from data_prep.sources.registry import open_source
 from data_prep.sources.source import SourceOptions
 from electra_tf.data import manifest
 from electra_tf.text.tokenization import Normalization, TextSettings
@@ -61,7 +61,7 @@ def build(corpus, vocabulary, tmp_path):
         read = Normalization.of(changes.pop("lower_case", None), changes.pop("strip_accents", None))
         chosen = settings.BuildSettings(**({"max_seq_length": 32, "shard_text_bytes": 30_000,
                                             "held_out_fraction": 0.1} | changes))
-        source = sources.open_source(text or f"{corpus}/*.txt", options or SourceOptions())
+        source = open_source(text or f"{corpus}/*.txt", options or SourceOptions())
         return record_builder.build_records(source, TextSettings(
             vocabulary=vocabulary, normalization=read), chosen, tmp_path / name,
                                             runner or LocalRunner(num_workers),

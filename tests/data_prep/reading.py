@@ -1,4 +1,4 @@
-"""What tests ask of a source: its lines, and what it says of damage."""
+"""Reads sources as lists of lines, and writes dumps."""
 
 import html
 
@@ -18,24 +18,25 @@ def documents_of(source, notes=None):
 
 def split(lines):
     """Returns the lines of each document."""
-    found = [[]]
+    documents = [[]]
     for line in lines:
         if line == DOCUMENT_END:
-            found.append([])
+            documents.append([])
         else:
-            found[-1].append(line)
-    return found[:-1] + [found[-1]] * bool(found[-1])
+            documents[-1].append(line)
+    return documents if documents[-1] else documents[:-1]
 
 
 def read_skipping(text, **options):
     """Returns the whole documents, and the messages of what was skipped."""
     notes = ReadingNotes()
-    found = documents_of(open_source(str(text), SourceOptions(on_error="skip", **options)), notes)
+    source = open_source(str(text), SourceOptions(on_error="skip", **options))
+    documents = documents_of(source, notes)
     assert notes.skipped == len(notes.messages) or notes.skipped > 20
-    return [document for document in found if document], notes.messages
+    return [document for document in documents if document], notes.messages
 
 
-def files(directory):
+def contents(directory):
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 

@@ -5,12 +5,12 @@ import pytest
 from data_prep import record_builder, vocabulary_learner
 from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
-from data_prep.sources import files as source_files
+from data_prep.sources import files
 from data_prep.sources.registry import open_source
 from data_prep.work_units import CorpusPiece, WorkUnit
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
-from tests.data_prep.reading import files
+from tests.data_prep.reading import contents
 from tests.support.python_process import own_lines
 
 
@@ -18,28 +18,20 @@ def direct(tmp_path, *arguments):
     return BeamRunner("DirectRunner", arguments, tmp_path / "scratch")
 
 
-@pytest.fixture
-def small_pieces(monkeypatch):
-    """Every file of the corpus is a piece."""
-    monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)
-
-
-def test_records_are_equal_on_beam_and_locally(
-        build, small_pieces, tmp_path):
+def test_records_and_words_are_equal_on_beam_and_locally(
+        build, corpus, monkeypatch, tmp_path):
+    monkeypatch.setattr(files, "PIECE_BYTES", 1000)  # Every file of the corpus is a piece.
     local = build("local", held_out_fraction=0.02)
     build("beam", runner=direct(tmp_path), held_out_fraction=0.02)
     assert [shard.name for shard in local.shards_of("train")] == [
         f"train-0000{piece}-0000{index}.tfrecord" for piece in range(2) for index in range(3)]
-    assert files(tmp_path / "beam") == files(tmp_path / "local")
-    assert not (tmp_path / "scratch").exists()
-
-
-def test_words_are_counted_on_beam_as_locally(corpus, small_pieces, tmp_path):
+    assert contents(tmp_path / "beam") == contents(tmp_path / "local")
     source = open_source(f"{corpus}/*.txt")
-    local = vocabulary_learner.count_corpus_words(source, UNCASED, LocalRunner())
-    assert local == vocabulary_learner.count_corpus_words(source, UNCASED, direct(tmp_path))
-    assert local.total() == len((" ".join(
-        path.read_text() for path in corpus.iterdir())).split())
+    words, beam_words = (vocabulary_learner.count_corpus_words(source, UNCASED, runner)
+                         for runner in (LocalRunner(), direct(tmp_path)))
+    assert words == beam_words
+    assert words.total() == local.counts.words
+    assert not (tmp_path / "scratch").exists()
 
 
 def test_a_worker_s_error_reaches_the_user_as_its_line(build, tmp_path, capfd):

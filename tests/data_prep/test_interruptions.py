@@ -1,5 +1,6 @@
 """Real processes that are killed or interrupted: the same command ends with the same bytes."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from tests.data_prep.reading import files
+from tests.data_prep.reading import contents
 from tests.support.python_process import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -45,16 +46,14 @@ def receipts(directory):
 def has_processes(session):
     """Tells whether a process of a session lives."""
     for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with contextlib.suppress(OSError):
             fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            return True
+            if int(fields[3]) == session and fields[0] != "Z":
+                return True
     return False
 
 
-def require_quiet_end(process, status=0):
+def end_of(process, status=0):
     """Waits for the end; returns the lines on stderr other than progress."""
     out, errors = process.communicate(timeout=120)
     assert process.returncode == status, errors
@@ -75,8 +74,8 @@ def test_a_build_killed_ten_times_ends_with_the_same_bytes(build, command, tmp_p
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         assert not (killed / "manifest.json").exists()
-    assert require_quiet_end(start([*command, flag])) == []
-    assert files(killed) == files(tmp_path / "whole")
+    assert end_of(start([*command, flag])) == []
+    assert contents(killed) == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("flag", "send", "number"), [
@@ -89,7 +88,7 @@ def test_a_signal_ends_a_build_in_one_line_and_keeps_finished_shards(
     process = start([*command, flag])
     wait_for(lambda: len(receipts(stopped)) >= 2)
     send(process.pid, number)
-    (line,) = require_quiet_end(process, 128 + number)
+    (line,) = end_of(process, 128 + number)
     assert line.startswith("interrupted; the finished shards are kept")
     assert line.endswith(flag)
     wait_for(lambda: not has_processes(process.pid))
@@ -110,10 +109,10 @@ def test_a_portable_runner_makes_the_same_records(build, command, tmp_path):
          f"--port_file={port_file}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: port_file.exists() and port_file.read_text())
-        assert require_quiet_end(start([
+        assert end_of(start([
             *command, "--runner=PortableRunner", "--beam_options=--job_endpoint=localhost:"
             f"{port_file.read_text()} --environment_type=LOOPBACK"])) == []
     finally:
         server.kill()
         server.wait()
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")

@@ -36,11 +36,11 @@ def tokenized(lines):
 def pack(packing, documents, lines_at_once=50):
     """Returns the examples of documents, which are lists of lines of ids."""
     lines = [line for document in documents for line in (*document, None)]
-    found = []
+    examples = []
     for start in range(0, len(lines), lines_at_once):
-        found += packing.add(tokenized(lines[start:start + lines_at_once]))
-    found += packing.finish()
-    return [(np.frombuffer(ids, np.int32).tolist(), first) for ids, first in found]
+        examples += packing.add(tokenized(lines[start:start + lines_at_once]))
+    examples += packing.finish()
+    return [(np.frombuffer(ids, np.int32).tolist(), first) for ids, first in examples]
 
 
 def numbered(lengths, continuation_rate=0.0, seed=0):

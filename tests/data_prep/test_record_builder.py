@@ -14,7 +14,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
-from tests.data_prep.reading import files
+from tests.data_prep.reading import contents
 
 
 def stored_ids(directory, made, vocabulary, split):
@@ -50,7 +50,7 @@ def test_every_token_is_in_the_records_once_and_in_order(
 
 def test_bytes_do_not_depend_on_the_number_of_workers(build, tmp_path):
     one, two = build("one"), build("two", num_workers=2)
-    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert one == two and len(one.shards_of("train")) == 4
     assert one.fingerprint != build("seed", seed=1).fingerprint
 
@@ -101,7 +101,7 @@ def test_a_restart_builds_only_missing_or_changed_shards(build, stopped_build, t
         build(seed=1)
     build()
     assert before == kept.stat().st_mtime_ns
-    assert files(directory) == files(tmp_path / "whole")
+    assert contents(directory) == contents(tmp_path / "whole")
 
 
 def test_a_changed_corpus_and_one_of_blank_lines_are_refused(build, tmp_path):

@@ -8,17 +8,17 @@ import tensorflow as tf
 from data_prep import vocabulary_learner
 from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
-from data_prep.sources import registry as sources
+from data_prep.sources.registry import open_source
 from data_prep.work_units import WorkUnit
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
 
 
 @pytest.fixture(scope="module")
 def counts():
     return vocabulary_learner.count_corpus_words(
-        sources.open_source("embedded:python"), UNCASED, LocalRunner())
+        open_source("embedded:python"), UNCASED, LocalRunner())
 
 
 def test_a_vocabulary_has_its_size_and_covers_its_text(counts):
@@ -26,7 +26,7 @@ def test_a_vocabulary_has_its_size_and_covers_its_text(counts):
     assert learned.size == 1000 and learned.tokens[:5] == SPECIAL_TOKENS
     reordered = collections.Counter(dict(reversed(list(counts.items()))))
     assert vocabulary_learner.learn(reordered, 1000) == learned
-    text = sources.open_source("embedded:python")
+    text = open_source("embedded:python")
     lines = [line for line in lines_of(text.documents(), text.parse) if line]
     tokenizer = Tokenizer(TextSettings(vocabulary=learned))
     ids = tokenizer.tokenize(tf.constant(lines)).flat_values.numpy()
@@ -80,11 +80,9 @@ def plain_merges(words, size):
 
 def test_no_piece_is_too_long_for_the_tokenizer():
     words = {("\u0e01" * 99).encode(): 30, ("\U00020000" * 7 + "ab" * 60).encode(): 9}
-    characters, merged = vocabulary_learner.learn_pieces(words, 500)
-    lengths = [len(piece.removeprefix("##")) for piece in merged]
-    assert 30 < max(lengths) <= 50
-    Tokenizer(TextSettings(vocabulary=Vocabulary(
-        (*SPECIAL_TOKENS, *characters, *merged))))
+    vocabulary = vocabulary_learner.learn(words, 500)
+    assert 30 < max(len(token.removeprefix("##")) for token in vocabulary.tokens) <= 50
+    Tokenizer(TextSettings(vocabulary=vocabulary))
 
 
 def test_reserved_tokens_follow_the_special_ones(counts):

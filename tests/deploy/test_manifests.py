@@ -1,4 +1,4 @@
-"""The files of docs/deploy start the program with flags that it has, in a cluster that it takes."""
+"""The files of docs/deploy start the program with its own flags in a valid cluster."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ FAKES = {
 
 @pytest.fixture
 def faked(tmp_path):
-    """A directory with stand-ins for Slurm and the program, which print what they are given."""
+    """A directory with stand-ins for Slurm and the program, which print their arguments."""
     for name, text in FAKES.items():
         text_files.write(tmp_path / name, f"#!/usr/bin/env bash\n{text}\n").chmod(0o755)
     return tmp_path
@@ -38,38 +38,38 @@ def containers(name: str) -> list[dict]:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.glob("*.yaml")))
-def test_flags_of_a_manifest_are_the_programs(name):
+def test_flags_of_a_manifest_are_flags_of_the_program(name):
     with command_flags.defined(command.define):
         known = set(flags.FLAGS)
-    found = containers(name)
-    assert found
-    for container in found:
+    jobs = containers(name)
+    assert jobs
+    for container in jobs:
         words = " ".join(container["args"]).split()
         assert "run_pretraining.py" in words
-        given = {word[2:].partition("=")[0] for word in words[words.index("run_pretraining.py"):]
+        names = {word[2:].partition("=")[0] for word in words[words.index("run_pretraining.py"):]
                  if word.startswith("--")}
-        assert {"data_dir", "model_dir", "model_size"} <= given <= known
+        assert {"data_dir", "model_dir", "model_size"} <= names <= known
 
 
-def test_slurm_gives_each_task_its_place_and_the_arguments(faked):
+def test_slurm_tasks_receive_their_index_and_the_arguments(faked):
     done = subprocess.run(
         ["bash", DEPLOY / "slurm.sh", "--model_dir=a b", "--model_size=base"], cwd=faked,
         env=os.environ | {"PATH": f"{faked}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "x"},
         capture_output=True, text=True, check=True)
-    found = [workers.parse(line) for line in done.stdout.splitlines()]
-    assert [one.task.index for one in found] == [0, 1]
-    assert all(one.cluster == {"worker": ["host1:2222", "host2:2222"]} for one in found)
+    clusters = [workers.parse(line) for line in done.stdout.splitlines()]
+    assert [cluster.task.index for cluster in clusters] == [0, 1]
+    assert all(cluster.cluster == {"worker": ["host1:2222", "host2:2222"]} for cluster in clusters)
     assert done.stderr == "run_pretraining.py --model_dir=a b --model_size=base\n" * 2
 
 
 @pytest.mark.parametrize("index", [0, 3])
-def test_a_pod_knows_the_others(faked, index):
+def test_a_pod_receives_the_addresses_of_all_pods(faked, index):
     container, = containers("kubernetes.yaml")
     program = container["args"][0].replace("exec python", "exec .venv/bin/python")
     done = subprocess.run(
         [*container["command"], program], cwd=faked, capture_output=True, text=True, check=True,
         env=os.environ | {"JOB_COMPLETION_INDEX": str(index)} | {
             pair["name"]: pair["value"] for pair in container["env"]})
-    found = workers.parse(done.stdout)
-    assert found.cluster == {"worker": [f"electra-{number}.electra:2222" for number in range(4)]}
-    assert found.task.index == index
+    pod = workers.parse(done.stdout)
+    assert pod.cluster == {"worker": [f"electra-{number}.electra:2222" for number in range(4)]}
+    assert pod.task.index == index

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from data_prep import record_builder, settings, vocabulary_learner
 from data_prep.local_runner import LocalRunner
-from data_prep.sources import registry as sources
+from data_prep.sources.registry import open_source
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
@@ -30,7 +30,7 @@ SIZE = 400
 def work(request, tmp_path_factory):
     """A language's lines, and its vocabulary, normalization and records."""
     path = TEXTS / f"{request.param}.txt"
-    text = sources.open_source(str(path))
+    text = open_source(str(path))
     counts = vocabulary_learner.count_corpus_words(text, NFC, LocalRunner())
     chosen, counts, reason = vocabulary_learner.choose_normalization(counts)
     vocabulary = vocabulary_learner.learn(counts, SIZE)

@@ -15,7 +15,7 @@ import yaml
 from hypothesis import strategies as st
 
 from data_prep import documents
-from data_prep.sources import registry as sources
+from data_prep.sources.registry import open_source
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
@@ -112,7 +112,7 @@ def require_corpus(unpack, result, content):
 
 
 def read_corpus(path):
-    source = sources.open_source(str(path))
+    source = open_source(str(path))
     return list(documents.lines_of(source.documents(), source.parse))
 
 

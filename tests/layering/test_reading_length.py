@@ -8,10 +8,10 @@ import pytest
 
 from tests.support import sources
 
-LIMITS = {  # entry points: most lines, most modules
-    ("run_pretraining",): (9_670, 83),
-    ("run_finetuning",): (12_170, 101),
-    ("electra_tf.objectives.electra", "electra_tf.training.step"): (2_920, 24),
+LIMITS = {  # entry points: maximum of lines and of modules
+    ("run_pretraining",): (9_550, 81),
+    ("run_finetuning",): (11_910, 92),
+    ("electra_tf.objectives.electra", "electra_tf.training.step"): (2_900, 24),
 }
 
 
@@ -20,6 +20,6 @@ def test_what_is_read_from_an_entry_point_stays_short(entries):
     lines = {name: len((sources.ROOT / sources.modules()[name]).read_text("utf-8").splitlines())
              for name in sources.closure(*entries)[0]}
     longest = sorted(lines, key=lines.get, reverse=True)[:10]
-    most_lines, most_modules = LIMITS[entries]
-    assert sum(lines.values()) <= most_lines, longest
-    assert len(lines) <= most_modules, longest
+    max_lines, max_modules = LIMITS[entries]
+    assert sum(lines.values()) <= max_lines, longest
+    assert len(lines) <= max_modules, longest

@@ -8,9 +8,16 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import fused
-from electra_tf.modeling.encoder import attend, split_heads
-from electra_tf.modeling.fused import affine, dropout, gelu, rounded
-from electra_tf.modeling.layers import layer_norm, residual_norm
+from electra_tf.modeling.fused import (
+    affine,
+    attend,
+    dropout,
+    gelu,
+    layer_norm,
+    residual_norm,
+    rounded,
+    split_heads,
+)
 from electra_tf.modeling.randomness import dropout_keys, keep_mask
 from electra_tf.platform import machine
 from tests.modeling.test_randomness import randomness_at

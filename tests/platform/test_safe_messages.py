@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from electra_tf.platform.errors import MAX_CHARACTERS, UserError, shown
+from electra_tf.platform.errors import MAX_CHARACTERS, UserError, shown, tensorflow_reason
 
 
 @pytest.mark.parametrize(("quoted", "safe"), [
@@ -30,3 +30,13 @@ def test_a_value_of_any_kind_can_be_shown(value, words):
     assert shown(value) == words
     assert len(shown("x" * 10**6)) == 80
     assert len(shown(list(range(10**6)))) < 80
+
+
+@pytest.mark.parametrize(("message", "reason"), [
+    ("{{function_node __wrapped__X}} no such file [Op:ReadFile]", "no such file"),
+    ("Graph execution error:\n\nDetected at node X\nassertion failed: [a shard] [1]", "a shard"),
+    ("Collective ops is aborted by: connection lost.\nThe error could be from an op",
+     "connection lost"),
+    ("Socket closed\nAdditional GRPC error information", "Socket closed")])
+def test_the_reason_of_tensorflow_has_no_places_in_its_graph(message, reason):
+    assert tensorflow_reason(ValueError(message)) == reason

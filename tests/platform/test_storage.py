@@ -16,9 +16,9 @@ from electra_tf.tasks.tables import byte_lines
 @pytest.fixture(params=["local", "remote"])
 def directory(request, tmp_path):
     """A new directory, here or elsewhere: every test runs on both."""
-    place = tmp_path if request.param == "local" else storage.path(f"ram:/{tmp_path}")
-    place.mkdir(parents=True, exist_ok=True)
-    return place / "below"
+    parent = tmp_path if request.param == "local" else storage.path(f"ram:/{tmp_path}")
+    parent.mkdir(parents=True, exist_ok=True)
+    return parent / "below"
 
 
 def test_files_are_read_as_they_were_written_and_told_from_directories(directory):
@@ -75,12 +75,12 @@ def test_lines_are_unpacked_and_numbered(directory):
 
 
 def test_a_url_keeps_its_slashes_through_every_way_of_making_paths():
-    place = storage.path("gs://bucket/runs") / "small"
-    assert str(place) == f"{place}" == "gs://bucket/runs/small"
-    assert str(place.with_name("x-1")) == "gs://bucket/runs/x-1"
-    assert storage.path(place) == place
-    assert pickle.loads(pickle.dumps(place)) == place
-    assert str(place.parent.parent) == "gs://bucket"
+    path = storage.path("gs://bucket/runs") / "small"
+    assert str(path) == f"{path}" == "gs://bucket/runs/small"
+    assert str(path.with_name("x-1")) == "gs://bucket/runs/x-1"
+    assert storage.path(path) == path
+    assert pickle.loads(pickle.dumps(path)) == path
+    assert str(path.parent.parent) == "gs://bucket"
 
 
 def test_a_local_path_stays_local_and_other_file_systems_are_refused():
@@ -104,6 +104,8 @@ def test_a_pipe_or_a_device_is_refused_before_it_is_opened(tmp_path, kind):
     for read in (storage.file_sha256, lambda path: storage.read_bytes(path, 100)):
         with pytest.raises(UserError, match="is a named pipe or a device; copy its content"):
             read(path)
+
+
 def test_a_name_of_a_model_has_no_files_here_and_keeps_its_slashes():
     for name in ("hf://user/name@v1", pathlib.Path("hf://user/name@v1")):
         path = storage.path(name)

@@ -90,7 +90,7 @@ def remarks(survey: Survey) -> list[str]:
 
 def safe(text: str) -> str:
     """Returns text of the records without characters that disturb a terminal, at full length."""
-    return one_line(text, longest=max(1, 10 * len(text)))
+    return one_line(text, max_length=max(1, 10 * len(text)))
 
 
 def _records(survey: Survey) -> TextTable:
@@ -116,7 +116,7 @@ def _records(survey: Survey) -> TextTable:
         rows.append(("left out by cleaning", f"{counts.dropped_text_bytes / 1e6:,.1f} MB of text"))
     if counts.skipped_documents:
         rows.append(("skipped as damaged", _plural(counts.skipped_documents, "document")))
-    rows += [(f"  {one_line(source.name, longest=60)}",
+    rows += [(f"  {one_line(source.name, max_length=60)}",
               f"{source.documents:,} documents, {source.text_bytes / 1e6:,.1f} MB")
              for source in manifest.sources]
     rows += [

@@ -151,7 +151,8 @@ def _best_spans(windows: Windows, beams: SpanBeams,
                & (last < sizes) & (last - first < max_pieces))
     scores = tf.where(
         allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
-    num_spans = tf.shape(scores)[1] ** 2
+    num_starts = tf.shape(scores)[1]
+    num_spans = num_starts * num_starts  # Exported graphs have no op Pow.
     choice = tf.argmax(tf.reshape(scores, [-1, num_spans]), axis=1, output_type=tf.int32)
 
     def chosen(values: tf.Tensor) -> tf.Tensor:

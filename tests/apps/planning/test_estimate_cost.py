@@ -59,12 +59,12 @@ def test_training_flops_are_those_of_googles_table(name, counted):
 
 def test_steps_and_objectives_are_counted():
     assert cost("small").inference(INFERENCE_LENGTH)[0] == GOLDEN["small_inference_128"]
-    whole, part = cost("small"), cost("small", training__num_train_steps=62_500)
-    assert part.paper_flops == whole.paper_flops / 16
-    assert part.matmul_flops == whole.matmul_flops / 16
+    electra, short = cost("small"), cost("small", training__num_train_steps=62_500)
+    assert short.paper_flops == electra.paper_flops / 16
+    assert short.matmul_flops == electra.matmul_flops / 16
     bert = cost("small", objective__name="mlm", training__num_train_steps=1_450_000)
     assert bert.paper_flops == pytest.approx(1.4187399146496e18, rel=1e-12)
-    assert bert.matmul_flops / bert.tokens < whole.matmul_flops / whole.tokens
+    assert bert.matmul_flops / bert.tokens < electra.matmul_flops / electra.tokens
 
 
 def test_every_objective_has_a_cost_and_stages_cost_their_share():

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 from benchmarks.accelerator import lift
-from electra_tf.modeling import encoder
+from electra_tf.modeling import fused
 from electra_tf.platform.errors import UserError
 from tests.support import tiny_run
 
@@ -85,8 +85,8 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
         return lifted(run, tiny_run.state_of(run)).module
 
     first = module()
-    monkeypatch.setattr(encoder, "cpu_multiplies_bfloat16",
-                        lambda before=encoder.cpu_multiplies_bfloat16: not before())
+    monkeypatch.setattr(fused, "cpu_multiplies_bfloat16",
+                        lambda before=fused.cpu_multiplies_bfloat16: not before())
     assert module() == first
 
 

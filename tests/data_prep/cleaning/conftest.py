@@ -55,10 +55,10 @@ def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_ou
         texts = benchmarks.read(pathlib.Path(chosen.decontaminate), chosen.decontaminate_words)
     made = plan.prepare(chosen, texts, directory, [None], units,
                         runner or ShuffledRunner(), mock.create_autospec(Progress, instance=True))
-    tally, left = collections.Counter(), {"train": [], "eval": []}
+    tally, kept = collections.Counter(), {"train": [], "eval": []}
     for unit in units():
-        left[unit.split] += made.clean(unit, tally)
-    return {name: split(lines) for name, lines in left.items()}, +tally
+        kept[unit.split] += made.clean(unit, tally)
+    return {name: split(lines) for name, lines in kept.items()}, +tally
 
 
 @pytest.fixture

@@ -53,9 +53,9 @@ def test_test_texts_are_found_in_every_format(tmp_path):
     for kind, file in FILES.items():
         put(tmp_path / kind, *file)
         (tmp_path / f"of {kind}").mkdir()
-        found, tally = cleaned(tmp_path / f"of {kind}", [[line, *halves]],
+        kept, tally = cleaned(tmp_path / f"of {kind}", [[line, *halves]],
                                decontaminate=str(tmp_path / kind))
-        assert (kind, found["train"]) == (kind, [halves])
+        assert (kind, kept["train"]) == (kind, [halves])
         assert tally == {"contaminated_lines": 1, "dropped_text_bytes": len(line)}
 
 
@@ -67,8 +67,8 @@ def test_test_texts_are_found_in_every_format(tmp_path):
 def test_thirteen_words_contaminate_or_all_of_a_shorter_text(clean, tmp_path, line, stays):
     put(tmp_path / "tasks", "own.jsonl", "".join(
         json.dumps({"text": text}) + "\n" for text in (TEN, TWENTY, SHORT)))
-    found, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"))
-    assert found["train"] == [[line] if stays else []]
+    kept, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"))
+    assert kept["train"] == [[line] if stays else []]
 
 
 def test_training_files_are_no_test_texts(tmp_path):

@@ -10,7 +10,7 @@ from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
 from data_prep.settings import BuildSettings
-from data_prep.sources import registry as sources
+from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.conftest import make_text
@@ -72,11 +72,11 @@ def test_a_vocabulary_is_learned_from_cleaned_lines(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("one ﬁsh\nall rights reserved\n42\n")
     counts = vocabulary_learner.count_corpus_words(
-        sources.open_source(str(text)), UNCASED, LocalRunner(1), CleaningSettings(
+        open_source(str(text)), UNCASED, LocalRunner(1), CleaningSettings(
             unicode="nfkc", drop_boilerplate=True, drop_letterless_lines=True))
     assert counts == {b"one": 1, b"fish": 1}
     text.write_text("42\n")
     with pytest.raises(UserError, match="--input holds no word: .* dropped by cleaning"):
         vocabulary_learner.count_corpus_words(
-            sources.open_source(str(text)), UNCASED, LocalRunner(1),
+            open_source(str(text)), UNCASED, LocalRunner(1),
             CleaningSettings(drop_letterless_lines=True))

@@ -1,4 +1,4 @@
-"""Repeated lines, similar documents and other languages go; which ones follows from the text."""
+"""Repeated lines, near-duplicate documents and other languages are dropped, in any division."""
 
 import random
 
@@ -19,15 +19,15 @@ ENGLISH = ("The committee will meet again on Thursday to discuss the budget for 
 GERMAN = ("Der Ausschuss wird am Donnerstag wieder zusammenkommen, um über den Haushalt des "
           "nächsten Jahres zu sprechen, und alle Einwohner der Stadt sind eingeladen.")
 def first_ones(documents, shortest=0):
-    """The plain way: a set of what was seen."""
-    seen, found = set(), []
+    """Returns the lines that did not occur before, or are short."""
+    seen, kept = set(), []
     for lines in documents:
-        found.append([])
+        kept.append([])
         for line in lines:
             if line not in seen or len(line) < shortest:
-                found[-1].append(line)
+                kept[-1].append(line)
             seen.add(line)
-    return found
+    return kept
 
 
 @hypothesis.settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -36,32 +36,32 @@ def first_ones(documents, shortest=0):
                   shortest=strategies.sampled_from([0, 2]))
 def test_units_parts_and_the_order_of_work_do_not_change_what_is_kept(
         tmp_path_factory, documents, unit_bytes, part_lines, seed, shortest):
-    found, tally = cleaned(
+    kept, tally = cleaned(
         tmp_path_factory.mktemp("build"), documents, unit_bytes=unit_bytes, part_lines=part_lines,
         runner=ShuffledRunner(seed), drop_duplicate_lines=True, min_duplicate_characters=shortest)
     expected = first_ones(documents, shortest)
-    assert found["train"] == expected
+    assert kept["train"] == expected
     assert tally["duplicate_lines"] == sum(map(len, documents)) - sum(map(len, expected))
 
 
 def test_training_lines_precede_held_out_ones(clean):
-    found, _ = clean([["same", "held out"], ["same", "trained on"]], drop_duplicate_lines=True,
-                     held_out=key_of(b"same\nheld out"))
-    assert found == {"train": [["same", "trained on"]], "eval": [["held out"]]}
+    kept, _ = clean([["same", "held out"], ["same", "trained on"]], drop_duplicate_lines=True,
+                    held_out=key_of(b"same\nheld out"))
+    assert kept == {"train": [["same", "trained on"]], "eval": [["held out"]]}
 
 
 def test_a_line_first_seen_in_a_dropped_document_is_kept_where_it_is_next(clean):
-    found, tally = clean([[GERMAN, "OK"], ["OK"], ["OK"]], drop_duplicate_lines=True,
-                         languages=("en",))
-    assert found["train"] == [[], ["OK"], []]
+    kept, tally = clean([[GERMAN, "OK"], ["OK"], ["OK"]], drop_duplicate_lines=True,
+                        languages=("en",))
+    assert kept["train"] == [[], ["OK"], []]
     assert (tally["lines_of_dropped_documents"], tally["duplicate_lines"]) == (2, 1)
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 10**9])  # A unit for each part, or one for all.
 def test_the_first_part_of_a_document_decides_its_language(clean, unit_bytes):
     documents = [[ENGLISH, ENGLISH, GERMAN, GERMAN], [GERMAN, GERMAN, ENGLISH]]
-    found, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, languages=("fr", "en"))
-    assert found["train"] == [documents[0], []]
+    kept, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, languages=("fr", "en"))
+    assert kept["train"] == [documents[0], []]
     assert tally == {"other_language_documents": 1, "lines_of_dropped_documents": 3,
                      "dropped_text_bytes": sum(len(line.encode()) for line in documents[1])}
 
@@ -72,25 +72,19 @@ def text_of(seed, words=400):
 
 
 def changed(text, every):
-    return " ".join(f"other{place}" if place % every == 0 else word
-                    for place, word in enumerate(text.split()))
-
-
-def test_the_first_of_near_duplicates_is_kept(clean):
-    first, other = text_of(1), text_of(2)
-    documents = [[first], [other], [changed(first, 200)], [first], [changed(first, 3)], [other]]
-    found, tally = clean(documents, drop_near_duplicates=True)
-    assert found["train"] == [[first], [other], [], [], [changed(first, 3)], []]
-    assert tally["near_duplicate_documents"] == tally["lines_of_dropped_documents"] == 3
+    return " ".join(f"other{index}" if index % every == 0 else word
+                    for index, word in enumerate(text.split()))
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 10**9])
-def test_a_near_duplicate_is_dropped_with_all_its_parts(clean, unit_bytes):
-    lines = [text_of(seed, 30) for seed in range(6)]
-    found, tally = clean([lines, [*lines[:2], "its end differs"]], part_lines=2,
-                         unit_bytes=unit_bytes, drop_near_duplicates=True)
-    assert found["train"] == [lines, []]
-    assert (tally["near_duplicate_documents"], tally["lines_of_dropped_documents"]) == (1, 3)
+def test_the_first_of_near_duplicates_is_kept_with_all_its_parts(clean, unit_bytes):
+    first, other = text_of(1), text_of(2)
+    parts = [text_of(seed, 30) for seed in range(3, 9)]
+    documents = [[first], [other], [changed(first, 200)], [first], [changed(first, 3)], [other],
+                 parts, [*parts[:2], "its end differs"]]
+    kept, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, drop_near_duplicates=True)
+    assert kept["train"] == [[first], [other], [], [], [changed(first, 3)], [], parts, []]
+    assert (tally["near_duplicate_documents"], tally["lines_of_dropped_documents"]) == (4, 6)
 
 
 @pytest.mark.parametrize("change", [

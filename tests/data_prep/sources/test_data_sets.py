@@ -131,19 +131,16 @@ def test_a_data_set_with_paths_outside_its_directory_is_refused(hub, name):
         read("hf:a/own")
 
 
-def test_a_file_with_another_hash_than_the_hubs_is_refused(hub):
+def test_a_wrong_file_and_no_connection_are_one_line(hub, monkeypatch):
     hub.etags = lambda content: "0" * 64
     with refused("isn't the Hub's file: its hash is .*, the Hub's 000000000000"):
         read("hf:a/own")
-
-
-def test_without_a_connection_the_hub_is_one_line(hub, monkeypatch):
-    source = open_source("hf:a/own")
+    source = open_source("hf:a/news:de")
     hub.shutdown()
     hub.server_close()
     huggingface_hub.close_session()
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # Between five attempts.
-    with pytest.raises(UserError, match="a/own is not whole in the cache .* can't be reached"):
+    with pytest.raises(UserError, match="a/news is not whole in the cache .* can't be reached"):
         documents_of(source)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     huggingface_hub.close_session()

@@ -44,12 +44,12 @@ def test_documents_before_damage_are_read_and_its_offset_is_named(tmp_path, suff
     text = b"\n\n".join(b" ".join(words[at:at + 10]) for at in range(0, len(words), 10))
     (tmp_path / f"a{suffix}").write_bytes(PACKERS[suffix](text)[:-2000])
     (tmp_path / "b.txt").write_text("whole")
-    found, (message,) = read_skipping(f"{tmp_path}/*")
-    assert found[-1] == ["whole"]
-    if len(found) > 1:
-        assert found[0][0].encode() == b" ".join(words[:10])
-    place = int(message.split("after byte ")[1].split()[0])
-    assert text[:place].count(b"\n\n") == max(0, len(found) - 2)
+    documents, (message,) = read_skipping(f"{tmp_path}/*")
+    assert documents[-1] == ["whole"]
+    if len(documents) > 1:
+        assert documents[0][0].encode() == b" ".join(words[:10])
+    offset = int(message.split("after byte ")[1].split()[0])
+    assert text[:offset].count(b"\n\n") == max(0, len(documents) - 2)
     assert f"a{suffix} is corrupt or cut short" in message
 
 

@@ -46,20 +46,20 @@ LINES = [
     "It is a way I have of driving off the spleen, and well-known for regulating the circulation "
     "of the blood."]
 LICENCE = "START: FULL LICENSE\n\nTHE FULL PROJECT GUTENBERG LICENSE\nPlease read this.\n"
-YEARS = {
+FRAMES = {
     "2020s": ("\ufeffThe Project Gutenberg eBook of Moby Dick\n\nThis ebook is for the use of\n\n"
               "*** START OF THE PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n\n",
-              "\n\n*** END OF THE PROJECT GUTENBERG EBOOK MOBY DICK ***\n\nUpdated editions\n"
-              + LICENCE),
+              "\n\n*** END OF THE PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n" + LICENCE),
     "2010s": ("Project Gutenberg's Moby Dick, by Melville\n\nCharacter set encoding: UTF-8\n\n"
               "*** START OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n\nProduced by A, B and "
               "the\nOnline Distributed Proofreading Team\n\n\n",
-              "\n\nEnd of Project Gutenberg's Moby Dick, by Melville\n\n"
-              "*** END OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n***** This file\n"),
-    "licence without an end mark": (
-        "*** START OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n", "\n\n*** " + LICENCE),
+              "\n\nEnd of Project Gutenberg's Moby Dick, by Melville\n\n***** This file\n"),
+    "no end mark": ("*** START OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n",
+                    "\n\n*** " + LICENCE),
     "none": ("", "\n"),
 }
+"""Headers and footers of books."""
+
 
 @pytest.mark.parametrize("content", [
     TEXT.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + TEXT.encode(), TEXT.rstrip().encode(),
@@ -158,18 +158,14 @@ def test_the_advised_source_reads_the_file(tmp_path, content):
     assert document[0].startswith("One")
 
 
-@pytest.mark.parametrize("content", ["<html>One.", '[{"a": "b"}]', ROW])
-def test_the_name_text_reads_markup_as_it_is(tmp_path, content):
-    (tmp_path / "a.txt").write_text(content)
-    assert read(f"text:{tmp_path}/a.txt") == [[content.strip()]]
-
-
-@pytest.mark.parametrize("content", [
-    "{curly} text", "<b>bold</b>", "[1] A note.", "BZh is a name", "PK is a name", "ustar", "{}",
-    "One.\r\nTwo.\r\n", "a\u2028b\u0085c\x0bd\x0ce\x1cf"])
-def test_plain_text_is_read(tmp_path, content):
+@pytest.mark.parametrize(("source", "content"), [
+    *(("", content) for content in (
+        "{curly} text", "<b>bold</b>", "[1] A note.", "BZh is a name", "PK is a name", "{}",
+        "One.\r\nTwo.\r\n", "a\u2028b\u0085c\x0bd\x0ce\x1cf")),
+    *(("text:", content) for content in ("<html>One.", '[{"a": "b"}]', ROW))])
+def test_plain_text_is_read_and_with_the_name_text_also_markup(tmp_path, source, content):
     (tmp_path / "a.txt").write_bytes(content.encode())
-    assert read(f"{tmp_path}/a.txt") == [content.strip().split("\r\n")]
+    assert read(f"{source}{tmp_path}/a.txt") == [content.strip().split("\r\n")]
 
 
 def test_a_directory_is_named_with_a_pattern_that_works(tmp_path, monkeypatch):
@@ -211,10 +207,10 @@ def test_the_advised_command_reads_wikiextractor_s_articles(tmp_path):
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["LF", "CRLF"])
-@pytest.mark.parametrize("year", YEARS)
+@pytest.mark.parametrize("year", FRAMES)
 def test_header_and_footer_of_a_book_are_dropped(tmp_path, year, ends):
-    before, behind = YEARS[year]
-    (tmp_path / "a.txt").write_text((before + BODY + behind).replace("\n", ends), newline="")
+    header, footer = FRAMES[year]
+    (tmp_path / "a.txt").write_text((header + BODY + footer).replace("\n", ends), newline="")
     assert read(f"books:{tmp_path}/a.txt") == [LINES]
 
 
@@ -238,9 +234,9 @@ def test_each_file_of_a_directory_is_a_book(tmp_path):
 
 
 def test_a_long_book_comes_in_parts_of_one_document(tmp_path):
-    before, behind = YEARS["2010s"]
+    header, footer = FRAMES["2010s"]
     text = (BODY + "\n\n") * 16000
-    (tmp_path / "a.txt").write_text(before + text + behind)
+    (tmp_path / "a.txt").write_text(header + text + footer)
     source = open_source(f"books:{tmp_path}/a.txt")
     parts = list(source.documents())
     assert len(parts) > 2

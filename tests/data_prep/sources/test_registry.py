@@ -1,4 +1,4 @@
-"""What --input means: each entry, mistakes, and several sources as one."""
+"""--input: its entries, mistakes, and several sources that are read as one."""
 
 import json
 import pickle
@@ -24,8 +24,8 @@ from tests.data_prep.reading import dump, page, read
         ("tfds", "lm1b:1.1.0", "text", 2), ("hf", "a/b@c:20231101.en:train", "text", 1)]),
 ])
 def test_an_input_means(text, meaning):
-    assert [(one.source, one.pattern, one.field, *([one.share] if one.share else []))
-            for one in entries_of(text)] == meaning
+    assert [(entry.source, entry.pattern, entry.field, *([entry.share] if entry.share else []))
+            for entry in entries_of(text)] == meaning
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -66,16 +66,16 @@ def test_pieces_in_order_have_the_documents_of_the_whole(tmp_path, monkeypatch):
                          f"wikipedia:{tmp_path}/d.xml")
     pieces = [pickle.loads(pickle.dumps(piece)) for piece in source.pieces()]
     assert len(pieces) == 5
-    whole = list(source.documents())
-    assert {part.source for part in whole} == {0, 1, 2, 3}
-    assert [part for piece in pieces for part in piece.documents()] == whole
-    assert list(lines_of(whole, pieces[0].parse)) == list(lines_of(whole, source.parse)) == [
+    parts = list(source.documents())
+    assert {part.source for part in parts} == {0, 1, 2, 3}
+    assert [part for piece in pieces for part in piece.documents()] == parts
+    assert list(lines_of(parts, pieces[0].parse)) == list(lines_of(parts, source.parse)) == [
         "Three.", "", "One.", "", "Two.", "", "More.", "", "One.", "Two.", "", "Four.", ""]
 
 
 @pytest.fixture
-def corpora(tmp_path):
-    """Plain text, JSON lines with much around the text, and a dump; 2,000 documents each."""
+def mixture(tmp_path):
+    """Mixes plain text, JSON lines with much around the text, and a dump; 2,000 documents each."""
     words = random.Random(1)
 
     def text(name):
@@ -92,29 +92,26 @@ def corpora(tmp_path):
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.3, 0.2), (1, 1, 2)], ids=str)
-def test_a_mixture_has_its_shares_of_text_at_any_time(corpora, shares):
-    source = corpora(*shares)
-    found, most = [0] * len(shares), 0.0
+def test_a_mixture_has_its_shares_of_text_at_any_time(mixture, shares):
+    source = mixture(*shares)
+    read_bytes, differences = [0] * len(shares), [0.0]
     for number, part in enumerate(source.documents()):
-        found[part.source] += sum(map(len, source.parse(part)))
+        read_bytes[part.source] += sum(map(len, source.parse(part)))
         if number >= 200:
-            most = max(most, *(abs(one / sum(found) - share / sum(shares))
-                               for one, share in zip(found, shares, strict=True)))
+            differences += [abs(size / sum(read_bytes) - share / sum(shares))
+                            for size, share in zip(read_bytes, shares, strict=True)]
     # All is parsed to estimate, so each is within a document of its share: 360 of 30,000 bytes.
-    assert most < 360 / 20_000
+    assert max(differences) < 360 / 20_000
 
 
-def test_a_mixture_ends_with_its_first_source_that_ends(corpora):
-    source = corpora(0.8, 0.1, 0.1)
-    assert source.note == ""
-    found = [part.source for part in source.documents() if part.ends]
-    assert found.count(0) == 2000 and 150 < found.count(1) < 400
+def test_a_mixture_ends_with_its_first_source_that_ends(mixture):
+    source = mixture(0.8, 0.1, 0.1)
+    parts = list(source.documents())
+    numbers = [part.source for part in parts if part.ends]
+    assert numbers.count(0) == 2000 and 150 < numbers.count(1) < 400
     assert "a.txt has no more documents, and the mixture ends with it; read of the others" in (
         source.note)
-
-
-def test_a_mixture_is_the_same_every_time(corpora):
-    first, again = corpora(0.5, 0.3, 0.2), pickle.loads(pickle.dumps(corpora(0.5, 0.3, 0.2)))
-    assert list(first.documents()) == list(again.documents())
-    assert first.sha256() == again.sha256() != corpora(0.6, 0.3, 0.2).sha256()
-    assert first.pieces() == (first,)
+    copy = pickle.loads(pickle.dumps(mixture(0.8, 0.1, 0.1)))
+    assert list(copy.documents()) == parts
+    assert copy.sha256() == source.sha256() != mixture(0.7, 0.2, 0.1).sha256()
+    assert copy.pieces() == (copy,)

@@ -1,4 +1,4 @@
-"""Dumps: articles and nothing else, in one stream or many, and damage by its place."""
+"""Dumps: only articles, in one stream or many, and damage by its offset."""
 
 import bz2
 import gzip
@@ -17,7 +17,7 @@ PAGES = [page(f"Article {number}", f"'''Text''' of {number} & <b>more</b>.\n\nLi
 LINES = [[f"Text of {number} & more.", "Line two."] for number in range(10)]
 
 
-def write_multistream(directory, groups):
+def write_multistream(directory, *groups):
     """Writes a dump in streams: the header, groups of pages, the footer."""
     streams = [bz2.compress(part.encode())
                for part in (HEADER, *("".join(group) for group in groups), FOOTER)]
@@ -29,16 +29,11 @@ def write_multistream(directory, groups):
 @pytest.mark.parametrize(("name", "pack"), [
     ("a.xml", bytes), ("a.xml.bz2", bz2.compress), ("a.xml.gz", gzip.compress)])
 def test_articles_are_documents(tmp_path, name, pack):
-    (tmp_path / name).write_bytes(pack(dump(*PAGES)))
-    assert read(f"wikipedia:{tmp_path}/{name}") == LINES
-
-
-def test_other_namespaces_and_redirects_are_not(tmp_path):
-    (tmp_path / "a.xml").write_bytes(dump(
-        page("Talk:A", "No.", namespace=1), PAGES[0], page("B", "#REDIRECT [[A]]", redirect=True),
+    (tmp_path / name).write_bytes(pack(dump(
+        page("Talk:A", "No.", namespace=1), *PAGES, page("B", "#REDIRECT [[A]]", redirect=True),
         page("C", " #redirect [[A]]"), page("D", "The word #REDIRECT in a text."),
-        page("File:E", "No.", namespace=6)))
-    assert read(f"wikipedia:{tmp_path}/a.xml") == [LINES[0], ["The word #REDIRECT in a text."]]
+        page("File:E", "No.", namespace=6))))
+    assert read(f"wikipedia:{tmp_path}/{name}") == [*LINES, ["The word #REDIRECT in a text."]]
 
 
 def test_titles_and_headings_are_an_option(tmp_path):
@@ -51,7 +46,7 @@ def test_titles_and_headings_are_an_option(tmp_path):
 
 
 def test_a_dump_of_many_streams_is_read_to_its_end(tmp_path):
-    path, _ = write_multistream(tmp_path, [PAGES[:3], PAGES[3:7], PAGES[7:]])
+    write_multistream(tmp_path, PAGES[:3], PAGES[3:7], PAGES[7:])
     (tmp_path / "enwiki-1-pages-articles-multistream-index.txt.bz2").write_bytes(b"x")
     source = open_source(f"wikipedia:{tmp_path}/*")
     assert documents_of(source) == LINES == documents_of(source)
@@ -60,19 +55,16 @@ def test_a_dump_of_many_streams_is_read_to_its_end(tmp_path):
         read(f"wikipedia:{tmp_path}/*index*")
 
 
-@pytest.mark.parametrize(("cut", "left"), [(0, 10), (40, 5)])
-def test_a_dump_that_is_cut_short_is_named(tmp_path, cut, left):
-    path, streams = write_multistream(tmp_path, [PAGES[:5], PAGES[5:]])
+@pytest.mark.parametrize(("cut", "count"), [(0, 10), (40, 5)])
+def test_a_dump_that_is_cut_short_is_named(tmp_path, cut, count):
+    path, streams = write_multistream(tmp_path, PAGES[:5], PAGES[5:])
     path.write_bytes(path.read_bytes()[:-len(streams[-1]) - cut])
-    found, messages = read_skipping(f"wikipedia:{path}")
-    assert found == LINES[:left]
+    articles, messages = read_skipping(f"wikipedia:{path}")
+    assert articles == LINES[:count]
     assert "cut short" in messages[0]
-
-
-def test_a_file_that_is_not_a_dump_is_named(tmp_path):
-    (tmp_path / "a.xml").write_text("text\tlabel\n")
-    with pytest.raises(UserError, match=r"a\.xml is not a MediaWiki dump, which begins with <med"):
-        read(f"wikipedia:{tmp_path}/a.xml")
+    path.write_bytes(bz2.compress(b"text\tlabel\n"))
+    with pytest.raises(UserError, match=r"is not a MediaWiki dump, which begins with <med"):
+        read(f"wikipedia:{path}")
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
@@ -85,30 +77,22 @@ def test_a_file_that_is_not_a_dump_is_named(tmp_path):
      "the content from byte .* is no page"),
 ])
 def test_malformed_xml_skips_one_page_and_names_its_offset(tmp_path, old, new, message):
-    whole = dump(*PAGES).decode()
-    content = whole.replace(old, new, 1).encode()
-    assert content != whole.encode()
-    (tmp_path / "a.xml").write_bytes(content)
-    start = whole.index(PAGES[3].lstrip())
-    found, messages = read_skipping(f"wikipedia:{tmp_path}/a.xml")
-    assert found == LINES[:3] + LINES[4:]
-    assert len(messages) == 1
-    assert re.search(message.format(start), messages[0])
-    with pytest.raises(UserError, match=r"a\.xml: "):
-        read(f"wikipedia:{tmp_path}/a.xml")
+    content = dump(*PAGES).decode()
+    assert old in content
+    (tmp_path / "a.xml").write_bytes(content.replace(old, new, 1).encode())
+    articles, (skipped,) = read_skipping(f"wikipedia:{tmp_path}/a.xml")
+    assert articles == LINES[:3] + LINES[4:]
+    assert re.search(message.format(content.index(PAGES[3].lstrip())), skipped)
 
 
-def test_pages_may_extend_over_chunks(tmp_path, monkeypatch):
-    (tmp_path / "a.xml").write_bytes(dump(*PAGES))
+def test_a_page_may_extend_over_chunks_but_not_without_end(tmp_path, monkeypatch):
+    path = tmp_path / "a.xml"
     for size in (1, 7, 500):
         monkeypatch.setattr(wikipedia, "_CHUNK", size)
-        assert read(f"wikipedia:{tmp_path}/a.xml") == LINES
-
-
-def test_a_page_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
+        path.write_bytes(dump(*PAGES))
+        assert read(f"wikipedia:{path}") == LINES
     monkeypatch.setattr(wikipedia, "_MAX_PAGE_BYTES", 5000)
-    monkeypatch.setattr(wikipedia, "_CHUNK", 1000)
-    (tmp_path / "a.xml").write_bytes(dump(PAGES[0], page("Long", "word " * 9000), PAGES[1]))
-    found, messages = read_skipping(f"wikipedia:{tmp_path}/a.xml")
-    assert found == LINES[:2]
+    path.write_bytes(dump(PAGES[0], page("Long", "word " * 9000), PAGES[1]))
+    articles, messages = read_skipping(f"wikipedia:{path}")
+    assert articles == LINES[:2]
     assert "has no end (</page>)" in messages[0]
