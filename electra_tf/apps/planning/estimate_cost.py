@@ -21,7 +21,7 @@ from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
 from electra_tf.modeling import flops, weight_table
-from electra_tf.modeling.weight_table import Network
+from electra_tf.modeling.weight_table import NetworkSpec
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import TextTable, table_text
@@ -63,7 +63,7 @@ DEVICES = {
 class RunCost:
     """The computation of a whole pre-training run."""
 
-    networks: Sequence[Network]
+    networks: Sequence[NetworkSpec]
     """The network that is kept comes first."""
     tokens: float
     """Batch x length x steps, padding included."""
@@ -185,7 +185,7 @@ def rounded_duration(hours: float) -> str:
     return f"{hours * 3600:.2g} s"
 
 
-def _parameters(networks: Sequence[Network]) -> str:
+def _parameters(networks: Sequence[NetworkSpec]) -> str:
     """Returns the weights of every network, biases and layer norms included."""
     trained = weight_table.trained(networks)
     if len(networks) == 1:
