@@ -21,7 +21,7 @@ from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
 from electra_tf.modeling import flops, weight_table
-from electra_tf.modeling.weight_table import Network
+from electra_tf.modeling.weight_table import NetworkSpec
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import TextTable, table_text
@@ -57,7 +57,7 @@ DEVICES = {
 class RunCost:
     """The computation of a whole pre-training run."""
 
-    networks: Sequence[Network]  # The network that is kept comes first.
+    networks: Sequence[NetworkSpec]  # The network that is kept comes first.
     tokens: float  # Batch x length x steps, padding included.
     paper_flops: float  # The "Train FLOPs" of the paper.
     matmul_flops: float  # FLOPs of all matmuls, which a device's peak refers to.

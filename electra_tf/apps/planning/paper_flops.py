@@ -7,7 +7,7 @@ backward pass costs one forward pass.
 from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.weight_table import Network
+from electra_tf.modeling.weight_table import NetworkSpec
 
 # Operations per element by the paper's count.
 _DROPOUT = 4  # draw, compare, multiply by the mask, multiply by the correction
@@ -17,7 +17,7 @@ _SOFTMAX = 5  # maximum, subtract, exponential, sum, divide
 _SELECTED = 0.15625  # Predicted positions per token: 20 of 128 for every masking rate.
 
 
-def training_per_token(networks: Iterable[Network], length: int) -> float:
+def training_per_token(networks: Iterable[NetworkSpec], length: int) -> float:
     """Returns the training FLOPs per token of an objective's networks by the paper's count.
 
     Times tokens per batch and steps, this is the "Train FLOPs" column of the paper's tables.
@@ -26,7 +26,7 @@ def training_per_token(networks: Iterable[Network], length: int) -> float:
                for network in networks) / length
 
 
-def forward(network: Network, length: int) -> float:
+def forward(network: NetworkSpec, length: int) -> float:
     """Returns the FLOPs of one forward pass over one sequence of L tokens by the paper's count.
 
     For a discriminator, whose head stands for a task's, and L = 128 it is table 1's "Infer FLOPs".
