@@ -131,13 +131,12 @@ def read_text(directory: Path) -> TextSettings:
     if is_library_class and file is None:
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class {config.tokenizer_class} "
                         f"needs {TOKENIZER_FILE}, which is missing; copy it from the model.")
-    base_ids, ids, added_tokens = _read_tokens(directory, config, file)
-    vocabulary = _build_vocabulary(directory, ids, file)
+    base_ids, vocabulary, added_tokens = _read_tokens(directory, config, file)
     normalization = dataclasses.replace(
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
     if file is not None:
-        described = _read_normalization(path, file, ids)
+        described = _read_normalization(path, file, vocabulary.ids)
         if is_library_class:
             normalization = described
         elif (described.nfc or described.lower_case and described.final_sigma
@@ -238,8 +237,8 @@ def _flat(step: Any, key: str) -> list[dict[str, Any]]:
 
 
 def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile | None
-                 ) -> tuple[Mapping[str, int], dict[str, int], list[_Token]]:
-    """Returns ids before and after tokens were added, and the added tokens."""
+                 ) -> tuple[Mapping[str, int], Vocabulary, list[_Token]]:
+    """Returns ids before tokens were added, the whole vocabulary, and the added tokens."""
     base_ids = file.model.vocab if file else Vocabulary.load(directory / VOCABULARY_FILE).ids
     extra = config.extra_special_tokens or config.additional_special_tokens or []
     extra = [*(extra.values() if isinstance(extra, dict) else extra),
@@ -263,11 +262,6 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
             raise UserError(f"{directory}: the special token {shown(token.content)} "
                             "(additional_special_tokens) has no id; remove it from "
                             f"{SETTINGS_FILE} and {SPECIAL_FILE}.")
-    return base_ids, ids, added + special
-
-
-def _build_vocabulary(directory: Path, ids: Mapping[str, int], file: _TokenizerFile | None
-                      ) -> Vocabulary:
     vocab_file = directory / VOCABULARY_FILE
     path = directory / TOKENIZER_FILE if file else vocab_file
     names = sorted(ids, key=ids.__getitem__)
@@ -281,7 +275,8 @@ def _build_vocabulary(directory: Path, ids: Mapping[str, int], file: _TokenizerF
                 raise UserError(f"{vocab_file}: the token of id {index} is {shown(line)}, but "
                                 f"another one in {path}; remove the file that is another model's.")
         names[:len(lines)] = lines
-    return Vocabulary(tuple(names), source=str(vocab_file if vocab_file.exists() else path))
+    vocabulary = Vocabulary(tuple(names), source=str(vocab_file if vocab_file.exists() else path))
+    return base_ids, vocabulary, added + special
 
 
 def _searched_tokens(directory: Path, config: _TokenizerConfig, added: Iterable[_Token],
