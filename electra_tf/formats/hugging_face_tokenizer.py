@@ -19,16 +19,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
-from electra_tf.text.vocabulary import (
-    CLS,
-    CONTINUATION,
-    MASK,
-    PAD,
-    SEP,
-    SPECIAL_TOKENS,
-    UNK,
-    Vocabulary,
-)
+from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 
 CONFIG_FILE = "config.json"
 SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
@@ -39,8 +30,8 @@ TOKENIZER_FILES = SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE, SPECIAL_FILE, 
 _BERT_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast")
 _LIBRARY_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 """Classes that read tokenizer.json alone."""
-_SPECIAL_NAMES = {"pad_token": PAD, "unk_token": UNK, "cls_token": CLS, "sep_token": SEP,
-                  "mask_token": MASK}
+_SPECIAL_NAMES = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"),
+                          SPECIAL_TOKENS, strict=True))
 _LIBRARY_WORD_CHARACTERS = 100
 """The tokenizers library's default of max_input_chars_per_word."""
 _BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
@@ -169,14 +160,13 @@ def _read(path: Path, form: Any) -> Any:
 def _read_config(directory: Path) -> _TokenizerConfig:
     """Returns the entries of all files that have some; refuses those that can't be followed."""
     entries: dict[str, Any] = {}
-    for name in (CONFIG_FILE, SPECIAL_FILE, SETTINGS_FILE):
-        path = directory / name
+    if (directory / CONFIG_FILE).exists():
+        config = _read(directory / CONFIG_FILE, _TokenizerConfig)
+        entries["tokenizer_class"] = config.tokenizer_class
+    for path in (directory / SPECIAL_FILE, directory / SETTINGS_FILE):
         if not path.exists():
             continue
         config = _read(path, _TokenizerConfig)
-        if name == CONFIG_FILE:
-            entries["tokenizer_class"] = config.tokenizer_class
-            continue
         entries |= {key: value for key, value in vars(config).items() if value is not None}
         all_entries = _read(path, dict[str, Any])
         for key, expected in _FIXED_ENTRIES.items():
