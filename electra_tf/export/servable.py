@@ -199,9 +199,8 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
             threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
     if networks.has_energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
-                        "are energies, not the probability of a replaced token. `python -m "
-                        "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
-                        "its encoder.")
+                        "are energies, not probabilities of replaced tokens. Rank texts by them: "
+                        "python -m electra_tf.apps.tools.score_text")
     config = networks.model.discriminator
     texts = RowEncoder(networks.text, config.max_position_embeddings)
     encoder = create_encoder(config, Build(seed=0))

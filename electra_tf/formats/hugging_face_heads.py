@@ -1,4 +1,4 @@
-"""Converts the heads of fine-tuned models to Hugging Face's and back.
+"""Declares config.json, and converts the heads of fine-tuned models to Hugging Face's and back.
 
 `HuggingFaceHead` in `tasks/kinds/base.py` has the layers of each task kind's head. Hugging Face's
 classification head has a hidden layer with GELU; ours and Google's have none by default. Because
