@@ -95,7 +95,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    strategy, resolved = strategies.prepare(config)
+    strategy, resolved = strategies.setup_devices(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
     failures.require_memory(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,

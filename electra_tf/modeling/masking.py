@@ -18,7 +18,7 @@ class SpecialTokens(NamedTuple):
     mask: int
 
 
-class Predictions(NamedTuple):
+class MaskedPositions(NamedTuple):
     """The selected positions of a batch; slots that an example doesn't fill are not valid."""
 
     positions: tf.Tensor  # int32 [B, N].
@@ -36,7 +36,7 @@ class TokenKinds(NamedTuple):
 
 
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
-                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, Predictions]:
+                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, MaskedPositions]:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
     `ids` are int32 and `valid` bool [B, L]. Returns the ids that the generator reads, int32 [B, L],
@@ -54,7 +54,7 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
         positions, filled = draw_distinct(candidates, counts, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
-    predictions = Predictions(positions, gather_at(ids, positions), filled)
+    predictions = MaskedPositions(positions, gather_at(ids, positions), filled)
     uniform = randomness.uniform("masking/hide", batch_size, slots)
     masked = uniform < config.mask_token_rate
     mask_ids = tf.fill([batch_size, slots], kinds.special.mask)

@@ -39,7 +39,7 @@ from electra_tf.objectives.pretraining import (
     MaskedBatch,
     ObjectiveContext,
     TrainedGenerator,
-    filled_in,
+    generator_details,
     run_generator,
 )
 from electra_tf.platform.errors import UserError
@@ -84,8 +84,8 @@ class FixedGeneratorObjective(ElectraObjective):
         rows = predictions.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
         sampled = self.sample(softmax, predictions, randomness)
-        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
-        return judged._replace(details=judged.details | filled_in(predictions, sampled))
+        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
+        return outcome._replace(details=outcome.details | generator_details(predictions, sampled))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the draws, and the discriminator's scores."""
@@ -93,7 +93,7 @@ class FixedGeneratorObjective(ElectraObjective):
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator."""
         return (weight_table.discriminator(self.config.model.discriminator),)
 
@@ -120,22 +120,22 @@ class FrozenGeneratorObjective(ElectraObjective):
         predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, None, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
-        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
         loss = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
-        return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": loss},
-                       judged.details | filled_in(predictions, generated.best_ids))
+        return Outcome(outcome.loss_sums, dict(outcome.measures) | {"generator_loss": loss},
+                       outcome.details | generator_details(predictions, generated.best_ids))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, and the generator's loss."""
         return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator and the generator, which only runs forward."""
         if self.context.generator is None:
             return ()
         return self.networks_with(self.context.generator.encoder)
 
-    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.Network]:
+    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator and a frozen generator of a shape."""
         frozen = weight_table.language_model(
             "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
@@ -149,7 +149,7 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     generator_objective = "mlm"
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
             return super().networks()

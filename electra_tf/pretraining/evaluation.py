@@ -36,7 +36,7 @@ class Evaluator:
     @functools.cached_property
     def _corrupt(self) -> Callable[[Batch], Mapping[str, Corrupted]]:
         """The fixed noise of a batch as a function; the first use counts the tokens."""
-        if self._run.objective.judge is None:
+        if self._run.objective.detection_logits is None:
             return lambda batch: {}
         return FixedNoise(self._run.records, token_kinds(self._run.vocabulary).special)
 
@@ -45,7 +45,7 @@ class Evaluator:
         """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
         `keep_evaluating` takes the number of finished batches; if it returns False, the evaluation
-        ends with None. Objectives that judge tokens also have scores of the fixed-noise evaluation.
+        ends with None. Objectives that detect replaced tokens also have fixed-noise scores.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(self._run.config.runtime.eval_steps):
@@ -69,14 +69,14 @@ class Evaluator:
         return results
 
     def samples(self, count: int, batches: int = 1) -> list[Corruption]:
-        """Returns readable examples of the first held-out batches, corrupted and judged."""
+        """Returns readable examples of the first held-out batches, with corruptions."""
         outcome, tokens = _joined_details(self._outcomes(batches)), self._run.vocabulary.tokens
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
                  for row in real]
         chosen = real[select_readable(texts, count)]
         rows = {name: values[chosen] for name, values in outcome.items()}
-        written = self._run.objective.written(rows)
+        written = self._run.objective.displayed_text(rows)
         return [] if written is None else Corruption.of_arrays(
             rows, written.ids, tokens, written.replaced_probability)
 
@@ -101,14 +101,14 @@ class Evaluator:
 
     def _run_replica(self, batch: Batch, fixed_noise: Mapping[str, Corrupted],
                      index: tf.Tensor) -> dict[str, tf.Tensor]:
-        objective, context = self._run.objective, tf.distribute.get_replica_context()
+        objective, replica_context = self._run.objective, tf.distribute.get_replica_context()
         batch, fixed_noise = with_static_rows((batch, fixed_noise), self._rows)
         randomness = Randomness(
             seed=self._run.config.training.seed, step=tf.constant(0, tf.int64),
             scope="evaluation/", first_example=self._rows * (
-                index * context.num_replicas_in_sync
-                + tf.cast(context.replica_id_in_sync_group, tf.int64)))
-        inputs, weights = objective.prepare(batch, randomness)
+                index * replica_context.num_replicas_in_sync
+                + tf.cast(replica_context.replica_id_in_sync_group, tf.int64)))
+        inputs, num_terms = objective.prepare_inputs(batch, randomness)
 
         def compute(rows: Any, first_row: tf.Tensor) -> dict[str, tf.Tensor]:
             """Runs the objective; sums have shape [1], to be concatenated like the rest."""
@@ -120,11 +120,11 @@ class Evaluator:
             return {name: value[tf.newaxis] for name, value in sums.items()} | outcome.details
 
         results = concat_parts(compute, inputs, self._parts)
-        results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
+        results |= {f"{name}/weight": value[tf.newaxis] for name, value in num_terms.items()}
         for kind, (ids, replaced) in fixed_noise.items():
             results[f"{kind}/replaced"] = replaced
             results[f"{kind}/logits"] = concat_parts(
-                lambda rows, first_row: objective.judge(self._model, rows),
+                lambda rows, first_row: objective.detection_logits(self._model, rows),
                 batch._replace(ids=ids), self._parts)
         results |= {"ids": batch.ids, "valid": batch.valid}
         self._bools = {name for name, value in results.items() if value.dtype == tf.bool}

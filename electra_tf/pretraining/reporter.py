@@ -70,7 +70,7 @@ class Reporter:
                  f"steps of {training.train_batch_size} an epoch")
         if not first_step:
             initial = "new weights" if run.initial is None else run.initial.source
-            new = ", ".join([*new_parts, *run.new_rows])
+            new = ", ".join([*new_parts, *run.added_rows])
             self.say(f"begins   with {initial}" + (f"; new: {new}" if new else ""))
         self.say(f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
                  f"{training.precision.value}")

@@ -55,7 +55,7 @@ class Run:
     objective: PretrainingObjective
     initial: Pretrained | None = None
     """Initial networks; None for new weights."""
-    new_rows: Sequence[str] = ()
+    added_rows: Sequence[str] = ()
     """Rows that `continuation.fit` added to the initial networks, as text."""
     finished_at: Sequence[int] = ()
     """Earlier numbers of steps, if the run was extended."""
@@ -142,15 +142,15 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)
     _check_length(config, records)
-    new_rows: list[str] = []
+    added_rows: list[str] = []
     if initial is not None:
         _check_shape(initial, config)
-        initial, new_rows = continuation.fit(
+        initial, added_rows = continuation.fit(
             initial, text, config.model.max_position_embeddings, str(records))
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
-    strategy, resolved = strategies.prepare(config)
+    strategy, resolved = strategies.setup_devices(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     shards.check_first_examples(records)
     config = override(config, {
@@ -175,7 +175,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, text=text,
-               strategy=strategy, objective=objective, initial=initial, new_rows=new_rows,
+               strategy=strategy, objective=objective, initial=initial, added_rows=added_rows,
                finished_at=finished_at)
 
 

@@ -84,7 +84,7 @@ def with_static_rows(batch: Any, rows: int) -> Any:
 class TrainStep:
     """A training step: it masks, runs, differentiates, sums over replicas, clips and updates.
 
-    Every loss is divided once by its weight over the global batch, so padding, replicas and
+    Every loss is divided once by its number of terms in the global batch, so padding, replicas and
     micro-batches do not change the mean.
     """
 
@@ -102,15 +102,16 @@ class TrainStep:
         state, runtime = self.state, self.config.runtime
         model, step, loss_scale = (
             state.model, tf.convert_to_tensor(state.step), state.loss_scale.scale.value())
-        context = tf.distribute.get_replica_context()
-        num_rows = self.config.training.train_batch_size // context.num_replicas_in_sync
-        first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * num_rows
+        replica_context = tf.distribute.get_replica_context()
+        num_rows = self.config.training.train_batch_size // replica_context.num_replicas_in_sync
+        first_example = tf.cast(replica_context.replica_id_in_sync_group, tf.int64) * num_rows
         randomness = Randomness(
             seed=self.config.training.seed, step=step, first_example=first_example)
 
         # Masks, for example, and the number of terms of every loss in the global batch.
-        inputs, num_terms = self.objective.prepare(with_static_rows(batch, num_rows), randomness)
-        num_terms = context.all_reduce(SUM, dict(num_terms))
+        inputs, num_terms = self.objective.prepare_inputs(
+            with_static_rows(batch, num_rows), randomness)
+        num_terms = replica_context.all_reduce(SUM, dict(num_terms))
         factors = {name: coefficient / tf.maximum(num_terms[name], 1.0)
                    for name, coefficient in self.objective.coefficients.items()}
 
@@ -140,7 +141,8 @@ class TrainStep:
         if self.compile_with_xla:
             differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
         gradients, sums = differentiate_all()
-        gradients, sums = context.all_reduce(SUM, gradients), context.all_reduce(SUM, sums)
+        gradients = replica_context.all_reduce(SUM, gradients)
+        sums = replica_context.all_reduce(SUM, sums)
 
         # Clipping and the update, which is left out if the loss or a gradient isn't finite.
         loss = tf.add_n([factors[name] * sums[name] for name in factors])

@@ -29,7 +29,7 @@ NO_REWRITING = "disable_meta_optimizer"
 _DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
-def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
+def setup_devices(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
     """Sets up threads and devices; TensorFlow takes them only before its first op.
 
     Returns the strategy, and the values of automatic settings by name. A `UserError` refuses

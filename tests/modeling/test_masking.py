@@ -69,7 +69,7 @@ def test_scatter_and_gather_equal_the_reference_where_positions_collide():
 
 
 def test_a_sample_equal_to_the_original_isnt_replaced_and_padding_never_is():
-    slots = masking.Predictions(
+    slots = masking.MaskedPositions(
         tf.constant([[0, 1, 3]]), tf.constant([[5, 6, 0]]), tf.constant([[True, True, True]]))
     ids, replaced = corrupt(tf.constant([[5, 6, 7, 0]]), tf.constant([[True, True, True, False]]),
                             slots, tf.constant([[5, 9, 9]]))
@@ -274,7 +274,7 @@ def test_samples_without_originals_have_the_references_distribution():
 
 def test_the_setting_keeps_right_answers_out_of_the_samples():
     x = tf.tensor_scatter_nd_update(logits(rows=6), [[row, 5] for row in range(6)], [50.0] * 6)
-    slots = masking.Predictions(
+    slots = masking.MaskedPositions(
         tf.zeros([2, 3], tf.int32), tf.fill([2, 3], 5), tf.ones([2, 3], tf.bool))
 
     def drawn(**sampling) -> np.ndarray:

@@ -49,8 +49,8 @@ def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements
     model = frozen_generator.DiscriminatorModel(golden_files.model_config("electra"), seed=0)
     ids = tf.fill([64, 60], 7)
     batch = Batch(ids, ids > 0, tf.zeros_like(ids))
-    inputs, weights = objective.prepare(batch, RANDOMNESS)
-    assert weights.keys() == objective.coefficients.keys() == {"discriminator_loss"}
+    inputs, num_terms = objective.prepare_inputs(batch, RANDOMNESS)
+    assert num_terms.keys() == objective.coefficients.keys() == {"discriminator_loss"}
     details = objective.compute(model, inputs, RANDOMNESS, training=False).details
     corrupted, replaced = details["corrupted_ids"].numpy(), details["replaced"].numpy()
     assert (corrupted[~replaced] == 7).all()

@@ -51,9 +51,9 @@ def test_the_loss_is_the_references_of_the_selected_tokens_alone():
 
 def test_the_loss_averages_over_the_selected_tokens():
     inputs, _ = masked_batch()
-    own, weights = objective("electra_15").prepare(inputs.original, RANDOMNESS)
+    own, weights = objective("electra_15").prepare_inputs(inputs.original, RANDOMNESS)
     assert float(weights["discriminator_loss"]) == float(weights["generator_loss"])
-    _, all_weights = ElectraObjective(PretrainingConfig(), CONTEXT).prepare(
+    _, all_weights = ElectraObjective(PretrainingConfig(), CONTEXT).prepare_inputs(
         inputs.original, RANDOMNESS)
     assert float(all_weights["discriminator_loss"]) == inputs.original.valid.numpy().sum()
 
@@ -224,8 +224,8 @@ def test_neither_the_mixtures_loss_nor_its_gradient_overflows():
 def test_replace_mlm_learns_of_selected_tokens_and_all_tokens_mlm_of_all():
     inputs, _ = masked_batch()
     tokens = inputs.original.valid.numpy().sum()
-    _, of_selected = built("replace_mlm")[0].prepare(inputs.original, RANDOMNESS)
-    _, of_all = built("all_tokens_mlm")[0].prepare(inputs.original, RANDOMNESS)
+    _, of_selected = built("replace_mlm")[0].prepare_inputs(inputs.original, RANDOMNESS)
+    _, of_all = built("all_tokens_mlm")[0].prepare_inputs(inputs.original, RANDOMNESS)
     assert float(of_selected["restoring_loss"]) == float(of_selected["generator_loss"])
     assert float(of_all["all_tokens_loss"]) == tokens
     assert max(float(of["generator_loss"]) for of in (of_selected, of_all)) < 0.2 * tokens
@@ -234,7 +234,7 @@ def test_replace_mlm_learns_of_selected_tokens_and_all_tokens_mlm_of_all():
 def test_the_copy_head_judges_tokens():
     made, model = built("all_tokens_mlm")
     inputs, _ = masked_batch()
-    judged = made.judge(model, inputs.original)
+    judged = made.detection_logits(model, inputs.original)
     unchanged = Corrupted(inputs.original.ids, tf.zeros_like(inputs.original.valid))
     outcome = made.restore(model, inputs, unchanged, RANDOMNESS, training=False)
     np.testing.assert_array_equal(judged, outcome.details["logits"])

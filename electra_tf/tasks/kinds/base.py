@@ -102,8 +102,8 @@ class TaskObjective(abc.ABC):
     config: TaskConfig = TaskConfig()
     coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
 
-    def prepare(self, batch: RowBatch,
-                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+    def prepare_inputs(self, batch: RowBatch,
+                       randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
         del randomness  # Pre-training draws masks here; fine-tuning changes no row.
         return batch, {"loss": count(self.counted(batch))}
