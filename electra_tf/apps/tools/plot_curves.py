@@ -17,8 +17,8 @@ def main() -> None:
     values = flags.FLAGS
     directories = [storage.path(name) for name in values.model_dir]
     runs = {str(path): read_metrics(path / METRICS_FILE) for path in directories}
-    home = directories[0] if len(directories) == 1 else storage.path(".")
-    output = storage.path(values.output) if values.output else home / "loss_curves.png"
+    directory = directories[0] if len(directories) == 1 else storage.path(".")
+    output = storage.path(values.output) if values.output else directory / "loss_curves.png"
     draw_curves(runs, output)
     print(f"wrote {output}")
 
