@@ -21,6 +21,7 @@ settings their discriminator plateaus at unigram statistics (docs/explanation/sh
 """
 
 import dataclasses
+import functools
 from typing import Literal
 
 from absl import flags
@@ -131,8 +132,8 @@ def _require_records(data_dir: str, size: str) -> None:
         f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
 
 
-run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(
-    {"Model and data": settings_of(PretrainingFlags)}, SETTINGS))
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups=(
+    overrides.help_groups({"Model and data": settings_of(PretrainingFlags)}, SETTINGS)))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ without a measurement. docs/how_to/size_and_recipe.md explains the expected AUC.
 """
 
 import dataclasses
+import functools
 import operator
 import os
 import re
@@ -333,7 +334,7 @@ def define() -> None:
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -15,6 +15,7 @@ sentences have lower scores; --per_token divides by the number of tokens.
 every paradigm and network; chance is 50 %.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -129,7 +130,7 @@ def define() -> None:
     flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
     "BLiMP": ["blimp", "output_dir"]})
 
