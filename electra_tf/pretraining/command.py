@@ -83,7 +83,16 @@ def main() -> None:
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
-    _require_records(values.data_dir, size)
+    if values.data_dir == RECORDS and not (
+            storage.path(RECORDS) / manifest.MANIFEST_NAME).exists():
+        dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
+        length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
+        raise UserError(
+            f"--data_dir={RECORDS} holds no records. Name others, or build them from Wikipedia: "
+            f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
+            f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
+            f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
+            f"--vocab_file=vocab.txt --output_dir={RECORDS} --max_seq_length={length}")
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     changes = overrides.given_settings(SETTINGS)
@@ -115,20 +124,6 @@ def main() -> None:
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)
-
-
-def _require_records(data_dir: str, size: str) -> None:
-    """Raises `UserError` with the commands that build the default records, if there are none."""
-    if data_dir != RECORDS or (storage.path(data_dir) / manifest.MANIFEST_NAME).exists():
-        return
-    dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
-    length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
-    raise UserError(
-        f"--data_dir={data_dir} holds no records. Name others, or build them from Wikipedia: "
-        f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
-        f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
-        f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
-        f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
 
 
 run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(

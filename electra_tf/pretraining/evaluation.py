@@ -30,7 +30,6 @@ class Evaluator:
         replicas, runtime = run.strategy.num_replicas_in_sync, run.config.runtime
         self._rows = -(-runtime.eval_batch_size // replicas)
         self._parts = largest_divisor(self._rows, runtime.cpu_parts)
-        self._run_batch = tf.function(self._run_replicas, autograph=False)
         self._bools: set[str] = set()  # Names of results, which workers gather as integers.
 
     @functools.cached_property
@@ -95,7 +94,8 @@ class Evaluator:
             yield {name: value.numpy().astype(bool) if name in self._bools else value.numpy()
                    for name, value in outcome.items()}
 
-    def _run_replicas(self, *batch: Any) -> dict[str, tf.Tensor]:
+    @tf.function(autograph=False)
+    def _run_batch(self, *batch: Any) -> dict[str, tf.Tensor]:
         results = self._run.strategy.run(self._run_replica, args=batch)
         return {name: self._run.strategy.gather(value, axis=0) for name, value in results.items()}
 

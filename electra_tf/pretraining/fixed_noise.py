@@ -74,7 +74,7 @@ class FixedNoise:
     """A corruption of batches by counts of `COUNTED_EXAMPLES` of the records."""
 
     def __init__(self, records: Records, special: SpecialTokens):
-        """Counts tokens, which follow the only context 0, and pairs of tokens."""
+        """Counts the tokens for unigram draws, as successors of one context, and all pairs."""
         before, tokens = _token_pairs(records, special)
         size = records.vocab_size
         self._special = special

@@ -1,5 +1,6 @@
 """Replacements of no network, and of another run's generator, which a first stage may make."""
 
+import dataclasses
 import math
 import shutil
 
@@ -78,9 +79,9 @@ def frozen(variant, weights):
     trained = TrainedGenerator(*Pretrained(
         source="runs/one", text=None, weights=weights,
         model=infer_generator(config, weights, "runs/one")).extract("generator"))
-    model = frozen_generator.FrozenGeneratorModel(config, trained.encoder, seed=1)
-    frozen_generator.assign_generator(model.generator, trained)
-    return model.generator
+    return frozen_generator.FrozenGeneratorObjective(
+        PretrainingConfig(), dataclasses.replace(CONTEXT, generator=trained)).build_model(
+            config, seed=1, policy="float32").generator
 
 
 @pytest.mark.parametrize("variant", golden_files.VARIANTS)
