@@ -111,19 +111,19 @@ def main() -> None:
                      shape=None if values.model_size else shape)
 
     # Imported after the settings are checked.
-    from electra_tf.pretraining import loop, results, setup
+    from electra_tf.pretraining import evaluation, loop, setup
 
     if values.mode == "train":
         for run in setup.stages(config, data_dir, model_dir, vocab_file, initial,
                                 restart=values.restart):
             loop.train(run)
-        results.show_ending(run, data_dir)
+        evaluation.show_ending(run, data_dir)
         return
     fixed = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, fixed)
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
-    {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)
+    {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)
 
 
 run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(

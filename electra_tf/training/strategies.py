@@ -19,8 +19,7 @@ from electra_tf.platform.errors import UserError, note, note_once, tensorflow_re
 from electra_tf.platform.machine import usable_cores
 from electra_tf.training import workers
 from electra_tf.training.devices import resolve_precision
-from electra_tf.training.micro_batches import largest_divisor
-from electra_tf.training.step import Settings
+from electra_tf.training.step import Settings, largest_divisor
 
 MAX_PARTS = 4
 """Each part has its own gradients for all weights; more parts are not faster."""
