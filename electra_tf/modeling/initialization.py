@@ -1,24 +1,10 @@
-r"""Initial values with which heads attend to adjacent tokens and to repeated words.
+"""Initial values with which heads attend to adjacent tokens and to repeated words.
 
-With normal(0, 0.02) weights a narrow network has uniform attention, and short runs plateau at
-unigram statistics. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023)
-initialize attention as in a trained network. This module does so for relative positions:
-
-* The first 2F = position_share x E dimensions of the embeddings belong to positions alone. Row p
-  holds a [sin(w_0 p), ..., cos(w_0 p), ...] for F frequencies w that fall geometrically from
-  0.95 pi to 2 pi / longest_wavelength, with a = position_amplitude x initializer_range.
-* In the first layers, head h attends to offset s = OFFSETS[h]. Its keys hold sin(w p) and cos(w p)
-  of at most D/2 frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their dot product is
-  largest at q = p + s; the scale makes the logit there attention_gain^2 sqrt(D) / 2.
-* Heads read the embeddings through the projection P [E, H]. If H >= E, its pseudo-inverse recovers
-  them. If H < E, P gets orthonormal rows for the frequencies that the heads use, at most H / 4, and
-  its other rows are made orthogonal to these.
-
-The last heads of the first layer of the encoder that is fine-tuned are duplicate-token heads.
-Queries and keys hold the word along orthonormal directions outside of the segments' vectors. A
-quarter of the head holds the position with opposite signs, which subtracts half of a match's logit
-at the token itself. A bias of the queries adds 0.8 of that logit at [CLS], for tokens without a
-match.
+For relative positions it follows Trockman and Kolter ("Mimetic initialization of self-attention
+layers", 2023); docs/explanation/short_runs.md has all formulas and reasons. Row p of the position
+table holds a [sin(w p), ..., cos(w p), ...] in dimensions of its own. Keys of a head that attends
+to offset s read sin(w p) and cos(w p), queries sin(w (p + s)) and cos(w (p + s)), so their product
+is largest at q = p + s. The last heads of the first layer may compare words instead.
 """
 
 import numpy as np

@@ -1,9 +1,7 @@
 """Replaced token detection whose replacements come from a generator that isn't trained.
 
 The fixed generator draws all vocabulary entries equally often, or as often as they occur in the
-records. The difference to ELECTRA is the effect of a trained generator.
-
-The frozen generator was trained by another run; only its forward pass is computed.
+records. The frozen generator was trained by another run; only its forward pass is computed.
 
 Two-stage training (ELECTRA, section 3.2) first trains a masked language model of the
 discriminator's size for `objective.generator_part` of the steps. The second stage initializes the

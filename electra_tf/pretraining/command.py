@@ -12,12 +12,9 @@ continues a run that was interrupted, to the same weights; without --model_size 
 takes all settings from the run. A larger --num_train_steps extends a finished run. Several GPUs
 need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
-Expect a loss of 45 at the first step (ln V + 50 ln 2) and 27 within some hundred steps, when both
-networks have learned unigram statistics. Then it falls slowly. ELECTRA-Small on 128-token
-records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
-tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
-time. Runs much shorter than the paper's million steps need --recipe=short: with the paper's
-settings their discriminator plateaus at unigram statistics (docs/explanation/short_runs.md).
+Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, then a slow
+fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a time. Runs much
+shorter than the paper's million steps need --recipe=short (docs/explanation/short_runs.md).
 """
 
 import dataclasses

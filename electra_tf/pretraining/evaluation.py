@@ -25,7 +25,7 @@ from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, FixedNoise
+from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.samples import Corruption, select_readable, terminal_page
@@ -60,7 +60,7 @@ class Evaluator:
         """The fixed noise of a batch as a function; the first use counts the tokens."""
         if self._run.objective.detection_logits is None:
             return lambda batch: {}
-        return FixedNoise(self._run.records, token_kinds(self._run.vocabulary).special)
+        return fixed_noise(self._run.records, token_kinds(self._run.vocabulary).special)
 
     def evaluate(self, keep_evaluating: Callable[[int], bool] = lambda num_batches: True
                  ) -> dict[str, float] | None:
@@ -122,10 +122,10 @@ class Evaluator:
         results = self._run.strategy.run(self._run_replica, args=batch)
         return {name: self._run.strategy.gather(value, axis=0) for name, value in results.items()}
 
-    def _run_replica(self, batch: Batch, fixed_noise: Mapping[str, Corrupted],
+    def _run_replica(self, batch: Batch, corruptions: Mapping[str, Corrupted],
                      index: tf.Tensor) -> dict[str, tf.Tensor]:
         objective, replica_context = self._run.objective, tf.distribute.get_replica_context()
-        batch, fixed_noise = with_static_rows((batch, fixed_noise), self._rows)
+        batch, corruptions = with_static_rows((batch, corruptions), self._rows)
         randomness = Randomness(
             seed=self._run.config.training.seed, step=tf.constant(0, tf.int64),
             scope="evaluation/", first_example=self._rows * (
@@ -144,7 +144,7 @@ class Evaluator:
 
         results = concat_parts(compute, inputs, self._parts)
         results |= {f"{name}/weight": value[tf.newaxis] for name, value in num_terms.items()}
-        for kind, (ids, replaced) in fixed_noise.items():
+        for kind, (ids, replaced) in corruptions.items():
             results[f"{kind}/replaced"] = replaced
             results[f"{kind}/logits"] = concat_parts(
                 lambda rows, first_row: objective.detection_logits(self._model, rows),
