@@ -65,7 +65,7 @@ def train(run: Run) -> None:
 
         def keep_evaluating(num_batches: int) -> bool:
             reporter.on_evaluated(num_batches)
-            return not agreement.signal(stop)
+            return not agreement.received_signal(stop)
 
         step_results, received = [], None
         while True:
@@ -74,7 +74,7 @@ def train(run: Run) -> None:
                     [reporter.has_evaluation(step)])[0]:
                 scores = evaluator.evaluate(keep_evaluating)
                 if scores is None:
-                    received = agreement.signal(stop)
+                    received = agreement.received_signal(stop)
                 else:
                     reporter.on_eval(scores)
             if received or step == num_steps:
@@ -82,7 +82,7 @@ def train(run: Run) -> None:
             count = events.steps_until_next(step)
             step_results += run_steps(count)
             step += count
-            received = agreement.signal(stop)
+            received = agreement.received_signal(stop)
             if received or events.needs_results(step) or reporter.is_line_due():
                 reporter.on_train(read_totals(step_results, step, config.training.precision), step,
                                   complete=bool(received) or events.logs(step))

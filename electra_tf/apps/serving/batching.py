@@ -21,8 +21,7 @@ from prometheus_client import Histogram
 from electra_tf.apps.serving.models import Arrays, Signature, num_rows
 from electra_tf.apps.serving.settings import ServerConfig
 
-LARGE = 64 * 1024
-"""Bytes of inputs above which a request does not share a call."""
+LARGE = 64 * 1024  # Bytes of inputs above which a request does not share a call.
 _CALL_ROWS = Histogram("serving_call_rows", "Rows per model call.",
                       buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 1024))
 
