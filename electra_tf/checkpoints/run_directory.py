@@ -8,7 +8,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from annotated_types import Ge
 
@@ -41,7 +41,6 @@ TASK = "task_"
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
-Config = TypeVar("Config")
 Identity = Mapping[str, Any]
 """Settings, whose names have a dot, and other facts that affect a run's result."""
 
@@ -169,7 +168,8 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     return saved
 
 
-def saved_config(model_dir: Path, config: Config, required: Collection[str]) -> Config:
+def saved_config(model_dir: Path, config: PretrainingConfig, required: Collection[str]
+                 ) -> PretrainingConfig:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
     `required` are names of settings or sections that must have the run's values.

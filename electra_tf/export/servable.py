@@ -5,7 +5,6 @@ padded with empty strings.
 """
 
 import abc
-import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
@@ -57,14 +56,6 @@ class Servable(abc.ABC):
     def score(self, tokens: Tokens) -> Outputs:
         """Maps token ids to outputs that are not decoded."""
 
-    def for_inference(self, dtype: tf.DType) -> "Servable":
-        """Returns the model on the faster encoder of inference; `dtype` is float32 or bfloat16."""
-        config, parts = self.encoder.config, 2  # Of a layer: one request takes two cores.
-        is_divisible = config.num_heads % parts == config.intermediate_size % parts == 0
-        model = copy.copy(self)
-        model.encoder = InferenceEncoder(self.encoder, dtype, parts if is_divisible else 1)
-        return model
-
     def save(self, directory: str, signatures: Signatures) -> None:
         """Writes a SavedModel; raises `OSError` or `tf.errors.OpError` if that fails."""
         weights = tf.Module()  # Keras's layers themselves would be saved with their own graphs.
@@ -104,10 +95,6 @@ class TextEncoder(Servable):
 
     columns = ("text",)
 
-    def answer(self, *columns: tf.Tensor) -> Outputs:
-        """Returns what `embed` does."""
-        return self.embed(*columns)
-
     def score(self, tokens: Tokens) -> Outputs:
         """Returns `tokens`, float32 [B, L, H], the vectors of every position."""
         return {"tokens": self._hidden(tokens)}
@@ -129,6 +116,8 @@ class TextEncoder(Servable):
         """
         outputs = self.embed_tokens(text)
         return {name: outputs[name] for name in ("pooled", "cls")}
+
+    answer = embed
 
     def embed_tokens(self, text: tf.Tensor) -> Outputs:
         """Returns what `embed` does, `tokens`, float32 [B, L, H], and `token_ids`, int32 [B, L].
@@ -210,9 +199,8 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
             threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
     if networks.has_energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
-                        "are energies, not the probability of a replaced token. `python -m "
-                        "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
-                        "its encoder.")
+                        "are energies, not probabilities of replaced tokens. Rank texts by them: "
+                        "python -m electra_tf.apps.tools.score_text")
     config = networks.model.discriminator
     texts = RowEncoder(networks.text, config.max_position_embeddings)
     encoder = create_encoder(config, Build(seed=0))

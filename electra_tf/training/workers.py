@@ -153,7 +153,7 @@ class Agreement:
             return list(facts)
         return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]
 
-    def signal(self, stop: StopRequest) -> signal.Signals | None:
+    def received_signal(self, stop: StopRequest) -> signal.Signals | None:
         """Returns the signal that any worker received, the same one on all workers."""
         received = self.any([stop.number == number for number in STOPPING])
         return max(itertools.compress(STOPPING, received), default=None)
