@@ -65,8 +65,8 @@ class HuggingFaceHead:
 
     architecture: str
     layers: Mapping[str, tuple[str, ...]]
-    """Dense layer of that class -> layers of this package's head whose outputs it concatenates. The
-    last entry computes the outputs; GELU follows an entry before it."""
+    """Dense layer of that class -> the layers of this package's head that it equals; the outputs of
+    several are concatenated. Only the last entry has no GELU after it."""
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning that create exactly these layers."""
     problem_type: str | None = None
