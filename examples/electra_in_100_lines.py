@@ -2,8 +2,8 @@
 
     python -m examples.electra_in_100_lines
 
-The text is Python's documentation. Training takes one to two minutes on two cores; the AUC reaches
-0.83. Shapes: B batch, L length, N masked positions, V vocabulary rounded up to a multiple of 128.
+The text is Python's documentation. Training takes 90 s on two cores with AVX-512, to an AUC of
+0.81. Shapes: B batch, L length, N masked positions, V vocabulary rounded up to a multiple of 128.
 """
 
 import collections

@@ -40,7 +40,7 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
     run = FinetuningRun(
         config=config, objective=ClassificationObjective(spec), strategy=strategy, spec=spec,
         text=TextSettings(vocabulary=Vocabulary(SPECIAL_TOKENS)), model_dir=pathlib.Path("unused"))
-    assert run.pad_id == PAD_ID
+    assert run.text.vocabulary.pad_id == PAD_ID
     with strategy.scope():
         model = run.objective.build_model(config.model, seed=1,
                                           policy=POLICIES[config.training.precision])
@@ -51,7 +51,7 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
     def train_epoch() -> None:
         for indices in plan_epoch(lengths, batch, seed=1, epoch=next(epochs)):
             rows = make_batch([examples[index] for index in indices], batch, padded_lengths,
-                              run.pad_id)
+                              PAD_ID)
             results = train_step(rows.ids.shape[1], run.distributed(rows))
         results["loss"].sum.numpy()  # Waits for the devices.
 

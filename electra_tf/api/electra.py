@@ -158,7 +158,18 @@ class Electra:
         """
         tokens, lengths = self._embedding_row_encoder.encode_counted(texts)
         hidden = self.encoder(tokens._asdict())
-        return _pool(hidden, hidden._keras_mask), lengths
+        mask = hidden._keras_mask[:, :, tf.newaxis]
+        weights = tf.cast(mask, tf.float32)
+        total, count = tf.reduce_sum(hidden * weights, 1), tf.reduce_sum(weights, 1)
+        rising = weights * tf.cumsum(tf.ones_like(weights), axis=1)
+        return {
+            "cls": hidden[:, 0],
+            "max": tf.reduce_max(tf.where(mask, hidden, hidden.dtype.min), 1),
+            "mean": total / count,
+            "mean_sqrt_len_tokens": total / tf.sqrt(count),
+            "weightedmean": tf.reduce_sum(hidden * rising, 1) / tf.reduce_sum(rising, 1),
+            "lasttoken": tf.gather(hidden, tf.cast(count[:, 0], tf.int32) - 1, batch_dims=1),
+        }, lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _detect_row(self, ids: tf.Tensor) -> tf.Tensor:
@@ -177,20 +188,6 @@ class Electra:
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
         logits = tf.cast(logits, tf.float32)[:, :self._vocabulary.size]
         return tf.math.top_k(tf.nn.softmax(logits), count)
-
-
-def _pool(hidden: tf.Tensor, valid: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns float32 [B, H] by mode from float32 [B, L, H]; `valid` is bool [B, L]."""
-    weights = tf.cast(valid, tf.float32)[:, :, tf.newaxis]
-    total, count = tf.reduce_sum(hidden * weights, 1), tf.reduce_sum(weights, 1)
-    rising = weights * tf.cumsum(tf.ones_like(weights), axis=1)
-    return {
-        "cls": hidden[:, 0],
-        "max": tf.reduce_max(tf.where(valid[:, :, tf.newaxis], hidden, hidden.dtype.min), 1),
-        "mean": total / count,
-        "mean_sqrt_len_tokens": total / tf.sqrt(count),
-        "weightedmean": tf.reduce_sum(hidden * rising, 1) / tf.reduce_sum(rising, 1),
-        "lasttoken": tf.gather(hidden, tf.cast(count[:, 0], tf.int32) - 1, batch_dims=1)}
 
 
 def load(name: str | os.PathLike[str]) -> Electra:

@@ -98,7 +98,12 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""
-        _refuse_keras_3(inputs)
+        calls = {(frame.f_globals.get("__name__"), frame.f_code.co_name)
+                 for frame, _ in traceback.walk_stack(None)}
+        if calls & _KERAS_3_CALLS or any(
+                type(value).__module__.startswith("keras.") for value in tf.nest.flatten(inputs)):
+            raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
+                            "tf.keras) would not train it; use tf_keras for the whole model.")
         pad_id = self._text.vocabulary.pad_id
         if not isinstance(inputs, Mapping):
             columns = _columns(inputs, pad_id)
@@ -201,13 +206,3 @@ def _require_range(values: tf.Tensor, size: int, name: str) -> tf.Tensor:
         raise UserError(f"{message} {values.numpy().min()} to {values.numpy().max()}")
     with tf.control_dependencies([tf.debugging.Assert(in_range, [message, values])]):
         return tf.cast(values, tf.int32)
-
-
-def _refuse_keras_3(inputs: Any) -> None:
-    """Raises a `UserError` in a model of Keras 3, which does not train the encoder's weights."""
-    calls = {(frame.f_globals.get("__name__"), frame.f_code.co_name)
-             for frame, _ in traceback.walk_stack(None)}
-    if calls & _KERAS_3_CALLS or any(
-            type(value).__module__.startswith("keras.") for value in tf.nest.flatten(inputs)):
-        raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
-                        "tf.keras) would not train it; use tf_keras for the whole model.")

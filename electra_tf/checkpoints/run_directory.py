@@ -8,7 +8,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from annotated_types import Ge
 
@@ -41,7 +41,6 @@ TASK = "task_"
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
-Config = TypeVar("Config")
 Identity = Mapping[str, Any]
 """Settings, whose names have a dot, and other facts that affect a run's result."""
 
@@ -59,9 +58,8 @@ class _Facts(Normalization):
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Returns all that affects a run's result: settings except `runtime`'s, and facts."""
-    settings = {name: value for name, value in flatten(config).items()
-                if not name.startswith("runtime.")}
-    return settings | dict(facts)
+    return {name: value for name, value in flatten(config).items()
+            if not name.startswith("runtime.")} | dict(facts)
 
 
 def settings_of(saved: Identity) -> dict[str, Any]:
@@ -153,19 +151,25 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
-        for name, value in flatten(override(defaults or PretrainingConfig(), settings)).items():
-            if name.partition(".")[0] not in sections or name == "training.num_trials":
-                continue  # Trials can be added.
-            received = settings.get(name)
+        values = {name: value for name, value in flatten(
+            override(defaults or PretrainingConfig(), settings)).items()
+            if name.partition(".")[0] in sections and name != "training.num_trials"}
+        for name, value in values.items():
+            received = settings.get(name, value)
             # No type is converted into another; 1 and 1.0 are both numbers of JSON.
             equal = received == value and isinstance(received, bool) == isinstance(value, bool)
             require(equal, name, f"of type {type(value).__name__}", received)
     except UserError as error:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
+    if missing := sorted(values.keys() - settings.keys()):
+        raise UserError(f"{path} lacks {', '.join(missing)}: the run was written by another "
+                        "version of this program. Train again in a new --model_dir, or use the "
+                        "version that began the run.")
     return saved
 
 
-def saved_config(model_dir: Path, config: Config, required: Collection[str]) -> Config:
+def saved_config(model_dir: Path, config: PretrainingConfig, required: Collection[str]
+                 ) -> PretrainingConfig:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
     `required` are names of settings or sections that must have the run's values.

@@ -17,7 +17,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 
-FILE = "README.md"
 LICENSE = "apache-2.0"
 """Default license: that of this program and of Google's networks."""
 _TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
@@ -69,7 +68,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         manifests=manifests, digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
         architecture=architecture, saved_model=saved_model)
-    (directory / FILE).write_text(re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n", encoding="utf-8")
+    text = re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
+    (directory / "README.md").write_text(text, encoding="utf-8")
 
 
 def _public(source: str) -> str:

@@ -1,5 +1,6 @@
 """Writes SavedModels for TensorFlow Serving, compared with the trained model before renaming."""
 
+import copy
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +12,13 @@ from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 from electra_tf.export.atomic_directory import atomic_directory, write_checksums
 from electra_tf.export.servable import DEFAULT, Servable
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests"
 """Requests that TensorFlow Serving runs before it says that a model is ready."""
-PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 _TOLERANCE = {tf.float32: 1e-4, tf.bfloat16: 0.1}
 """Largest accepted difference of a probability."""
 PROBES = (
@@ -49,11 +50,15 @@ def new_version(export_dir: Path, version: str) -> Path:
 
 def export(model: Servable, final: Path, precision: str,
            add_files: Callable[[pathlib.Path], None] = lambda directory: None) -> None:
-    """Exports a model to a new directory; `add_files` adds files to it, such as a card.
+    """Exports a model in float32 or bfloat16; `add_files` adds files, such as a card.
 
     Raises `UserError` if it can't be written, or its answers differ from the trained model's.
     """
-    served = model.for_inference(PRECISIONS[precision])
+    dtype = tf.as_dtype(precision)
+    config, parts = model.encoder.config, 2  # Of a layer: one request takes two cores.
+    is_divisible = config.num_heads % parts == config.intermediate_size % parts == 0
+    served = copy.copy(model)
+    served.encoder = InferenceEncoder(model.encoder, dtype, parts if is_divisible else 1)
     signatures = served.signatures()
     with atomic_directory(final) as unfinished:
         served.save(str(unfinished), signatures)
@@ -70,7 +75,7 @@ def export(model: Servable, final: Path, precision: str,
                     prediction_log_pb2.PredictLog(request=request))).SerializeToString())
         add_files(unfinished)
         write_checksums(unfinished)
-        difference = compare(unfinished, model, requests, PRECISIONS[precision])
+        difference = compare(unfinished, model, requests, dtype)
         size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
     print(f"exported {final}: {precision}, {size / 1e6:,.1f} MB, signatures "
           f"{', '.join(signatures)}\ncompared with the trained model: probabilities within "

@@ -5,7 +5,6 @@ padded with empty strings.
 """
 
 import abc
-import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,7 +21,6 @@ from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
@@ -56,14 +54,6 @@ class Servable(abc.ABC):
     @abc.abstractmethod
     def score(self, tokens: Tokens) -> Outputs:
         """Maps token ids to outputs that are not decoded."""
-
-    def for_inference(self, dtype: tf.DType) -> "Servable":
-        """Returns the model on the faster encoder of inference; `dtype` is float32 or bfloat16."""
-        config, parts = self.encoder.config, 2  # Of a layer: one request takes two cores.
-        is_divisible = config.num_heads % parts == config.intermediate_size % parts == 0
-        model = copy.copy(self)
-        model.encoder = InferenceEncoder(self.encoder, dtype, parts if is_divisible else 1)
-        return model
 
     def save(self, directory: str, signatures: Signatures) -> None:
         """Writes a SavedModel; raises `OSError` or `tf.errors.OpError` if that fails."""
@@ -104,10 +94,6 @@ class TextEncoder(Servable):
 
     columns = ("text",)
 
-    def answer(self, *columns: tf.Tensor) -> Outputs:
-        """Returns what `embed` does."""
-        return self.embed(*columns)
-
     def score(self, tokens: Tokens) -> Outputs:
         """Returns `tokens`, float32 [B, L, H], the vectors of every position."""
         return {"tokens": self._hidden(tokens)}
@@ -130,6 +116,8 @@ class TextEncoder(Servable):
         outputs = self.embed_tokens(text)
         return {name: outputs[name] for name in ("pooled", "cls")}
 
+    answer = embed
+
     def embed_tokens(self, text: tf.Tensor) -> Outputs:
         """Returns what `embed` does, `tokens`, float32 [B, L, H], and `token_ids`, int32 [B, L].
 
@@ -140,7 +128,7 @@ class TextEncoder(Servable):
         hidden = tf.where(tokens.valid[:, :, tf.newaxis], hidden, 0.0)
         lengths = tf.reduce_sum(tf.cast(tokens.valid, tf.float32), axis=1, keepdims=True)
         return {"pooled": tf.reduce_sum(hidden, axis=1) / lengths,
-                "cls": first_vectors(hidden), "tokens": hidden, "token_ids": tokens.ids}
+                "cls": hidden[:, 0], "tokens": hidden, "token_ids": tokens.ids}
 
 
 class Detector(TextEncoder):
@@ -210,9 +198,8 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
             threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
     if networks.has_energies:
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
-                        "are energies, not the probability of a replaced token. `python -m "
-                        "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
-                        "its encoder.")
+                        "are energies, not probabilities of replaced tokens. Rank texts by them: "
+                        "python -m electra_tf.apps.tools.score_text")
     config = networks.model.discriminator
     texts = RowEncoder(networks.text, config.max_position_embeddings)
     encoder = create_encoder(config, Build(seed=0))

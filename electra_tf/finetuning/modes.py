@@ -1,7 +1,6 @@
 """Implements the modes of the fine-tuning command; functions read `flags.FLAGS`."""
 
 import dataclasses
-from collections.abc import Collection
 from typing import Any
 
 from absl import flags
@@ -12,9 +11,7 @@ from electra_tf.config.overrides import Changes, override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
-from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import set_default
@@ -31,9 +28,22 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
-    initial = _pretrained(changes)
-    model, text = (initial.model, initial.text) if initial else (
-        pretraining_config(values.model_size or "small").model, text_settings_from_flags(values))
+    if values.init_checkpoint == SCRATCH:
+        if values.scratch_baseline:
+            raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
+                            "leave it out with --init_checkpoint=none.")
+        initial, model = None, pretraining_config(values.model_size or "small").model
+        text = text_settings_from_flags(values)
+    else:
+        initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
+        model, text = initial.model, initial.text
+        unused = [f"--{name}" for name in ("model_size", "vocab_file", "normalization")
+                  if values[name].present]
+        unused += [name for name in changes if name.startswith("initialization.")]
+        if unused:
+            raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
+                            f"(--init_checkpoint=none); {initial.source} has its own. "
+                            "Leave it out.")
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
@@ -61,7 +71,8 @@ def train(changes: Changes) -> None:
 
 def evaluate(changes: Changes) -> None:
     """Scores the trained model of `--model_dir`."""
-    run, names = _trained_run(changes), flags.FLAGS.task
+    names = flags.FLAGS.task
+    run = setup.prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
     if names and list(names) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(names)}")
@@ -71,15 +82,11 @@ def evaluate(changes: Changes) -> None:
 def predict(changes: Changes) -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
-    outputs.predict(_trained_run(changes), values.input, values.output, _own_files(),
-                    overwrite=values.overwrite)
+    run = setup.prepare_trained(storage.path(values.model_dir), changes)
+    outputs.predict(run, values.input, values.output, _own_files(), overwrite=values.overwrite)
 
 
 MODES = {"train": train, "eval": evaluate, "predict": predict}
-
-
-def _trained_run(changes: Changes) -> FinetuningRun:
-    return setup.prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -97,21 +104,3 @@ def _own_files() -> Files:
                  key=values.key_column, **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test")})
-
-
-def _pretrained(changes: Collection[str]) -> Pretrained | None:
-    """Returns the encoder of --init_checkpoint, None from scratch; `UserError` for unused flags."""
-    values = flags.FLAGS
-    if values.init_checkpoint == SCRATCH:
-        if values.scratch_baseline:
-            raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
-                            "leave it out with --init_checkpoint=none.")
-        return None
-    initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
-    own = [f"--{name}" for name in ("model_size", "vocab_file", "normalization")
-           if values[name].present]
-    own += [name for name in changes if name.startswith("initialization.")]
-    if own:
-        raise UserError(f"{own[0]} is for an encoder that begins from scratch "
-                        f"(--init_checkpoint=none); {initial.source} has its own. Leave it out.")
-    return initial

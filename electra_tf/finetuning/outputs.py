@@ -32,7 +32,7 @@ from electra_tf.platform.atomic_file import (
 )
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
-from electra_tf.reporting import plot_style
+from electra_tf.reporting import plots
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import TextTable, table_text
 from electra_tf.tasks import glue
@@ -77,13 +77,13 @@ class TaskPredictor:
         return list(self.scored(split).records)
 
 
-def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], None]:
+def progress() -> Callable[[float], None]:
     """Returns a function of the fraction done, (0, 1], that prints it to stderr every 10 s."""
-    began = shown = clock()
+    began = shown = time.monotonic()
 
     def show(done: float) -> None:
         nonlocal shown
-        now = clock()
+        now = time.monotonic()
         if now - shown >= PROGRESS_SECONDS and done < 1:
             remaining = (now - began) * (1 - done) / done
             print(f"  {100 * done:3.0f} %  ETA {duration(remaining)}", file=sys.stderr, flush=True)
@@ -257,13 +257,19 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     records = KINDS[spec.kind].decisions(records)
     if not records:
         return ""
-    labels, counts = confusion(records, [*dict.fromkeys(
-        (*spec.label_words, *sorted({record["gold"] for record in records})))])
+    gold_counts = collections.Counter(record["gold"] for record in records)
+    labels = [*dict.fromkeys((*spec.label_words, *sorted(gold_counts)))]
+    if len(labels) > SHOWN_LABELS:  # Rarer labels share a row and a column.
+        frequent = dict(gold_counts.most_common(SHOWN_LABELS))
+        labels = [label for label in labels if label in frequent] + [OTHERS]
+    pairs = collections.Counter(tuple(
+        record[name] if record[name] in labels else OTHERS for name in ("gold", "prediction"))
+        for record in records)
     text = table_text(TextTable(
         title="confusions: a row for each true label, a column for each predicted one",
         heading=("", *labels), rows=tuple(
-            (label, *(f"{number:,}" for number in row))
-            for label, row in zip(labels, counts, strict=True))))
+            (gold, *(f"{pairs[gold, prediction]:,}" for prediction in labels))
+            for gold in labels)))
     wrong = sorted((record for record in records if record["gold"] != record["prediction"]),
                    key=lambda record: -record["probability"])
     lines = [f"  {100 * record['probability']:5.1f} %  {record['prediction']}, true: "
@@ -273,46 +279,26 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     return "\n".join(["", text, *title, *lines])
 
 
-def confusion(records: Sequence[Record],
-              labels: Sequence[str]) -> tuple[list[str], list[list[int]]]:
-    """Returns the labels that are shown and how often each (row) is predicted as each (column).
-
-    With more than `SHOWN_LABELS` labels, those that are true less often share a row and a column.
-
-    >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": "b", "prediction": "b"}], "ab")
-    (['a', 'b'], [[0, 1], [0, 1]])
-    """
-    shown = list(labels)
-    if len(labels) > SHOWN_LABELS:
-        frequent = dict(collections.Counter(
-            record["gold"] for record in records).most_common(SHOWN_LABELS))
-        shown = [label for label in labels if label in frequent] + [OTHERS]
-    pairs = collections.Counter(tuple(
-        record[name] if record[name] in shown else OTHERS for name in ("gold", "prediction"))
-        for record in records)
-    return shown, [[pairs[gold, prediction] for prediction in shown] for gold in shown]
-
-
 def draw_learning_curves(results: Results, path: Path) -> None:
     """Draws training loss and main score after every epoch, with a line for each trial."""
     metric, split = results.metrics[0], next(iter(results.best.scores))
-    figure, (left, right) = plot_style.figure(1, 2, (8.4, 3.4))
+    figure, (loss_axes, score_axes) = plots.figure(1, 2, (8.4, 3.4))
     for trial in results.trials:
         style = {"alpha": 1.0, "linewidth": 2.0} if trial is results.best else {
             "alpha": 0.45, "linewidth": 1.2}
         scores = [epoch.scores[split][metric] for epoch in trial.epochs]
-        left.plot(*zip(*trial.losses, strict=True), ".-", color=plot_style.COLORS[0], **style)
-        right.plot([epoch.step for epoch in trial.epochs],
-                   [np.nan if score is None else score for score in scores], "o-",
-                   color=plot_style.COLORS[1], **style)
-    for axes, label in ((left, "training loss"),
-                        (right, f"{metric} on {split}, after every epoch")):
-        plot_style.style_axes(axes, x="step", y=label)
+        loss_axes.plot(*zip(*trial.losses, strict=True), ".-", color=plots.COLORS[0], **style)
+        score_axes.plot([epoch.step for epoch in trial.epochs],
+                        [np.nan if score is None else score for score in scores], "o-",
+                        color=plots.COLORS[1], **style)
+    for axes, label in ((loss_axes, "training loss"),
+                        (score_axes, f"{metric} on {split}, after every epoch")):
+        plots.style_axes(axes, x="step", y=label)
         axes.locator_params(axis="x", nbins=5, integer=True)
         axes.set_xlim(left=0)
     several = ", the best trial in bold" if len(results.trials) > 1 else ""
-    figure.suptitle(results.task + several, fontsize=10, color=plot_style.INK)
-    plot_style.save(figure, path)
+    figure.suptitle(results.task + several, fontsize=10, color=plots.INK)
+    plots.save(figure, path)
 
 
 def _json_lines(records: Sequence[Record]) -> str:

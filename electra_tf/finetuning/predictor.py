@@ -1,7 +1,6 @@
 """Computes predictions of a fine-tuned model for rows, on one CPU or on replicas."""
 
 import concurrent.futures
-import contextlib
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,9 +18,8 @@ from electra_tf.tasks.kinds.base import RowResults
 from electra_tf.training.devices import device_type
 from electra_tf.training.strategies import NO_REWRITING
 
-Plan = Sequence[np.ndarray]
-"""Indices of the rows of every batch."""
-BatchResults = Mapping[str, np.ndarray]
+BatchDetails = Mapping[str, tf.Tensor]
+"""The objective's details of a batch, by name."""
 
 
 class CompiledByLength:
@@ -44,11 +42,12 @@ class Predictor:
 
     def __init__(self, run: FinetuningRun, model: TaskNetwork):
         self._run, self._model = run, model
-        self._on_one_cpu = runs_on_one_cpu(run.strategy)
+        self._on_one_cpu = (
+            run.strategy.num_replicas_in_sync == 1 and device_type(run.strategy) == "CPU")
         if self._on_one_cpu:
             dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
             self._encoder = InferenceEncoder(model.encoder, dtype)
-            self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
+            self._traced: Callable[[RowBatch], BatchDetails] | None = None
         else:
             self._padded_lengths: tuple[int, ...] = ()
             self._compiled = CompiledByLength(self._gathered_details)
@@ -65,73 +64,63 @@ class Predictor:
         batches = (self._on_cores if self._on_one_cpu else self._on_replicas)(rows, plan)
         row_results: list[RowResults] = [{} for _ in rows]
         num_done = 0
-        for indices, results in zip(plan, batches, strict=True):
+        for indices, details in zip(plan, batches, strict=True):
+            arrays = {name: tensor.numpy() for name, tensor in details.items()}
             for position, index in enumerate(indices):
-                row_results[index] = {name: values[position] for name, values in results.items()}
+                row_results[index] = {name: values[position] for name, values in arrays.items()}
             num_done += lengths[indices].sum()
             progress(num_done / lengths.sum())
         return row_results
 
-    def _on_cores(self, rows: Sequence[Row], plan: Plan) -> Iterator[BatchResults]:
-        """Yields results of batches: one graph for all lengths, a batch per core at a time."""
+    def _on_cores(self, rows: Sequence[Row],
+                  plan: Sequence[np.ndarray]) -> Iterator[BatchDetails]:
+        """Yields details of batches: one graph for all lengths, a batch per core at a time."""
         self._encoder.assign(self._model.encoder)
+        pad_id = self._run.text.vocabulary.pad_id
 
         def padded(indices: Sequence[int]) -> RowBatch:
             part = [rows[index] for index in indices]
             return tf.nest.map_structure(tf.constant, make_batch(
-                part, len(part), [max(len(row.ids) for row in part)], self._run.pad_id))
+                part, len(part), [max(len(row.ids) for row in part)], pad_id))
 
-        def details(batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        def details(batch: RowBatch) -> BatchDetails:
             with inference_mode():
                 return self._details(types.SimpleNamespace(
                     encoder=self._encoder, head=self._model.head), batch)
 
         cores = max(1, self._run.config.runtime.cpu_parts)
-        with _graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
+        is_disabled = tf.config.optimizer.get_experimental_options().get(NO_REWRITING, False)
+        # The speed of `InferenceEncoder` depends on TensorFlow's graph rewriting.
+        tf.config.optimizer.set_experimental_options({NO_REWRITING: False})
+        try:
             if self._traced is None:  # For batches of any size.
                 self._traced = tf.function(details, autograph=False).get_concrete_function(
                     tf.nest.map_structure(
                         lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
                         padded([0])))
-            yield from pool.map(lambda batch: _arrays(self._traced(batch)), map(padded, plan))
+            with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+                yield from pool.map(self._traced, map(padded, plan))
+        finally:
+            tf.config.optimizer.set_experimental_options({NO_REWRITING: is_disabled})
 
-    def _on_replicas(self, rows: Sequence[Row], plan: Plan) -> Iterator[BatchResults]:
-        """Yields results of batches of a few static shapes, which replicas share."""
+    def _on_replicas(self, rows: Sequence[Row],
+                     plan: Sequence[np.ndarray]) -> Iterator[BatchDetails]:
+        """Yields details of batches of a few static shapes, which replicas share."""
         run = self._run
         replicas = run.strategy.num_replicas_in_sync
         size = -(-run.config.runtime.eval_batch_size // replicas) * replicas
         self._padded_lengths = self._padded_lengths or run.padded_lengths(rows)
         for indices in plan:
             batch = make_batch([rows[index] for index in indices], size, self._padded_lengths,
-                               run.pad_id)
-            yield _arrays(self._compiled(batch.ids.shape[1], run.distributed(batch)))
+                               run.text.vocabulary.pad_id)
+            yield self._compiled(batch.ids.shape[1], run.distributed(batch))
 
-    def _gathered_details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+    def _gathered_details(self, batch: RowBatch) -> BatchDetails:
         strategy = self._run.strategy
         results = strategy.run(lambda part: self._details(self._model, part), (batch,))
         return {name: strategy.gather(value, axis=0) for name, value in results.items()}
 
-    def _details(self, model: Any, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+    def _details(self, model: Any, batch: RowBatch) -> BatchDetails:
         zero = tf.constant(0, tf.int64)
         randomness = Randomness(seed=0, step=zero, first_example=zero)  # Draws nothing.
         return self._run.objective.compute(model, batch, randomness, training=False).details
-
-
-def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
-    """Returns True for a strategy whose only device is a CPU."""
-    return strategy.num_replicas_in_sync == 1 and device_type(strategy) == "CPU"
-
-
-@contextlib.contextmanager
-def _graph_rewriting() -> Iterator[None]:
-    """Enables TensorFlow's graph rewriting, on which the speed of `InferenceEncoder` depends."""
-    before = tf.config.optimizer.get_experimental_options().get(NO_REWRITING, False)
-    tf.config.optimizer.set_experimental_options({NO_REWRITING: False})
-    try:
-        yield
-    finally:
-        tf.config.optimizer.set_experimental_options({NO_REWRITING: before})
-
-
-def _arrays(tensors: Mapping[str, tf.Tensor]) -> BatchResults:
-    return {name: value.numpy() for name, value in tensors.items()}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -118,9 +118,19 @@ class Results:
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
-        return {split: {metric: _summary([trial.scores[split][metric] for trial in self.trials],
-                                         metric) for metric in scores}
-                for split, scores in self.trials[0].scores.items()}
+        summary: dict[str, dict[str, dict[str, float]]] = {}
+        for split, scores in self.trials[0].scores.items():
+            summary[split] = {}
+            for metric in scores:
+                values = [trial.scores[split][metric] for trial in self.trials]
+                numbers = np.array([math.nan if value is None else value for value in values])
+                finite = numbers[np.isfinite(numbers)]  # Others make all but the best NaN.
+                best = min if metric.endswith("_error") else max
+                summary[split][metric] = {
+                    "mean": float(numbers.mean()), "median": float(np.median(numbers)),
+                    "std": float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0,
+                    "best": float(best(finite, default=math.nan))}
+        return summary
 
     def table(self) -> str:
         """Returns a table per split: the summary of several trials, each trial, the baseline."""
@@ -161,16 +171,15 @@ def score_table(title: str, metrics: Iterable[str], columns: Scores,
 
 def glue_table(results_by_task: Mapping[str, Results]) -> str:
     """Returns GLUE's scores on dev and their averages, also without WNLI as in most papers."""
-    rows = []
+    rows, medians = [], {}
     for name, results in results_by_task.items():
-        first = _counted_metric(results.metrics)
-        metrics = sorted(results.metrics, key=lambda metric: metric != first)
+        summary, rank = results.summary(), ["mcc", "spearman", "accuracy", "pearson", "f1"].index
+        metrics = sorted(results.metrics, key=rank)
         rows.append((name, " / ".join(metrics), " / ".join(
-            shown_score(metric, split[metric]["median"]) for split in results.summary().values()
+            shown_score(metric, split[metric]["median"]) for split in summary.values()
             for metric in metrics), str(len(results.trials))))
-    # The mean of a median per task, MNLI's matched (ELECTRA, table 1).
-    medians = {name: next(iter(results.summary().values()))[
-        _counted_metric(results.metrics)]["median"] for name, results in results_by_task.items()}
+        # The first metric on the first split counts, MNLI's matched (ELECTRA, table 1).
+        medians[name] = next(iter(summary.values()))[metrics[0]]["median"]
     counted = [median for name, median in medians.items() if name != "wnli"]
     with_wnli = list(medians.values()) if "wnli" in medians else []
     rows += [(name, "", shown_score(name, float(np.mean(part)) if part else None), "")
@@ -186,7 +195,7 @@ def main_score(scores: Scores, metric: str) -> float:
     value = next(iter(scores.values()))[metric]
     if value is None or math.isnan(value):
         return -math.inf
-    return -value if _is_error(metric) else value
+    return -value if metric.endswith("_error") else value
 
 
 def shown_score(metric: str, value: float | None) -> str:
@@ -197,21 +206,5 @@ def shown_score(metric: str, value: float | None) -> str:
     """
     if value is None or math.isnan(value):
         return "-"
-    return f"{value:.4g}" if _is_error(metric) or metric == THRESHOLD else f"{100 * value:.2f}"
-
-
-def _counted_metric(metrics: Collection[str]) -> str:
-    return next(name for name in ("mcc", "spearman", "accuracy") if name in metrics)
-
-
-def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
-    """Returns the summary; if a trial has no number, all but the best are NaN."""
-    numbers = np.array([math.nan if value is None else value for value in values])
-    known = numbers[np.isfinite(numbers)]
-    best = (known.min() if _is_error(metric) else known.max()) if known.size else math.nan
-    return {"mean": float(numbers.mean()), "median": float(np.median(numbers)),
-            "std": float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0, "best": float(best)}
-
-
-def _is_error(metric: str) -> bool:
-    return metric.endswith("_error")
+    plain = metric == THRESHOLD or metric.endswith("_error")
+    return f"{value:.4g}" if plain else f"{100 * value:.2f}"

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,8 +21,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.kinds.base import Split, TaskKind
 from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.task import Example, Task, TaskSpec
-from electra_tf.text import coverage
+from electra_tf.tasks.task import Example, TaskSpec
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.training import failures, strategies
@@ -40,11 +38,6 @@ class FinetuningRun:
     spec: TaskSpec
     text: TextSettings
     model_dir: Path
-
-    @property
-    def pad_id(self) -> int:
-        """The id of [PAD]."""
-        return self.text.vocabulary.pad_id
 
     @property
     def kind(self) -> TaskKind:
@@ -74,16 +67,6 @@ class FinetuningRun:
 
         return self.strategy.experimental_distribute_values_from_function(share)
 
-    def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
-        """Returns warnings if the vocabulary or the normalization doesn't suit the texts."""
-        vocabulary = self.text.vocabulary
-        ids = np.concatenate([row.ids for row in rows])
-        ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
-        texts = [text for example in examples for text in example.texts]
-        changed = coverage.count_changed(texts) if self.text.normalization.strip_accents else 0
-        return coverage.coverage_warnings(
-            *coverage.count_words(ids, vocabulary), sum(map(len, texts)), changed)
-
     def build_model(self, seed: int, initial: Pretrained | None = None) -> TaskNetwork:
         """Creates encoder and head on the run's devices; `initial` has the encoder's weights.
 
@@ -105,18 +88,6 @@ class FinetuningRun:
         assign_weights(model.variables, read_checkpoint(self.model_dir)[0], str(self.model_dir))
         return model
 
-    def identity(self, task: Task, source: str) -> dict[str, Any]:
-        """Returns the settings and facts that decide a trial's result, for `run_directory`."""
-        digest = hashlib.sha256()
-        for name, examples in (("train", task.train), *task.dev.items()):
-            digest.update(name.encode())
-            for example in examples:
-                digest.update(repr(example).encode())
-        identity = run_directory.identity(self.config, self.spec.facts() | self.text.facts() | {
-            "initial": source, "data": digest.hexdigest()})
-        del identity["training.num_trials"]
-        return identity
-
 
 def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
             model_dir: Path) -> FinetuningRun:
@@ -124,7 +95,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    strategy, resolved = strategies.prepare(config)
+    strategy, resolved = strategies.setup_devices(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
     failures.require_memory(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,

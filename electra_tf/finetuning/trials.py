@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import math
 import re
 import statistics
@@ -29,6 +30,7 @@ from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Task
+from electra_tf.text import coverage
 from electra_tf.training import failures
 from electra_tf.training.devices import build_state, build_step, device_name, run_on_replicas
 
@@ -65,7 +67,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
                 losses, loss_sum = [], 0.0
                 for step, indices in enumerate(plan, start=next_step):
                     batch = make_batch([rows[index] for index in indices], batch_size,
-                                       padded_lengths, run.pad_id)
+                                       padded_lengths, run.text.vocabulary.pad_id)
                     losses.append(train_step(batch.ids.shape[1], run.distributed(batch))["loss"])
                     ends_interval = step == last_step or step % log_every == 0
                     if not (ends_interval or progress.is_line_due()):
@@ -161,10 +163,17 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
 def _claimed_directory(run: FinetuningRun, task: Task,
                        initial: Pretrained | None) -> Iterator[None]:
     """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
-    source = SCRATCH if initial is None else initial.source
     if initial is not None:
         run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
-    run_directory.claim(run.model_dir, run.identity(task, source))
+    digest = hashlib.sha256()
+    for name, examples in (("train", task.train), *task.dev.items()):
+        digest.update(name.encode())
+        for example in examples:
+            digest.update(repr(example).encode())
+    identity = run_directory.identity(run.config, run.spec.facts() | run.text.facts() | {
+        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()})
+    del identity["training.num_trials"]  # More trials may follow later.
+    run_directory.claim(run.model_dir, identity)
     with run_directory.only_process(run.model_dir):
         try:
             yield
@@ -197,8 +206,36 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                      for example in task.train]
     encoded = run.encode(examples)
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-    _print_header(run, task, initial, {"train": encoded, **dev}, len(results.trials))
-    return results, encoded.rows, dev
+    spec, training, rows = run.spec, run.config.training, encoded.rows
+    labels = f", {len(spec.labels)} labels" if spec.labels else ""
+    counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
+        f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
+    source = "random weights (from scratch)" if initial is None else (
+        f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
+        "the head is new")
+    num_finished = len(results.trials)
+    remaining = max(0, training.num_trials - num_finished)
+    vocabulary = run.text.vocabulary
+    ids = np.concatenate([row.ids for row in rows])
+    ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
+    texts = [text for example in task.train for text in example.texts]
+    num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
+    warnings = coverage.coverage_warnings(
+        *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
+    compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
+                "in every trial; the first steps take longer"] if remaining else []
+    print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
+          f"encoder  initialized from {source}\n"
+          f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
+          f"{training.precision.value}\n"
+          f"trials   {num_finished} done, {remaining} to go; "
+          f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
+          "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
+          *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
+            for note in split.notes),
+          *(f"warning  {as_started(warning)}" for warning in warnings),
+          sep="\n", flush=True)
+    return results, rows, dev
 
 
 class _Progress(StepTimer):
@@ -241,28 +278,3 @@ class _Progress(StepTimer):
             f"{split}: " + ", ".join(f"{name} {shown_score(name, scores[name])}"
                                      for name in metrics)
             for split, scores in epoch.scores.items())])
-
-
-def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
-                  splits: Mapping[str, Split], num_finished: int) -> None:
-    spec, training, strategy = run.spec, run.config.training, run.strategy
-    rows = splits["train"].rows
-    counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
-        f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
-    labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    source = "random weights (from scratch)" if initial is None else (
-        f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
-        "the head is new")
-    remaining = max(0, training.num_trials - num_finished)
-    compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
-                "in every trial; the first steps take longer"] if remaining else []
-    print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
-          f"encoder  initialized from {source}\n"
-          f"devices  {strategy.num_replicas_in_sync} x {device_name(strategy)}, "
-          f"{training.precision.value}\n"
-          f"trials   {num_finished} done, {remaining} to go; "
-          f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-          "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
-          *(f"note     {name}: {note}" for name, split in splits.items() for note in split.notes),
-          *(f"warning  {as_started(warning)}" for warning in run.warnings(task.train, rows)),
-          sep="\n", flush=True)

@@ -14,13 +14,8 @@ from annotated_types import Ge
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, SLOTS, Weights
 from electra_tf.config.model import ModelConfig
-from electra_tf.formats.pretrained import (
-    BERT_SIZES,
-    BERT_TRAINING_SETTINGS,
-    Pretrained,
-    infer_generator,
-    note_unused,
-)
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
@@ -41,7 +36,7 @@ def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, 
     if any(name.startswith("bert/") for name in weights):
         encoder = {name: value for name, value in weights.items()
                    if name.startswith(("bert/embeddings/", "bert/encoder/"))}
-        note_unused(weights.keys() - encoder.keys(), prefix)
+        pretrained.note_unused(weights.keys() - encoder.keys(), prefix)
         weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
     settings = read_settings(storage.path(prefix).parent)
     stored_heads = settings.pop("num_heads", None)
@@ -92,7 +87,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
             "published model's. Convert it: python -m "
             f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
-    return infer_generator(ModelConfig(
+    return pretrained.infer_generator(ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
         num_layers=num_layers, num_heads=num_heads,
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],

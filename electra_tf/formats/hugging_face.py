@@ -9,16 +9,15 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from annotated_types import Interval
 from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.formats import hugging_face_heads, sentence_transformers
-from electra_tf.formats.hugging_face_heads import HeadConfig
+from electra_tf.formats import hugging_face_heads, pretrained, sentence_transformers
+from electra_tf.formats.hugging_face_heads import Config
 from electra_tf.formats.hugging_face_tokenizer import (
     CONFIG_FILE,
     TOKENIZER_FILES,
@@ -27,15 +26,7 @@ from electra_tf.formats.hugging_face_tokenizer import (
     write_text,
 )
 from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
-from electra_tf.formats.pretrained import (
-    BERT_SIZES,
-    BERT_TRAINING_SETTINGS,
-    Pretrained,
-    drop_padding_rows,
-    infer_generator,
-    join_networks,
-    note_unused,
-)
+from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
 from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
 from electra_tf.platform import hub, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
@@ -61,37 +52,12 @@ _BERT_HEADS = {f"BertFor{name}": f"ElectraFor{name}"
 """Classes whose heads are ELECTRA's; BERT's for classification reads a pooler."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(HeadConfig):
-    """The entries of config.json that are read."""
-
-    __pydantic_config__ = strict_json.OPEN
-
-    model_type: Literal["electra", "bert"] = "electra"
-    hidden_act: Literal["gelu"] = "gelu"
-    layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
-    position_embedding_type: Literal["absolute"] = "absolute"
-    is_decoder: Literal[False] = False
-    add_cross_attention: Literal[False] = False
-    vocab_size: int
-    embedding_size: int | None = None
-    """E; BERT has no such entry, its embeddings have the hidden size."""
-    num_hidden_layers: int
-    num_attention_heads: int
-    intermediate_size: int
-    max_position_embeddings: int
-    type_vocab_size: int
-    attention_probs_dropout_prob: float
-    initializer_range: float = ModelConfig.initializer_range
-
-
 def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     """Returns the networks of a directory or of a model of the Hub.
 
     They are a fine-tuned model; a discriminator and, if there is one, its generator, in
-    `generator/` or, on the Hub, a model of its own; or an encoder of ELECTRA or BERT. BERT's is
-    ELECTRA's with embeddings of the hidden size. Refuses damaged files, other architectures and two
-    networks that share too little. A note names weights that are not used.
+    `generator/` or, on the Hub, a model of its own; or an encoder of ELECTRA or BERT. Refuses other
+    architectures and two networks that share too little. A note names weights that are not used.
     """
     directory, generator_directory = (
         _fetch(path, with_generator=not encoder_only) if hub.is_model_name(path)
@@ -128,9 +94,15 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             settings["task.max_seq_length"] = int(
                 min(read_max_length(directory), model.max_position_embeddings))
             task = spec.facts()
-        elif architecture not in _ENCODERS:
-            _refuse_head(architecture, directory, encoder_only)
-        note_unused(unused, str(weights_file(directory)))
+        elif architecture == ARCHITECTURES[GENERATOR]:
+            raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
+                            f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "
+                            "the directory that holds discriminator/ and generator/.")
+        elif not encoder_only and architecture not in _ENCODERS:
+            raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}, whose "
+                            "head this program does not have. Its encoder can be fine-tuned: "
+                            f"run_finetuning.py --init_checkpoint={directory}")
+        pretrained.note_unused(unused, str(weights_file(directory)))
     networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
                           pooling=pooling, task=task, task_settings=settings)
     if task is None:
@@ -153,20 +125,6 @@ def _infer_architecture(tensors: Weights) -> str:
             else "ElectraForTokenClassification")
 
 
-def _refuse_head(architecture: str, directory: Path, encoder_only: bool) -> None:
-    """Raises `UserError` for a generator, and for a head that isn't read unless none is needed."""
-    path = directory / CONFIG_FILE
-    if architecture == ARCHITECTURES[GENERATOR]:
-        raise UserError(f"{path}: the architecture is {architecture}; "
-                        f"{ARCHITECTURES[DISCRIMINATOR]} is expected. A generator is read beside "
-                        "its discriminator: name the directory that holds discriminator/ and "
-                        "generator/.")
-    if not encoder_only:
-        raise UserError(f"{path}: the architecture is {architecture}, whose head this program does "
-                        "not have. Its encoder can be fine-tuned: run_finetuning.py "
-                        f"--init_checkpoint={directory}")
-
-
 def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                     text: TextSettings) -> tuple[ModelConfig, Weights]:
     """Returns the shape of a discriminator and of its generator, and the weights of both."""
@@ -180,8 +138,9 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                         "(vocabulary, lower case or accents); they are no pair.")
     _, generator = _convert(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
-    weights = join_networks(weights, generator, str(directory))
-    return infer_generator(model, weights, str(directory), encoder.num_heads), weights
+    weights = pretrained.join_networks(weights, generator, str(directory))
+    return pretrained.infer_generator(
+        model, weights, str(directory), encoder.num_heads), weights
 
 
 def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
@@ -278,7 +237,7 @@ def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSet
         {names[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, source)
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
-    return drop_padding_rows(model, {
+    return pretrained.drop_padding_rows(model, {
         name: value.T if name.endswith("/kernel") else value for name, value in weights.items()},
         text.vocabulary, source)
 

@@ -1,4 +1,4 @@
-"""Converts the heads of fine-tuned models to Hugging Face's and back.
+"""Declares config.json, and converts the heads of fine-tuned models to Hugging Face's and back.
 
 `HuggingFaceHead` in `tasks/kinds/base.py` has the layers of each task kind's head. Hugging Face's
 classification head has a hidden layer with GELU; ours and Google's have none by default. Because
@@ -8,12 +8,14 @@ output.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Interval
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.weight_table import dense
@@ -45,10 +47,28 @@ class _TaskEntry:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HeadConfig:
-    """The entries of config.json that decide what a head is."""
+class Config:
+    """The entries of config.json that are read."""
 
+    __pydantic_config__ = strict_json.OPEN
+
+    model_type: Literal["electra", "bert"] = "electra"
+    hidden_act: Literal["gelu"] = "gelu"
+    layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
+    position_embedding_type: Literal["absolute"] = "absolute"
+    is_decoder: Literal[False] = False
+    add_cross_attention: Literal[False] = False
+    vocab_size: int
+    embedding_size: int | None = None
+    """E; BERT has no such entry, its embeddings have the hidden size."""
     hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    attention_probs_dropout_prob: float
+    initializer_range: float = ModelConfig.initializer_range
     architectures: tuple[str, ...] | None = None
     id2label: dict[str, str] | None = None
     label2id: dict[str, int] | None = None
@@ -138,7 +158,7 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     return (first, first_bias), (second, np.zeros(outputs, np.float32))
 
 
-def from_hugging_face(architecture: str, config: HeadConfig, weights: Weights, source: str
+def from_hugging_face(architecture: str, config: Config, weights: Weights, source: str
                       ) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, the settings that build such a head, and its weights by our names.
 

@@ -19,16 +19,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
-from electra_tf.text.vocabulary import (
-    CLS,
-    CONTINUATION,
-    MASK,
-    PAD,
-    SEP,
-    SPECIAL_TOKENS,
-    UNK,
-    Vocabulary,
-)
+from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 
 CONFIG_FILE = "config.json"
 SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
@@ -39,8 +30,8 @@ TOKENIZER_FILES = SETTINGS_FILE, TOKENIZER_FILE, VOCABULARY_FILE, SPECIAL_FILE, 
 _BERT_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast")
 _LIBRARY_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 """Classes that read tokenizer.json alone."""
-_SPECIAL_NAMES = {"pad_token": PAD, "unk_token": UNK, "cls_token": CLS, "sep_token": SEP,
-                  "mask_token": MASK}
+_SPECIAL_NAMES = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"),
+                          SPECIAL_TOKENS, strict=True))
 _LIBRARY_WORD_CHARACTERS = 100
 """The tokenizers library's default of max_input_chars_per_word."""
 _BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
@@ -131,13 +122,12 @@ def read_text(directory: Path) -> TextSettings:
     if is_library_class and file is None:
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class {config.tokenizer_class} "
                         f"needs {TOKENIZER_FILE}, which is missing; copy it from the model.")
-    base_ids, ids, added_tokens = _read_tokens(directory, config, file)
-    vocabulary = _build_vocabulary(directory, ids, file)
+    base_ids, vocabulary, added_tokens = _read_tokens(directory, config, file)
     normalization = dataclasses.replace(
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
     if file is not None:
-        described = _read_normalization(path, file, ids)
+        described = _read_normalization(path, file, vocabulary.ids)
         if is_library_class:
             normalization = described
         elif (described.nfc or described.lower_case and described.final_sigma
@@ -170,14 +160,13 @@ def _read(path: Path, form: Any) -> Any:
 def _read_config(directory: Path) -> _TokenizerConfig:
     """Returns the entries of all files that have some; refuses those that can't be followed."""
     entries: dict[str, Any] = {}
-    for name in (CONFIG_FILE, SPECIAL_FILE, SETTINGS_FILE):
-        path = directory / name
+    if (directory / CONFIG_FILE).exists():
+        config = _read(directory / CONFIG_FILE, _TokenizerConfig)
+        entries["tokenizer_class"] = config.tokenizer_class
+    for path in (directory / SPECIAL_FILE, directory / SETTINGS_FILE):
         if not path.exists():
             continue
         config = _read(path, _TokenizerConfig)
-        if name == CONFIG_FILE:
-            entries["tokenizer_class"] = config.tokenizer_class
-            continue
         entries |= {key: value for key, value in vars(config).items() if value is not None}
         all_entries = _read(path, dict[str, Any])
         for key, expected in _FIXED_ENTRIES.items():
@@ -238,8 +227,8 @@ def _flat(step: Any, key: str) -> list[dict[str, Any]]:
 
 
 def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile | None
-                 ) -> tuple[Mapping[str, int], dict[str, int], list[_Token]]:
-    """Returns ids before and after tokens were added, and the added tokens."""
+                 ) -> tuple[Mapping[str, int], Vocabulary, list[_Token]]:
+    """Returns ids before tokens were added, the whole vocabulary, and the added tokens."""
     base_ids = file.model.vocab if file else Vocabulary.load(directory / VOCABULARY_FILE).ids
     extra = config.extra_special_tokens or config.additional_special_tokens or []
     extra = [*(extra.values() if isinstance(extra, dict) else extra),
@@ -263,11 +252,6 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
             raise UserError(f"{directory}: the special token {shown(token.content)} "
                             "(additional_special_tokens) has no id; remove it from "
                             f"{SETTINGS_FILE} and {SPECIAL_FILE}.")
-    return base_ids, ids, added + special
-
-
-def _build_vocabulary(directory: Path, ids: Mapping[str, int], file: _TokenizerFile | None
-                      ) -> Vocabulary:
     vocab_file = directory / VOCABULARY_FILE
     path = directory / TOKENIZER_FILE if file else vocab_file
     names = sorted(ids, key=ids.__getitem__)
@@ -281,7 +265,8 @@ def _build_vocabulary(directory: Path, ids: Mapping[str, int], file: _TokenizerF
                 raise UserError(f"{vocab_file}: the token of id {index} is {shown(line)}, but "
                                 f"another one in {path}; remove the file that is another model's.")
         names[:len(lines)] = lines
-    return Vocabulary(tuple(names), source=str(vocab_file if vocab_file.exists() else path))
+    vocabulary = Vocabulary(tuple(names), source=str(vocab_file if vocab_file.exists() else path))
+    return base_ids, vocabulary, added + special
 
 
 def _searched_tokens(directory: Path, config: _TokenizerConfig, added: Iterable[_Token],

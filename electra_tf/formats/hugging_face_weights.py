@@ -36,10 +36,19 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
     """
     path = weights_file(directory)
     try:
-        weights = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,
-                   PICKLED_FILE: _read_pickled}[path.name](path)
+        if path.name == KERAS_FILE:
+            weights = _read_keras(path)
+        elif path.name == PICKLED_FILE:
+            weights = _read_pickled(path)
+        else:
+            weights = load(read_bytes(path, _MAX_WEIGHT_BYTES))
     except OSError as error:
         raise read_error(path, error) from error
+    except SafetensorError as error:
+        raise UserError(f"{path} is damaged: {error}.") from error
+    except KeyError as error:  # NumPy has no bfloat16 and no 8-bit floats.
+        raise UserError(f"{path}: weights of type {error} can't be read; save them as float32: "
+                        "model.float().save_pretrained(...).") from error
     renamed = {}
     for name, value in weights.items():
         if name.endswith("position_ids"):
@@ -51,42 +60,34 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
     return renamed
 
 
-def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    try:
-        return load(read_bytes(path, _MAX_WEIGHT_BYTES))
-    except SafetensorError as error:
-        raise UserError(f"{path} is damaged: {error}.") from error
-    except KeyError as error:  # NumPy has no bfloat16 and no 8-bit floats.
-        raise UserError(f"{path}: weights of type {error} can't be read; save them as float32: "
-                        "model.float().save_pretrained(...).") from error
-
-
 def _read_keras(path: Path) -> dict[str, np.ndarray]:
-    """Returns the weights of Keras' HDF5 format; layers that share a weight repeat it."""
+    """Returns the weights of Keras' HDF5 format; layers that share a weight repeat it.
+
+    Kernels are transposed.
+    """
     import h5py  # Only these files need it.
 
-    content = io.BytesIO(read_bytes(path, _MAX_WEIGHT_BYTES))
+    content, weights = io.BytesIO(read_bytes(path, _MAX_WEIGHT_BYTES)), {}
     try:
         with h5py.File(content, "r") as file:
             groups = [file[name] for name in file.attrs["layer_names"]]
-            weights = [(name, group[name]) for group in groups
-                       for name in group.attrs["weight_names"]]
-            return dict(_as_pytorch(name, value, path) for name, value in weights)
+            for name, value in [(name, group[name]) for group in groups
+                                for name in group.attrs["weight_names"]]:
+                name = name.decode() if isinstance(name, bytes) else name
+                # A file of a few bytes can declare any size; external data is another file's.
+                if (value.external is not None or value.is_virtual
+                        or value.id.get_storage_size() < value.nbytes):
+                    raise UserError(f"{path}: {shown(name)} is not stored whole in the file.")
+                stem, leaf = re.sub(
+                    "^tf_(electra|bert)[^/]*/", "", name.removesuffix(":0")).rsplit("/", 1)
+                pytorch_leaf = {"kernel": "weight", "embeddings": "weight", "gamma": "weight",
+                                "beta": "bias"}.get(leaf, leaf)
+                pytorch_name = f"{stem.replace('layer_._', 'layer/')}/{pytorch_leaf}"
+                array = value[()]
+                weights[pytorch_name.replace("/", ".")] = array.T if leaf == "kernel" else array
     except (OSError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise UserError(f"{path} is damaged, or no weights of Keras: {error}.") from error
-
-
-def _as_pytorch(name: str | bytes, value, path: Path) -> tuple[str, np.ndarray]:
-    """Returns a weight's name in PyTorch and its value, whose kernel is transposed."""
-    name = name.decode() if isinstance(name, bytes) else name
-    # A file of a few bytes can declare any size, and external data is another file's.
-    if value.external is not None or value.is_virtual or value.id.get_storage_size() < value.nbytes:
-        raise UserError(f"{path}: {shown(name)} is not stored whole in the file.")
-    stem, leaf = re.sub("^tf_(electra|bert)[^/]*/", "", name.removesuffix(":0")).rsplit("/", 1)
-    array = value[()].T if leaf == "kernel" else value[()]
-    leaf = {"kernel": "weight", "embeddings": "weight", "gamma": "weight",
-            "beta": "bias"}.get(leaf, leaf)
-    return f"{stem.replace('layer_._', 'layer/')}/{leaf}".replace("/", "."), array
+    return weights
 
 
 def _read_pickled(path: Path) -> dict[str, np.ndarray]:

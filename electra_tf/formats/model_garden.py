@@ -1,11 +1,7 @@
 """Reads and writes checkpoints of Model Garden, which hold objects.
 
-`bert_config.json` beside them has the dropout rates. Of the objects, only the names of attributes
-are needed:
-
-    model      ElectraPretrainer: discriminator_network, discriminator_projection,
-               discriminator_head, and generator_network and masked_lm if there is a generator
-    encoder    its discriminator_network: BertEncoder or BertEncoderV2
+`bert_config.json` beside them has the dropout rates. `model` is an ElectraPretrainer, and
+`encoder` its discriminator_network, a BertEncoder or BertEncoderV2.
 """
 
 import dataclasses

@@ -158,12 +158,10 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     """Returns the model at a path, in any format.
 
     `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
-    Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `encoder_only` neither downloads
-    nor converts a generator and a task's head in Hugging Face's format. Of checkpoints of Google
-    and Model Garden, `vocab_file` replaces `vocab.txt` beside them, `normalization` that of its
-    manifest or BERT's uncased one, and `num_heads` that of `bert_config.json` or of the published
-    model of this size. Raises `UserError` for damage, missing or unknown weights, and values that
-    aren't finite.
+    Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `encoder_only` leaves out a
+    generator and a task's head in Hugging Face's format. For checkpoints of Google and Model
+    Garden, `vocab_file`, `normalization` and `num_heads` replace what the files beside them say.
+    Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
     """
     if not hub.is_model_name(path) and (path / SETTINGS_FILE).exists():
         networks = Format.RUN.module.read(path)
@@ -187,8 +185,8 @@ def write(networks: Pretrained, directory: Path, form: Format) -> None:
     """Writes a model into a new directory; refuses weights that the format cannot hold."""
     if form in (Format.GOOGLE, Format.MODEL_GARDEN):
         if networks.task is not None:
-            raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
-                            "pre-trained networks alone.")
+            raise UserError(f"{networks.source} is a fine-tuned model; this format holds only "
+                            "pre-trained networks.")
         networks.require_networks()
     form.module.write(networks, directory)
 

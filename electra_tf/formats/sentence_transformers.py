@@ -55,9 +55,20 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
     if prompt is not None:
         raise UserError(f"{path / _MODEL_FILE}: default_prompt_name is {shown(prompt)}, and embed "
                         "adds no prompt; write null there and the prompt before texts.")
-    settings = _read_settings(directory / _ENCODER_FILE)
-    modes = (_read_modes(path / modules[1].path / _POOLING_FILE) if "Pooling" in names
-             else Pooling.modes)
+    settings, modes = _read_settings(directory / _ENCODER_FILE), Pooling.modes
+    if "Pooling" in names:
+        file = path / modules[1].path / _POOLING_FILE
+        entries = {"pooling_mode_mean_tokens": True} | strict_json.read(file, dict[str, Any])
+        modes = entries.get("pooling_mode")
+        if modes is None:  # Older files have a switch for each mode.
+            modes = [_MODE_SWITCHES.get(name, name) if value is True else name
+                     for name, value in entries.items()
+                     if name.startswith("pooling_mode_") and value is not False]
+        modes = [modes] if isinstance(modes, str) else modes
+        if not isinstance(modes, list) or not modes or not set(modes) <= set(POOLING_MODES):
+            raise UserError(f"{file}: the pooling must be one or more of "
+                            f"{', '.join(POOLING_MODES)}. Received: {shown(modes)}")
+        modes = tuple(mode for mode in POOLING_MODES if mode in modes)
     return directory, Pooling(modes=modes, normalize="Normalize" in names,
                               max_length=settings.max_seq_length), settings.do_lower_case
 
@@ -65,19 +76,3 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
 def _read_settings(path: Path) -> _EmbeddingSettings:
     return (strict_json.read(path, _EmbeddingSettings) if path.exists()
             else _EmbeddingSettings())
-
-
-def _read_modes(path: Path) -> tuple[str, ...]:
-    """Returns the modes of the entry "pooling_mode", or of one switch for each mode."""
-    entries = strict_json.read(path, dict[str, Any])
-    modes = entries.get("pooling_mode")
-    if modes is None:
-        switches = {"pooling_mode_mean_tokens": True} | entries
-        modes = [_MODE_SWITCHES.get(name, name) if value is True else name
-                 for name, value in switches.items()
-                 if name.startswith("pooling_mode_") and value is not False]
-    modes = [modes] if isinstance(modes, str) else modes
-    if not isinstance(modes, list) or not modes or not set(modes) <= set(POOLING_MODES):
-        raise UserError(f"{path}: the pooling must be one or more of {', '.join(POOLING_MODES)}. "
-                        f"Received: {shown(modes)}")
-    return tuple(mode for mode in POOLING_MODES if mode in modes)

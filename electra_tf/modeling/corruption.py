@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.electra import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.fused import fused, rounded, with_gradient
-from electra_tf.modeling.masking import Predictions, write_tokens
+from electra_tf.modeling.masking import MaskedPositions, write_tokens
 
 
 class Distribution(NamedTuple):
@@ -114,7 +114,7 @@ class Corrupted(NamedTuple):
     replaced: tf.Tensor  # bool [B, L], True for tokens that differ from the original ones.
 
 
-def corrupt(ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,
+def corrupt(ids: tf.Tensor, valid: tf.Tensor, predictions: MaskedPositions,
             sampled: tf.Tensor) -> Corrupted:
     """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 

@@ -9,7 +9,7 @@ from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.encoder import Embeddings, Encoder, create_encoder
 from electra_tf.modeling.fused import affine
-from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
+from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, LayerFactory
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import GENERATOR
 
@@ -24,7 +24,7 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=build.policy)
         self.words = words
         shapes = weight_table.vocabulary_head(path, config)
-        parts = Parts(shapes, build, config.initializer_range)
+        parts = LayerFactory(shapes, build, config.initializer_range)
         self.dense = parts.dense(f"{path}/dense", GeluDense)
         self.norm = parts.norm(f"{path}/LayerNorm")
         self.output_bias = self.add_weight(
@@ -50,7 +50,7 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
         shapes = weight_table.binary_head(path, config)
-        self.dense = Parts(shapes, build, config.initializer_range).dense(
+        self.dense = LayerFactory(shapes, build, config.initializer_range).dense(
             f"{path}/dense", GeluDense)
         self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], build)
 

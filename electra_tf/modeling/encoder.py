@@ -9,7 +9,14 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.fused import attend, dimensions, dropout, residual_norm, split_heads
-from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, LayerNorm, Parts
+from electra_tf.modeling.layers import (
+    Build,
+    Dense,
+    EmbeddingTable,
+    GeluDense,
+    LayerFactory,
+    LayerNorm,
+)
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.weight_table import ENCODER
 
@@ -36,7 +43,7 @@ class Embeddings(tf_keras.layers.Layer):
         """Creates the tables; `words`, if given, replaces a new word table."""
         super().__init__(name=path, dtype=build.policy)
         self.dropout_rate = config.hidden_dropout
-        parts = Parts(weight_table.embeddings(path, config), build, config.initializer_range)
+        parts = LayerFactory(weight_table.embeddings(path, config), build, config.initializer_range)
         self.words = words or parts.table(f"{path}/word_embeddings")
         self.segments = parts.table(f"{path}/token_type_embeddings")
         self.positions = parts.table(f"{path}/position_embeddings")
@@ -65,7 +72,7 @@ class SelfAttention(tf_keras.layers.Layer):
     queries, the smallest tensor.
     """
 
-    def __init__(self, path: str, config: EncoderConfig, parts: Parts):
+    def __init__(self, path: str, config: EncoderConfig, parts: LayerFactory):
         """Creates the three dense layers."""
         super().__init__(name=path, dtype=parts.build.policy)
         self.num_heads = config.num_heads
@@ -110,7 +117,7 @@ class EncoderLayer(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
-        parts = Parts(weight_table.layer(path, config), build, config.initializer_range)
+        parts = LayerFactory(weight_table.layer(path, config), build, config.initializer_range)
         self.dropout_rate = config.hidden_dropout
         self.attention = SelfAttention(f"{path}/attention/self", config, parts)
         self.attention_output = parts.dense(f"{path}/attention/output/dense")

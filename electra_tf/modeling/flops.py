@@ -6,7 +6,7 @@ Look-ups count as 0, and a backward pass costs two forward passes (PaLM, appendi
 import re
 from collections.abc import Iterable
 
-from electra_tf.modeling.weight_table import Network, Shapes
+from electra_tf.modeling.weight_table import NetworkSpec, Shapes
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 # The first name that is part of a device's name is taken, so "h100 nvl" comes before "h100". Rates
@@ -56,7 +56,7 @@ def peak_flops(device_name: str, precision: str) -> float | None:
     return None
 
 
-def matmul_flops_per_token(networks: Iterable[Network], length: int, slots: int) -> float:
+def matmul_flops_per_token(networks: Iterable[NetworkSpec], length: int, slots: int) -> float:
     """Returns the matmul FLOPs per token of a training step; 0 without networks.
 
     Examples have `length` tokens and as many masked positions as prediction slots. The result times

@@ -337,24 +337,25 @@ def attend(scores: tf.Tensor, values: tf.Tensor, rate: float,
         else:
             shares = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32)), scores.dtype)
         weights = shares if keys is None else dropped(shares, keys, rate)
-        context = tf.matmul(weights, values)
+        attention_output = tf.matmul(weights, values)
 
         def gradient(upstream):
             d_weights = tf.matmul(upstream, values, transpose_b=True)
-            d_scores = _attention_gradient(shares, d_weights, context, upstream, keys, rate)
+            d_scores = _attention_gradient(
+                shares, d_weights, attention_output, upstream, keys, rate)
             return d_scores, tf.matmul(weights, upstream, transpose_a=True)
 
-        return context, gradient
+        return attention_output, gradient
 
     return run(scores, values)
 
 
 @fused
-def _attention_gradient(shares, d_weights, context, d_context, keys, rate):
+def _attention_gradient(shares, d_weights, attention_output, upstream, keys, rate):
     # Softmax's gradient subtracts every row's mean slope, sum_j weights_j d_weights_j. With
-    # context = weights values that is a sum over D instead of L (Dao et al., 2022, appendix B).
-    slope = tf.reduce_sum(tf.cast(context, tf.float32) * tf.cast(d_context, tf.float32), axis=-1,
-                          keepdims=True)
+    # the output, weights values, that is a sum over D instead of L (Dao et al., 2022, appendix B).
+    slope = tf.reduce_sum(tf.cast(attention_output, tf.float32) * tf.cast(upstream, tf.float32),
+                          axis=-1, keepdims=True)
     d_shares = drop(tf.cast(d_weights, tf.float32), keys, rate)
     return rounded(tf.cast(shares, tf.float32) * (d_shares - slope), shares.dtype)
 

@@ -96,7 +96,7 @@ class EmbeddingTable(tf_keras.layers.Layer):
 
 
 @dataclasses.dataclass(frozen=True)
-class Parts:
+class LayerFactory:
     """A factory of a network's layers, whose paths and shapes are in a table of weights."""
 
     shapes: Shapes

@@ -18,7 +18,7 @@ class SpecialTokens(NamedTuple):
     mask: int
 
 
-class Predictions(NamedTuple):
+class MaskedPositions(NamedTuple):
     """The selected positions of a batch; slots that an example doesn't fill are not valid."""
 
     positions: tf.Tensor  # int32 [B, N].
@@ -36,7 +36,7 @@ class TokenKinds(NamedTuple):
 
 
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
-                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, Predictions]:
+                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, MaskedPositions]:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
     `ids` are int32 and `valid` bool [B, L]. Returns the ids that the generator reads, int32 [B, L],
@@ -45,7 +45,9 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
     candidates = maskable(ids, valid, kinds.special)
-    counts = number_to_predict(valid, config)
+    # The number of positions to select by the number of a row's tokens.
+    counts = tf.gather(tf.constant(config.predictions_by_length(length)),
+                       tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
     bits = randomness.bits("masking/positions", batch_size, length)
     if config.whole_words:
         continues = tf.gather(tf.constant(kinds.continues_word), ids)
@@ -54,7 +56,7 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
         positions, filled = draw_distinct(candidates, counts, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
-    predictions = Predictions(positions, gather_at(ids, positions), filled)
+    predictions = MaskedPositions(positions, gather_at(ids, positions), filled)
     uniform = randomness.uniform("masking/hide", batch_size, slots)
     masked = uniform < config.mask_token_rate
     mask_ids = tf.fill([batch_size, slots], kinds.special.mask)
@@ -71,12 +73,6 @@ def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Ten
     """Returns bool [B, L], True for tokens other than padding, [CLS], [SEP] and [MASK]."""
     ordinary = (ids != special.cls) & (ids != special.sep) & (ids != special.mask)
     return valid & ordinary & (ids != special.pad)
-
-
-def number_to_predict(valid: tf.Tensor, config: MaskingConfig) -> tf.Tensor:
-    """Returns the number of positions to select, int32 [B], by each row's number of tokens."""
-    table = tf.constant(config.predictions_by_length(valid.shape[1]))
-    return tf.gather(table, tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
 
 
 def draw_distinct(candidates: tf.Tensor, counts: tf.Tensor, bits: tf.Tensor,

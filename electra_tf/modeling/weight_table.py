@@ -30,7 +30,7 @@ class Head:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Network:
+class NetworkSpec:
     """A network of an objective: its weights and how often it runs."""
 
     name: str
@@ -55,7 +55,7 @@ def size(shapes: Shapes) -> int:
     return sum(map(math.prod, shapes.values()))
 
 
-def trained(networks: Iterable[Network]) -> int:
+def trained(networks: Iterable[NetworkSpec]) -> int:
     """Returns the number of trained values; shared weights count once."""
     shapes: Shapes = {}
     for network in networks:
@@ -133,14 +133,14 @@ def generator_embeddings(model: ModelConfig) -> Shapes:
     return shapes
 
 
-def discriminator(config: EncoderConfig) -> Network:
+def discriminator(config: EncoderConfig) -> NetworkSpec:
     """Returns the network that detects replaced tokens."""
-    return Network(
+    return NetworkSpec(
         name="discriminator", encoder=config, body=full_encoder(config), heads=(Head(
             weights=binary_head("discriminator_predictions", config), scores_vocabulary=False),))
 
 
-def generator(model: ModelConfig) -> Network:
+def generator(model: ModelConfig) -> NetworkSpec:
     """Returns ELECTRA's masked language model, including the weights that it shares."""
     config = model.generator
     path = ENCODER if model.tying is Tying.EVERYTHING else GENERATOR
@@ -149,9 +149,9 @@ def generator(model: ModelConfig) -> Network:
 
 def language_model(name: str, config: EncoderConfig, body: Shapes, *,
                    head: str = "generator_predictions",
-                   fraction: float | None = None) -> Network:
+                   fraction: float | None = None) -> NetworkSpec:
     """Returns a network that predicts tokens, with the weights `body` below its head."""
-    return Network(name=name, encoder=config, body=body, heads=(Head(
+    return NetworkSpec(name=name, encoder=config, body=body, heads=(Head(
         weights=vocabulary_head(head, config), scores_vocabulary=True, fraction=fraction),))
 
 

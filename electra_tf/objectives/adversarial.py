@@ -35,7 +35,7 @@ from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     ObjectiveContext,
-    filled_in,
+    generator_details,
     score_predictions,
 )
 from electra_tf.platform.errors import UserError
@@ -74,9 +74,9 @@ class AdversarialObjective(ElectraObjective):
         logits = model.generator.head(hidden)
         generated = score_predictions(logits, predictions, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
-        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
-            tf.cast(judged.details["replaced"], tf.float32), judged.details["logits"])
+            tf.cast(outcome.details["replaced"], tf.float32), outcome.details["logits"])
         reward = tf.stop_gradient(gather_at(reward, predictions.positions))
         shape = predictions.positions.shape
         surprise = tf.reshape(cross_entropy(
@@ -88,13 +88,13 @@ class AdversarialObjective(ElectraObjective):
         slots = count(predictions.valid)
         return Outcome(
             {"policy_loss": tf.reduce_sum(policy_loss * masked),
-             "baseline_loss": tf.reduce_sum(baseline_loss * masked)} | judged.loss_sums,
-            dict(judged.measures) | {
+             "baseline_loss": tf.reduce_sum(baseline_loss * masked)} | outcome.loss_sums,
+            dict(outcome.measures) | {
                 "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
                 "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
-            judged.details | filled_in(predictions, generated.best_ids))
+            outcome.details | generator_details(predictions, generated.best_ids))
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""
         discriminator, generator = super().networks()
         baseline = weight_table.Head(

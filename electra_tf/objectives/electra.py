@@ -15,11 +15,11 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, Ratio, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
+    DisplayedText,
     MaskedBatch,
     PretrainingObjective,
-    Written,
-    filled_in,
     generator_accuracy,
+    generator_details,
     run_generator,
 )
 
@@ -30,11 +30,11 @@ class ElectraObjective(PretrainingObjective):
     networks_class = ElectraModel
     losses = ("generator_loss", "discriminator_loss")
 
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the number of judged tokens for the discriminator, of masked ones for others."""
-        return {**super().weights(inputs), "discriminator_loss": count(self.judged(inputs))}
+    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns how many tokens the discriminator's loss counts, and masked ones for others."""
+        return {**super().num_terms(inputs), "discriminator_loss": count(self.loss_mask(inputs))}
 
-    def judged(self, inputs: MaskedBatch) -> tf.Tensor:
+    def loss_mask(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the tokens that the discriminator's loss averages over, bool [B, L]: all."""
         return inputs.original.valid
 
@@ -44,10 +44,10 @@ class ElectraObjective(PretrainingObjective):
         predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
-        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
         return Outcome(
-            {"generator_loss": tf.reduce_sum(generated.losses)} | judged.loss_sums,
-            judged.measures, judged.details | filled_in(predictions, generated.best_ids))
+            {"generator_loss": tf.reduce_sum(generated.losses)} | outcome.loss_sums,
+            outcome.measures, outcome.details | generator_details(predictions, generated.best_ids))
 
     def discriminate(self, model: ElectraModel, inputs: MaskedBatch, sampled: tf.Tensor,
                      randomness: Randomness, *, training: bool) -> Outcome:
@@ -63,7 +63,7 @@ class ElectraObjective(PretrainingObjective):
         """Computes the loss of logits float32 [B, L] for the labels `replaced`, bool [B, L]."""
         valid, predictions = inputs.original.valid, inputs.predictions
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
-        loss_sum = tf.reduce_sum(losses * tf.cast(self.judged(inputs), tf.float32))
+        loss_sum = tf.reduce_sum(losses * tf.cast(self.loss_mask(inputs), tf.float32))
         correct = sampled == predictions.original_ids
         flagged = logits > 0.0
         valid_logits, tokens = tf.where(valid, logits, 0.0), count(valid)
@@ -85,15 +85,15 @@ class ElectraObjective(PretrainingObjective):
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def judge(self, model: ElectraModel, batch: Batch) -> tf.Tensor:
+    def detection_logits(self, model: ElectraModel, batch: Batch) -> tf.Tensor:
         """Returns the discriminator's logits, float32 [B, L]."""
         return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
 
-    def written(self, details: Arrays) -> Written:
+    def displayed_text(self, details: Arrays) -> DisplayedText:
         """Returns the corrupted text and the discriminator's probabilities."""
-        return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
+        return DisplayedText(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator and the generator."""
         model = self.config.model
         return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
@@ -106,7 +106,7 @@ class Electra15Objective(ElectraObjective):
     reads the whole text.
     """
 
-    def judged(self, inputs: MaskedBatch) -> tf.Tensor:
+    def loss_mask(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the selected positions, bool [B, L]."""
         predictions = inputs.predictions
         return mark_positions(

@@ -33,14 +33,13 @@ from electra_tf.modeling.electra import (
 )
 from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, create_encoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.masking import Predictions, gather_at, mark_positions, maskable
+from electra_tf.modeling.masking import MaskedPositions, gather_at, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, count
 from electra_tf.objectives.pretraining import (
-    GeneratorOutcome,
     MaskedBatch,
-    filled_in,
+    generator_details,
     score_predictions,
 )
 from electra_tf.platform.errors import UserError
@@ -116,47 +115,34 @@ class ElectricObjective(ElectraObjective):
 
     networks_class = ElectricModel
 
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of ordinary tokens for the generator, of all for the discriminator."""
         predicted = count(self._predicted(inputs.original))
-        return {**super().weights(inputs), "generator_loss": predicted}
+        return {**super().num_terms(inputs), "generator_loss": predicted}
 
     def compute(self, model: ElectricModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator on the original text, redraws selected tokens, and detects them."""
         batch, predictions = inputs.original, inputs.predictions
-        noise = self.noise(model, batch, randomness, training=training)
+        dropout = randomness if training else None
+        everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
+        noise = score_predictions(
+            model.generator(batch.ids, batch.segment_ids, batch.valid, dropout), everywhere,
+            training=training)
         rows, length = batch.ids.shape
         index = tf.reshape(
             predictions.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
         sampled = self.sample(selected, predictions, randomness)
-        judged = self.discriminate_noise(
-            model, inputs, noise.softmax, sampled, randomness, training=training)
-        best = gather_at(noise.best_ids, predictions.positions)
-        return judged._replace(
-            loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | judged.loss_sums,
-            details=judged.details | filled_in(predictions, best))
-
-    def noise(self, model: ElectricModel, batch: Batch, randomness: Randomness,
-              *, training: bool) -> GeneratorOutcome:
-        """Predicts every token [B, L] from those before and after it."""
-        logits = model.generator(batch.ids, batch.segment_ids, batch.valid,
-                                 randomness if training else None)
-        everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
-        return score_predictions(logits, everywhere, training=training)
-
-    def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Distribution,
-                           sampled: tf.Tensor, randomness: Randomness,
-                           *, training: bool) -> Outcome:
-        """Writes the samples int32 [B, N] into the text and detects them; `noise` is q."""
-        batch, predictions = inputs.original, inputs.predictions
         corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
-        redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
-        energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
-                                       randomness if training else None)
-        logits = self.noise_logits(energies, noise, corrupted)
-        return self.detection_outcome(inputs, sampled, corrupted, redrawn, logits)
+        redrawn = mark_positions(predictions.positions, predictions.valid, length)
+        energies = model.discriminator(corrupted, batch.segment_ids, batch.valid, dropout)
+        outcome = self.detection_outcome(inputs, sampled, corrupted, redrawn, self.noise_logits(
+            energies, noise.softmax, corrupted))
+        best = gather_at(noise.best_ids, predictions.positions)
+        return outcome._replace(
+            loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | outcome.loss_sums,
+            details=outcome.details | generator_details(predictions, best))
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:
@@ -169,13 +155,13 @@ class ElectricObjective(ElectraObjective):
         rate = self.config.masking.rate
         return energies - tf.reshape(surprise, ids.shape) + math.log(rate / (1.0 - rate))
 
-    def judge(self, model: ElectricModel, batch: Batch) -> tf.Tensor:
+    def detection_logits(self, model: ElectricModel, batch: Batch) -> tf.Tensor:
         """Returns logits float32 [B, L], positive for tokens that are probably noise."""
         energies = model.discriminator(batch.ids, batch.segment_ids, batch.valid)
         softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
         return self.noise_logits(energies, softmax, batch.ids)
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator, and the generator's two encoders with a head over both."""
         model = self.config.model
         tower = model.generator
@@ -185,7 +171,7 @@ class ElectricObjective(ElectraObjective):
         both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
         head = weight_table.Head(
             weights=weight_table.vocabulary_head(CLOZE, both), scores_vocabulary=True)
-        return weight_table.discriminator(model.discriminator), weight_table.Network(
+        return weight_table.discriminator(model.discriminator), weight_table.NetworkSpec(
             name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(head,))
 
     def _predicted(self, batch: Batch) -> tf.Tensor:

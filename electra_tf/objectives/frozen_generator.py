@@ -1,9 +1,7 @@
 """Replaced token detection whose replacements come from a generator that isn't trained.
 
 The fixed generator draws all vocabulary entries equally often, or as often as they occur in the
-records. The difference to ELECTRA is the effect of a trained generator.
-
-The frozen generator was trained by another run; only its forward pass is computed.
+records. The frozen generator was trained by another run; only its forward pass is computed.
 
 Two-stage training (ELECTRA, section 3.2) first trains a masked language model of the
 discriminator's size for `objective.generator_part` of the steps. The second stage initializes the
@@ -17,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.modeling import weight_table
@@ -38,8 +35,7 @@ from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     ObjectiveContext,
-    TrainedGenerator,
-    filled_in,
+    generator_details,
     run_generator,
 )
 from electra_tf.platform.errors import UserError
@@ -84,8 +80,8 @@ class FixedGeneratorObjective(ElectraObjective):
         rows = predictions.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
         sampled = self.sample(softmax, predictions, randomness)
-        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
-        return judged._replace(details=judged.details | filled_in(predictions, sampled))
+        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
+        return outcome._replace(details=outcome.details | generator_details(predictions, sampled))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the draws, and the discriminator's scores."""
@@ -93,7 +89,7 @@ class FixedGeneratorObjective(ElectraObjective):
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator."""
         return (weight_table.discriminator(self.config.model.discriminator),)
 
@@ -111,7 +107,10 @@ class FrozenGeneratorObjective(ElectraObjective):
                             "train one first, and give its weights.")
         model = FrozenGeneratorModel(config, self.context.generator.encoder, seed=seed,
                                      policy=policy, recompute=recompute)
-        assign_generator(model.generator, self.context.generator)
+        values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
+                  for name, value in self.context.generator.weights.items()}
+        for variable in model.generator.variables:
+            variable.assign(values[variable.name.split(":")[0]])
         return model
 
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
@@ -120,22 +119,22 @@ class FrozenGeneratorObjective(ElectraObjective):
         predictions = inputs.predictions
         generated = run_generator(model.generator, inputs, None, training=training)
         sampled = self.sample(generated.softmax, predictions, randomness)
-        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
         loss = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
-        return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": loss},
-                       judged.details | filled_in(predictions, generated.best_ids))
+        return Outcome(outcome.loss_sums, dict(outcome.measures) | {"generator_loss": loss},
+                       outcome.details | generator_details(predictions, generated.best_ids))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, and the generator's loss."""
         return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator and the generator, which only runs forward."""
         if self.context.generator is None:
             return ()
         return self.networks_with(self.context.generator.encoder)
 
-    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.Network]:
+    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator and a frozen generator of a shape."""
         frozen = weight_table.language_model(
             "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
@@ -149,7 +148,7 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     generator_objective = "mlm"
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
             return super().networks()
@@ -177,11 +176,3 @@ def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarr
             logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
     return np.pad(logits.astype(np.float32), [0, -size % BLOCK],
                   constant_values=IMPOSSIBLE_LOGIT)
-
-
-def assign_generator(generator: tf_keras.layers.Layer, trained: TrainedGenerator) -> None:
-    """Sets all weights of a frozen generator from another run's."""
-    values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
-              for name, value in trained.weights.items()}
-    for variable in generator.variables:
-        variable.assign(values[variable.name.split(":")[0]])

@@ -22,16 +22,16 @@ from electra_tf.modeling.corruption import Corrupted, corrupt
 from electra_tf.modeling.electra import Generator, Networks, ReplacedTokenHead, both_encoders
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.masking import Predictions, gather_at
+from electra_tf.modeling.masking import MaskedPositions, gather_at
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, count, share
 from electra_tf.objectives.pretraining import (
     Arrays,
+    DisplayedText,
     MaskedBatch,
     PretrainingObjective,
-    Written,
-    filled_in,
     generator_accuracy,
+    generator_details,
     run_generator,
     score_predictions,
 )
@@ -58,17 +58,17 @@ class MlmObjective(PretrainingObjective):
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
         return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                       filled_in(inputs.predictions, generated.best_ids))
+                       generator_details(inputs.predictions, generated.best_ids))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
         return {"generator_accuracy": generator_accuracy(details)}
 
-    def written(self, details: Arrays) -> Written:
+    def displayed_text(self, details: Arrays) -> DisplayedText:
         """Returns the text with the most likely token at every selected position."""
-        return Written(_best_written(details))
+        return DisplayedText(_best_written(details))
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
         return (weight_table.language_model("encoder", config, weight_table.full_encoder(config)),)
@@ -114,7 +114,7 @@ class ReplaceMlmObjective(PretrainingObjective):
             {"generator_sampled_accuracy": share(
                 sampled == predictions.original_ids, predictions.valid),
              "replaced_fraction": share(corrupted.replaced, batch.valid)},
-            filled_in(predictions, generated.best_ids) | restored.details)
+            generator_details(predictions, generated.best_ids) | restored.details)
 
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
@@ -137,11 +137,11 @@ class ReplaceMlmObjective(PretrainingObjective):
                 "restoring_accuracy": generator_accuracy(
                     {**details, "best_ids": details["restored_ids"]})}
 
-    def written(self, details: Arrays) -> Written:
+    def displayed_text(self, details: Arrays) -> DisplayedText:
         """Returns the text with the restorer's predictions at the selected positions."""
-        return Written(_best_written({**details, "best_ids": details["restored_ids"]}))
+        return DisplayedText(_best_written({**details, "best_ids": details["restored_ids"]}))
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the encoder that is fine-tuned, and the generator."""
         config = self.config.model.discriminator
         restorer = weight_table.language_model(
@@ -157,16 +157,16 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     loss = "all_tokens_loss"
     restored_fraction = 1.0
 
-    def networks(self) -> Sequence[weight_table.Network]:
+    def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the networks of `ReplaceMlmObjective`, with the head that copies."""
         restorer, generator = super().networks()
         copying = weight_table.Head(scores_vocabulary=False, weights=weight_table.binary_head(
             COPY, self.config.model.discriminator))
         return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
 
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of masked tokens for the generator, of all for the encoder."""
-        return {**super().weights(inputs), self.loss: count(inputs.original.valid)}
+        return {**super().num_terms(inputs), self.loss: count(inputs.original.valid)}
 
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
@@ -174,7 +174,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         batch, selected = inputs.original, inputs.predictions
         hidden = model.restorer.encode(
             corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
-        everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, batch.valid)
+        everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, batch.valid)
         predicted = score_predictions(
             model.restorer.head(tf.reshape(hidden, [-1, hidden.shape[-1]])), everywhere,
             training=training)
@@ -186,13 +186,13 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
              "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
              "logits": not_copying})
 
-    def judge(self, model: CopyingModel, batch: Batch) -> tf.Tensor:
+    def detection_logits(self, model: CopyingModel, batch: Batch) -> tf.Tensor:
         """Returns the logits float32 [B, L] of not copying a token."""
         return model.copying(model.restorer.encode(batch.ids, batch.segment_ids, batch.valid))
 
-    def written(self, details: Arrays) -> Written:
+    def displayed_text(self, details: Arrays) -> DisplayedText:
         """Returns the corrupted text, and the probability of not copying each token."""
-        return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
+        return DisplayedText(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:

@@ -1,8 +1,8 @@
-"""The interface of an objective, which turns a batch into named sums and weights.
+"""The interface of an objective, which turns a batch into named sums and their numbers of terms.
 
-The training step first adds up the weights, which depend on the data alone, over all replicas. It
-divides every loss once by its weight over the global batch, so padding and splits do not change the
-result.
+The training step first adds up the numbers of terms, which depend on the data alone, over all
+replicas. It divides every loss once by its number over the global batch, so padding and splits do
+not change the result.
 """
 
 import abc
@@ -51,8 +51,9 @@ class Objective(Protocol):
         """Creates the networks that the objective trains; arguments as for `Networks`."""
 
     @abc.abstractmethod
-    def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
-        """Returns the inputs of `compute` and the weight, float32 [], of every loss.
+    def prepare_inputs(self, batch: Batch,
+                       randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
+        """Returns the inputs of `compute` and the number of terms, float32 [], of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.
         """

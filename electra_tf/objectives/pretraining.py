@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import tensorflow as tf
@@ -19,15 +19,15 @@ from electra_tf.modeling.corruption import (
     without,
 )
 from electra_tf.modeling.electra import Generator
-from electra_tf.modeling.masking import Predictions, TokenKinds, mask_tokens
+from electra_tf.modeling.masking import MaskedPositions, SpecialTokens, TokenKinds, mask_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import Network
+from electra_tf.modeling.weight_table import NetworkSpec
 from electra_tf.objectives.objective import Objective, count
 
 Arrays = Mapping[str, np.ndarray]
 
 
-class Written(NamedTuple):
+class DisplayedText(NamedTuple):
     """The text that evaluation shows beside the original."""
 
     ids: np.ndarray  # int32 [M, L].
@@ -52,13 +52,21 @@ class ObjectiveContext:
     """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
     generator: TrainedGenerator | None = None  # The generator that the objective's settings name.
 
+    @classmethod
+    def placeholder(cls, vocab_size: int, special: SpecialTokens | None = None,
+                    generator: TrainedGenerator | None = None) -> Self:
+        """Returns a context without records: every entry is a whole word and occurs once."""
+        special = special or SpecialTokens(pad=0, cls=1, sep=2, mask=3)
+        return cls(kinds=TokenKinds(special, vocab_size, np.zeros(vocab_size, bool)),
+                   token_counts=lambda: np.ones(vocab_size, np.int64), generator=generator)
+
 
 class MaskedBatch(NamedTuple):
     """A batch whose selected tokens are masked."""
 
     original: Batch
     ids: tf.Tensor  # int32 [B, L], tokens that the generator reads.
-    predictions: Predictions
+    predictions: MaskedPositions
 
 
 class PretrainingObjective(Objective):
@@ -73,7 +81,7 @@ class PretrainingObjective(Objective):
     """The `modeling.electra.Networks` that `build_model` creates."""
     losses: ClassVar[tuple[str, ...]]
     """Names of the losses; the objective's settings have a factor for each, `<name>_weight`."""
-    judge: ClassVar[Callable[..., tf.Tensor] | None] = None
+    detection_logits: ClassVar[Callable[..., tf.Tensor] | None] = None
     """A method of objectives that detect replaced tokens, for fixed-noise evaluation. It takes a
     model and a `Batch`; it returns logits float32 [B, L], positive for probably replaced tokens."""
     generator_objective: ClassVar[str] = ""
@@ -88,23 +96,23 @@ class PretrainingObjective(Objective):
         """Creates the networks that the objective trains; arguments as for `Networks`."""
         return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
 
-    def prepare(self, batch: Batch,
-                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+    def prepare_inputs(self, batch: Batch,
+                       randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch, and counts what each loss averages over."""
         inputs = MaskedBatch(batch, *mask_tokens(
             batch.ids, batch.valid, self.config.masking, self.context.kinds, randomness))
-        return inputs, self.weights(inputs)
+        return inputs, self.num_terms(inputs)
 
     @property
     def coefficients(self) -> Mapping[str, float]:
         """The configured factor of every loss; the paper's are 1 and lambda = 50."""
         return {loss: getattr(self.config.objective, f"{loss}_weight") for loss in self.losses}
 
-    def weights(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
-        """Returns the weight of every loss, float32 []; by default the number of masked tokens."""
+    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+        """Returns the number of terms of every loss, float32 []; by default of masked tokens."""
         return dict.fromkeys(self.coefficients, count(inputs.predictions.valid))
 
-    def sample(self, softmax: Distribution, predictions: Predictions,
+    def sample(self, softmax: Distribution, predictions: MaskedPositions,
                randomness: Randomness) -> tf.Tensor:
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         softmax = at_temperature(softmax, self.config.sampling.temperature)
@@ -122,14 +130,14 @@ class PretrainingObjective(Objective):
         """
         return {}
 
-    def written(self, details: Arrays) -> Written | None:
+    def displayed_text(self, details: Arrays) -> DisplayedText | None:
         """Returns the text that evaluation shows; None if the objective writes none.
 
         `details` are those of `scores`, with "ids" int32 [M, L].
         """
         return None
 
-    def networks(self) -> Sequence[Network]:
+    def networks(self) -> Sequence[NetworkSpec]:
         """Returns the networks whose parameters and FLOPs are counted; none if unknown."""
         return ()
 
@@ -156,7 +164,7 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
     return score_predictions(logits, predictions, training=training)
 
 
-def score_predictions(logits: tf.Tensor, predictions: Predictions,
+def score_predictions(logits: tf.Tensor, predictions: MaskedPositions,
                       *, training: bool) -> GeneratorOutcome:
     """Computes the losses of logits [B * N, V'] at the positions of `predictions`, [B, N]."""
     softmax = distribution(logits)
@@ -168,7 +176,7 @@ def score_predictions(logits: tf.Tensor, predictions: Predictions,
     return GeneratorOutcome(tf.reshape(losses, shape) * weights, softmax, best)
 
 
-def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
+def generator_details(predictions: MaskedPositions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
     """Returns the details, each [B, N], that scores and samples of a generator need."""
     return {"best_ids": best_ids, "predicted": predictions.valid,
             "original_ids": predictions.original_ids, "positions": predictions.positions}

@@ -19,13 +19,12 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
-from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
+from electra_tf.reporting.plots import draw_curves
 from electra_tf.training import failures, workers
 from electra_tf.training.devices import build_state, build_step, distributed
 from electra_tf.training.step import TrainState
@@ -66,7 +65,7 @@ def train(run: Run) -> None:
 
         def keep_evaluating(num_batches: int) -> bool:
             reporter.on_evaluated(num_batches)
-            return not agreement.signal(stop)
+            return not agreement.received_signal(stop)
 
         step_results, received = [], None
         while True:
@@ -75,7 +74,7 @@ def train(run: Run) -> None:
                     [reporter.has_evaluation(step)])[0]:
                 scores = evaluator.evaluate(keep_evaluating)
                 if scores is None:
-                    received = agreement.signal(stop)
+                    received = agreement.received_signal(stop)
                 else:
                     reporter.on_eval(scores)
             if received or step == num_steps:
@@ -83,7 +82,7 @@ def train(run: Run) -> None:
             count = events.steps_until_next(step)
             step_results += run_steps(count)
             step += count
-            received = agreement.signal(stop)
+            received = agreement.received_signal(stop)
             if received or events.needs_results(step) or reporter.is_line_due():
                 reporter.on_train(read_totals(step_results, step, config.training.precision), step,
                                   complete=bool(received) or events.logs(step))

@@ -55,7 +55,7 @@ class Run:
     objective: PretrainingObjective
     initial: Pretrained | None = None
     """Initial networks; None for new weights."""
-    new_rows: Sequence[str] = ()
+    added_rows: Sequence[str] = ()
     """Rows that `continuation.fit` added to the initial networks, as text."""
     finished_at: Sequence[int] = ()
     """Earlier numbers of steps, if the run was extended."""
@@ -141,16 +141,28 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)
-    _check_length(config, records)
-    new_rows: list[str] = []
+    length, max_positions = config.data.max_seq_length, config.model.max_position_embeddings
+    if length not in (0, records.max_seq_length):
+        raise UserError(f"--max_seq_length={length}, but the records in {records} were built with "
+                        f"{records.max_seq_length}. Leave the flag out, or build the records "
+                        "again.")
+    if records.max_seq_length > max_positions:
+        raise UserError(
+            f"the records in {records} are {records.max_seq_length} tokens long, but the model has "
+            f"model.max_position_embeddings={max_positions}. Build shorter records, or add "
+            f"--set model.max_position_embeddings={records.max_seq_length}.")
+    if not records.shards["train"]:
+        raise UserError(f"the records in {records} hold no training examples. Build them again "
+                        "with more text or a smaller --held_out_fraction.")
+    added_rows: list[str] = []
     if initial is not None:
         _check_shape(initial, config)
-        initial, new_rows = continuation.fit(
+        initial, added_rows = continuation.fit(
             initial, text, config.model.max_position_embeddings, str(records))
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
-    strategy, resolved = strategies.prepare(config)
+    strategy, resolved = strategies.setup_devices(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     shards.check_first_examples(records)
     config = override(config, {
@@ -175,7 +187,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, text=text,
-               strategy=strategy, objective=objective, initial=initial, new_rows=new_rows,
+               strategy=strategy, objective=objective, initial=initial, added_rows=added_rows,
                finished_at=finished_at)
 
 
@@ -236,19 +248,3 @@ def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSet
             f"{built.vocabulary.normalization}). Name the right one by --vocab_file, or build the "
             "records again.")
     return TextSettings(vocabulary=vocabulary, normalization=normalization)
-
-
-def _check_length(config: PretrainingConfig, records: Records) -> None:
-    length, built = config.data.max_seq_length, records.max_seq_length
-    max_positions = config.model.max_position_embeddings
-    if length not in (0, built):
-        raise UserError(f"--max_seq_length={length}, but the records in {records} were built with "
-                        f"{built}. Leave the flag out, or build the records again.")
-    if built > max_positions:
-        raise UserError(f"the records in {records} are {built} tokens long, but the model has "
-                        f"model.max_position_embeddings={max_positions}. Add "
-                        f"--set model.max_position_embeddings={built}, or build shorter records.")
-    if not records.shards["train"]:
-        raise UserError(f"the records in {records} hold no training examples. Build them again "
-                        "by `python -m data_prep.build_pretraining_data` with more text or a "
-                        "smaller --held_out_fraction.")

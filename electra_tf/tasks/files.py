@@ -15,7 +15,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
 from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
-from electra_tf.tasks.task import NUMERIC, Example, TaggedExample, TaskSpec, TextExample
+from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
 HELD_OUT = 10
 """Without a file for dev, one of `HELD_OUT` training examples is scored and not trained on."""
@@ -71,7 +71,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None, published: bool = False,
                notes: list[str] | None = None) -> Iterator[TextExample]:
-    """Yields the rows of a table; labels are texts, or numbers for kinds in `NUMERIC`.
+    """Yields the rows of a table; labels are texts, or numbers for regression.
 
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
@@ -81,7 +81,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
-    read_label = _number if spec.kind in NUMERIC else _label
+    read_label = _number if spec.kind == Kind.REGRESSION else _label
     selected = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
     for row in read_rows(path, columns=columns, selected=tuple(selected), published=published,
                          notes=notes):
@@ -104,13 +104,30 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                         ".jsonl; save the table as tab-separated text, without quotes.")
     tag_notes: list[str] = []
     if suffix_of(path) == ".jsonl":
-        examples = _tagged_json(path, spec, labelled)
+        # A number selects a column of column files; in JSON lines it stands for the default key.
+        text, label = (default if name.isdecimal() else name
+                       for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
+        examples = []
+        for row in read_rows(path):
+            has_tags = label in row.values
+            if text not in row.values or (labelled and not has_tags):
+                tags_key = f" and a list of tags in {label!r}" if labelled else ""
+                raise row.error(f"a sentence needs a list of words in {text!r}{tags_key}; "
+                                "--text_columns and --label_column select other keys. "
+                                f"Received the keys: {', '.join(row.values)}.")
+            words = _list(row, text)
+            tags = _list(row, label) if has_tags else words
+            if not words or len(tags) != len(words):
+                raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least "
+                                "one word, and a tag for each.")
+            examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
+                                          tags=tuple(tags) if has_tags else None))
     else:
         if not (labelled or spec.texts[0].isdecimal()):
             lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
             last = [cells[-1] for cells in lines if len(cells) > 1 and cells[0][:1] != "#"]
-            words = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
-            if 2 * len(words) > len(last):  # Lower-case words that are no tags.
+            no_tags = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
+            if 2 * len(no_tags) > len(last):  # Most are lower-case words.
                 raise UserError(
                     f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to tag a "
                     "sentence write one word per line and an empty line after it, or "
@@ -120,28 +137,6 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     if notes is not None and tag_notes:
         notes.append(f"{path}: {'; '.join(tag_notes)}")
-    return examples
-
-
-def _tagged_json(path: Path, spec: TaskSpec, labelled: bool) -> list[TaggedExample]:
-    # A number selects a column of column files; in JSON lines it stands for the default key.
-    text, label = (default if name.isdecimal() else name
-                   for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
-    examples = []
-    for row in read_rows(path):
-        known = label in row.values
-        if text not in row.values or (labelled and not known):
-            needed = f" and a list of tags in {label!r}" if labelled else ""
-            raise row.error(f"a sentence needs a list of words in {text!r}{needed}; "
-                            "--text_columns and --label_column select other keys. "
-                            f"Received the keys: {', '.join(row.values)}.")
-        words = _list(row, text)
-        tags = _list(row, label) if known else words
-        if not words or len(tags) != len(words):
-            raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least one "
-                            "word, and a tag for each.")
-        examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
-                                      tags=tuple(tags) if known else None))
     return examples
 
 

@@ -32,8 +32,10 @@ _Identifier = Annotated[str, pydantic.BeforeValidator(
 """A name of a question; tools for annotation write a number."""
 
 
-def find(name: str, data_dir: Path, split: str) -> Path:
+def find(name: str, data_dir: Path | None, split: str) -> Path:
     """Returns the "train" or "dev" file of a benchmark; `UserError` if MRQA's doesn't exist."""
+    if data_dir is None:
+        raise UserError(f"--data_dir is needed for --task={name}.")
     if name in SQUAD:
         return data_dir / f"{split}-{SQUAD[name]}.json"
     candidates = [data_dir / f"{file}{suffix}"

@@ -75,7 +75,7 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     if from_tfds and file_flags:
         raise UserError(f"{file_flags[0]} names a file; leave it out with --data_source=tfds.")
     if name in question_files.BENCHMARKS and not from_tfds:
-        train, dev = (getattr(own, split) or _questions(name, data_dir, split)
+        train, dev = (getattr(own, split) or [question_files.find(name, data_dir, split)]
                       for split in ("train", "dev"))
         return KINDS[Kind.QUESTION_ANSWERING].own_task(
             name, dataclasses.replace(own, train=train, dev=dev))
@@ -125,7 +125,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     """
     name, dev = spec.name, own.dev
     if not dev and name in question_files.BENCHMARKS and not from_tfds:
-        dev = _questions(name, data_dir, "dev")
+        dev = [question_files.find(name, data_dir, "dev")]
     if not dev and name not in KINDS:
         return load(name, data_dir, own, from_tfds=from_tfds)
     _require(dev, "dev", name)
@@ -135,11 +135,6 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
         files.check_labels(", ".join(map(str, dev)), examples, spec.labels,
                            None if name in glue.TASKS else notes)
     return Task(spec=spec, train=(), dev={"dev": examples}, test={}, notes=notes)
-
-
-def _questions(name: str, data_dir: Path | None, split: str) -> list[Path]:
-    _require(data_dir, "data_dir", name)
-    return [question_files.find(name, data_dir, split)]
 
 
 def _require(value: Any, flag: str, task: str) -> None:

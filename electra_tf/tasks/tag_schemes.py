@@ -68,19 +68,18 @@ def scheme_name(sentences: Collection[Sequence[str]], parts: Parts, form: str) -
     names = [name for name, known in _LETTERS.items() if letters <= set(known)]
     name = names[0] if names else f"a mixture of schemes with {'-, '.join(sorted(letters))}-"
     if name in ("IOB", "IOE"):
-        steps = [step for tags in sentences for step in _steps(tags, parts, name)]
-        marked = sum(is_marked for is_marked, _ in steps)
+        spans = []  # If B- or E- marks the span, and if a span of its type is beside it.
+        for tags in sentences:
+            words = [parts[tag] for tag in tags]
+            if name == "IOE":  # The mirror image of IOB.
+                words = [("B" if letter == "E" else letter, kind)
+                         for letter, kind in reversed(words)]
+            spans += [(letter == "B", before[1] == kind and before[0] != "O")
+                      for before, (letter, kind) in zip([OUTSIDE, *words], words, strict=False)
+                      if letter == "B" or (
+                          letter == "I" and (before[0] == "O" or before[1] != kind))]
         # IOB1 and IOE1 mark only spans beside another one of their type.
-        name += "2" if marked == len(steps) else "1" if not any(
-            is_marked and not needed for is_marked, needed in steps) else " with unmarked spans"
+        name += "2" if all(is_marked for is_marked, _ in spans) else "1" if not any(
+            is_marked and not has_neighbor for is_marked, has_neighbor in spans
+        ) else " with unmarked spans"
     return name + form
-
-
-def _steps(tags: Sequence[str], parts: Parts, name: str) -> list[tuple[bool, bool]]:
-    """Returns of every span if B- or E- marks it, and if a span of its type is beside it."""
-    words = [parts[tag] for tag in tags]
-    if name == "IOE":  # The mirror image of IOB.
-        words = [("B" if letter == "E" else letter, kind) for letter, kind in reversed(words)]
-    return [(letter == "B", before[1] == kind and before[0] != "O")
-            for before, (letter, kind) in zip([OUTSIDE, *words], words, strict=False)
-            if letter == "B" or (letter == "I" and (before[0] == "O" or before[1] != kind))]

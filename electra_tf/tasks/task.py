@@ -21,8 +21,7 @@ class Kind(enum.StrEnum):
 
 
 LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
-NUMERIC = (Kind.REGRESSION,)
-"""Kinds with a set of labels, and kinds whose labels are numbers."""
+"""Kinds with a set of labels."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.files import in_iob2
-from electra_tf.tasks.question_files import MRQA
+from electra_tf.tasks.question_files import MRQA, SQUAD
 from electra_tf.tasks.task import Example, QuestionExample, TaggedExample, TextExample
 
 SECONDS = 10.0
@@ -22,7 +22,6 @@ SECONDS = 10.0
 _SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurkar.github.io",
             "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
 """Data set -> the server that the library downloads its files from."""
-_SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
 _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
                        "https://www.clips.uantwerpen.be/conll2000/chunking/",
               **dict.fromkeys(MRQA, "MRQA's folders train and dev, "
@@ -47,9 +46,10 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
             key=str(row["idx"]), texts=tuple(row[column] for column in columns),
             label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
             for row in _rows(dataset, tfds_split, data_dir)]
-    if name in _SQUAD:
+    if name in SQUAD:
         examples = []
-        for row in _rows(_SQUAD[name], split.replace("dev", "validation"), data_dir):
+        for row in _rows(
+                f"squad/{SQUAD[name]}", split.replace("dev", "validation"), data_dir):
             gold, starts = row["answers"]["text"], row["answers"]["answer_start"]
             examples.append(QuestionExample(
                 key=row["id"], question=row["question"], context=row["context"], gold=tuple(gold),
@@ -64,7 +64,7 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
                 "conll2003", split.replace("valid", "dev"), data_dir))], (), scheme_notes)
         notes += [f"{split}: {note}" for note in scheme_notes]
         return list(examples)
-    known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
+    known = ", ".join([*glue.TASKS, *SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
                     f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")
 
@@ -83,7 +83,20 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
     try:
         builder = tfds.builder(dataset, data_dir=data_dir)
         if not (builder.data_path / "dataset_info.json").exists():
-            _require_server(dataset, builder.data_path)
+            server = _SERVERS[dataset.partition("/")[0]]
+            opener = urllib.request.build_opener()  # Through the environment's proxy, if any.
+            try:
+                opener.open(urllib.request.Request(server, method="HEAD"), timeout=SECONDS).close()
+            except urllib.error.HTTPError as error:  # Every status counts as an answer.
+                error.close()
+            except OSError as error:
+                reason = getattr(error, "reason", error)
+                # The library that downloads may have other certificates than this interpreter.
+                if not isinstance(reason, ssl.SSLError):
+                    raise UserError(
+                        f"TensorFlow Datasets' {dataset} can't be downloaded from {server}: "
+                        f"{one_line(str(reason))}. It is not in {builder.data_path}; --data_dir "
+                        "names other files.") from error
             builder.download_and_prepare()
         rows = builder.as_dataset(split=split, shuffle_files=False)
     except UserError:
@@ -115,20 +128,3 @@ def _library(dataset: str) -> types.ModuleType:
         raise UserError(f"{dataset} needs TensorFlow Datasets ({error}). Install it with "
                         f"{pip_install('tfds')}, or name files by --data_dir.") from error
     return tfds
-
-
-def _require_server(dataset: str, directory: Any) -> None:
-    """Raises `UserError` unless a server answers, directly or through the environment's proxy."""
-    server = _SERVERS[dataset.partition("/")[0]]
-    opener = urllib.request.build_opener()  # With the proxies of the environment as it is now.
-    try:
-        opener.open(urllib.request.Request(server, method="HEAD"), timeout=SECONDS).close()
-    except urllib.error.HTTPError as error:  # Every status counts as an answer.
-        error.close()
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        # The library that downloads may have other certificates than this interpreter.
-        if not isinstance(reason, ssl.SSLError):
-            raise UserError(f"TensorFlow Datasets' {dataset} can't be downloaded from {server}: "
-                            f"{one_line(str(reason))}. It is not in {directory}; --data_dir names "
-                            "other files.") from error

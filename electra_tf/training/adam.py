@@ -17,10 +17,10 @@ class Adam(tf.Module):
 
     Bias correction, which is off by default, divides the moments m and v by 1 - beta^t, t from 1
     (Kingma and Ba, 2015, algorithm 1). The decay is applied to the weight first, which gives the
-    same sum. TensorFlow's fused kernel does the rest, without its own bias corrections (powers of
-    beta 0). It computes 1 - beta_1 and 1 - beta_2 in float32, which are k1 and k2 times the true
-    values (k2 = 0.999987 for beta_2 = 0.999), so its moments are k1 * m and k2 * v. With rate *
-    sqrt(k2) / k1 and epsilon * sqrt(k2) it computes the update of m and v.
+    same sum. TensorFlow's fused kernel does the rest, without its own bias corrections
+    (beta1_power = beta2_power = 0). It computes 1 - beta_1 and 1 - beta_2 in float32, which are k1
+    and k2 times the true values (k2 = 0.999987 for beta_2 = 0.999), so its moments are k1 * m and
+    k2 * v. With rate * sqrt(k2) / k1 and epsilon * sqrt(k2) it computes the update of m and v.
     """
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
@@ -32,12 +32,11 @@ class Adam(tf.Module):
         super().__init__(name="adam")
         self._config = config
         self._variables = list(variables)
-        self._decays = [decays(variable.name) for variable in variables]
+        self._decayed = [has_weight_decay(variable.name) for variable in variables]
         # 1 - beta in float32, as a fraction of the true value.
-        first, second = (float(1.0 - np.float32(beta)) / (1.0 - beta)
-                         for beta in (config.beta_1, config.beta_2))
-        self._kernel_rate = second**0.5 / first
-        self._kernel_epsilon = config.epsilon * second**0.5
+        k1, k2 = (float(1.0 - np.float32(beta)) / (1.0 - beta)
+                  for beta in (config.beta_1, config.beta_2))
+        self._kernel_rate, self._kernel_epsilon = k2**0.5 / k1, config.epsilon * k2**0.5
         self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
         self._distinct_factors = sorted(set(self._rate_factors))
         self.first_moments, self.second_moments = (
@@ -57,21 +56,32 @@ class Adam(tf.Module):
         rate = tf.where(finite, rate, 0.0)
         clip_factor = tf.where(finite, clip_factor, 0.0)
         gradients = [tf.math.multiply_no_nan(gradient, clip_factor) for gradient in gradients]
-        tf.distribute.get_replica_context().merge_call(
-            self._update_all, args=(gradients, *self._numbers(rate, step, finite)))
 
-    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
+        def update_all(strategy, gradients, rates, decays, kernel):
+            columns = (self._variables, self.first_moments, self.second_moments, gradients,
+                       self._decayed, self._rate_factors)
+            for variable, m, v, gradient, decayed, factor in zip(*columns, strict=True):
+                strategy.extended.update(
+                    variable, self._update,
+                    args=(m, v, gradient, rates[factor],
+                          decays.get(factor) if decayed else None, kernel),
+                    group=False)
+
+        tf.distribute.get_replica_context().merge_call(
+            update_all, args=(gradients, *self._hyperparameters(rate, step, finite)))
+
+    def _hyperparameters(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
         """Returns rates and decays by factor, no decays if they are 0, and the kernel's inputs."""
         kernel = self._betas(finite) | {
             "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
-        stretch = rate
+        corrected_rate = rate
         if self._config.bias_correction:
-            first, second = self._corrections(step)
-            stretch = rate * second / first
-            kernel["epsilon"] = self._kernel_epsilon * second
-        rates = {factor: stretch * (factor * self._kernel_rate)
+            m_correction, v_correction = self._corrections(step)
+            corrected_rate = rate * v_correction / m_correction
+            kernel["epsilon"] = self._kernel_epsilon * v_correction
+        rates = {factor: corrected_rate * (factor * self._kernel_rate)
                  for factor in self._distinct_factors}
         decays = {factor: rate * (factor * self._config.weight_decay) for factor in rates}
         return rates, decays if self._config.weight_decay else {}, kernel
@@ -84,29 +94,18 @@ class Adam(tf.Module):
         """Returns 1 - beta_1^t and the root of 1 - beta_2^t, float32 []."""
         t = tf.cast(step, tf.float32) + 1.0
         # expm1 keeps the digits that 1 - 0.999^t loses for small t.
-        first, second = (-tf.math.expm1(t * np.log(beta)) if beta > 0.0 else tf.ones([])
-                         for beta in (self._config.beta_1, self._config.beta_2))
-        return first, tf.sqrt(second)
+        m_correction, v_correction = (
+            -tf.math.expm1(t * np.log(beta)) if beta > 0.0 else tf.ones([])
+            for beta in (self._config.beta_1, self._config.beta_2))
+        return m_correction, tf.sqrt(v_correction)
 
-    def _update_all(self, strategy: tf.distribute.Strategy, gradients: Sequence[tf.Tensor],
-                    rates: Mapping[float, tf.Tensor], decays: Mapping[float, tf.Tensor],
-                    kernel: Mapping[str, tf.Tensor]) -> None:
-        columns = (self._variables, self.first_moments, self.second_moments, gradients,
-                   self._decays, self._rate_factors)
-        for variable, first, second, gradient, decayed, factor in zip(*columns, strict=True):
-            strategy.extended.update(
-                variable, self._update,
-                args=(first, second, gradient, rates[factor],
-                      decays.get(factor) if decayed else None, kernel),
-                group=False)
-
-    def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
-                gradient: tf.Tensor, rate: tf.Tensor, decay: tf.Tensor | None,
+    def _update(self, variable: tf.Variable, m: tf.Variable, v: tf.Variable, gradient: tf.Tensor,
+                rate: tf.Tensor, decay: tf.Tensor | None,
                 kernel: Mapping[str, tf.Tensor]) -> None:
         if decay is not None:
             variable.assign((1.0 - decay) * variable)
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=first.handle, v=second.handle, lr=rate, grad=gradient, **kernel)
+            var=variable.handle, m=m.handle, v=v.handle, lr=rate, grad=gradient, **kernel)
 
 
 class Lamb(Adam):
@@ -118,7 +117,7 @@ class Lamb(Adam):
     ratio cancels bias correction, except in the decay and epsilon.
     """
 
-    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
+    def _hyperparameters(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
         kernel = self._betas(finite) | {
             "correction1": tf.ones([]), "correction2": tf.ones([]),
@@ -128,18 +127,18 @@ class Lamb(Adam):
         rates = {factor: rate * factor for factor in self._distinct_factors}
         return rates, dict.fromkeys(rates, tf.constant(self._config.weight_decay)), kernel
 
-    def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
-                gradient: tf.Tensor, rate: tf.Tensor, decay: tf.Tensor | None,
+    def _update(self, variable: tf.Variable, m: tf.Variable, v: tf.Variable, gradient: tf.Tensor,
+                rate: tf.Tensor, decay: tf.Tensor | None,
                 kernel: Mapping[str, tf.Tensor]) -> None:
-        m = first.assign(kernel["beta1"] * first + (1.0 - kernel["beta1"]) * gradient)
-        v = second.assign(kernel["beta2"] * second + (1.0 - kernel["beta2"]) * tf.square(gradient))
+        m = m.assign(kernel["beta1"] * m + (1.0 - kernel["beta1"]) * gradient)
+        v = v.assign(kernel["beta2"] * v + (1.0 - kernel["beta2"]) * tf.square(gradient))
         update = (m / kernel["correction1"]) / (
             tf.sqrt(v) / kernel["correction2"] + kernel["epsilon"])
         if decay is not None:
             update += decay * variable
-            length, step = tf.norm(variable), tf.norm(update)
-            rate *= tf.where((length > 0.0) & (step > 0.0),
-                             tf.math.divide_no_nan(length, step), 1.0)
+            weight_norm, update_norm = tf.norm(variable), tf.norm(update)
+            rate *= tf.where((weight_norm > 0.0) & (update_norm > 0.0),
+                             tf.math.divide_no_nan(weight_norm, update_norm), 1.0)
         variable.assign_sub(rate * update)
 
 
@@ -154,7 +153,7 @@ def clip_factor_and_norm(gradients: Sequence[tf.Tensor],
     return clip_norm / tf.maximum(norm, clip_norm), norm
 
 
-def decays(path: str) -> bool:
+def has_weight_decay(path: str) -> bool:
     """Returns True if a weight, given by its full name, has weight decay.
 
     Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", have none.

@@ -63,7 +63,7 @@ def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch
     for row, together in zip(split.rows[:3], on_one_cpu, strict=False):
         (alone,) = Predictor(run, model).predict([row])
         np.testing.assert_allclose(alone["logits"], together["logits"], atol=1e-5)
-    monkeypatch.setattr(predictor, "runs_on_one_cpu", lambda strategy: False)
+    monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")
     on_replicas = Predictor(run, model).predict(split.rows)
     for results, expected in zip(on_replicas, on_one_cpu, strict=True):
         np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)

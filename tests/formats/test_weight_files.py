@@ -24,10 +24,6 @@ def keras(networks, pair):
     return pair
 
 
-def test_kernels_of_keras_are_not_transposed(networks, keras):
-    tiny_networks.require_equal_weights(pretrained.read(keras), networks)
-
-
 def test_unknown_weights_of_keras_are_named_with_their_file(keras):
     with h5py.File(keras / "discriminator" / "tf_model.h5", "a") as file:
         group = file["electra"]

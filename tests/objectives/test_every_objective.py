@@ -12,8 +12,7 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.results import report
+from electra_tf.pretraining.evaluation import Evaluator, report
 from electra_tf.reporting.samples import terminal_page
 from tests.support import tiny_encoder, tiny_run
 from tests.support.golden_batch import CONTEXT, RANDOMNESS
@@ -49,11 +48,11 @@ def first_batch(run):
 def eager_losses(run, model, batch):
     """Returns an objective's inputs, outcome and the mean of every loss, without dropout."""
     randomness = dataclasses.replace(RANDOMNESS, seed=run.config.training.seed)
-    inputs, weights = run.objective.prepare(batch, randomness)
+    inputs, num_terms = run.objective.prepare_inputs(batch, randomness)
     outcome = run.objective.compute(model, inputs, randomness, training=True)
-    assert weights.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
+    assert num_terms.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
     return inputs, outcome, {
-        name: float(value / weights[name]) for name, value in outcome.loss_sums.items()}
+        name: float(value / num_terms[name]) for name, value in outcome.loss_sums.items()}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +115,7 @@ def test_an_evaluation_repeats_exactly_and_can_be_shown(
     assert results.keys() <= measures().keys()
     assert all(measures()[score].unit for score in results)
     assert evaluator.evaluate() == pytest.approx(results, nan_ok=True)
-    assert ("unigram_auc" in results) == (run.objective.judge is not None)
+    assert ("unigram_auc" in results) == (run.objective.detection_logits is not None)
     samples = evaluator.samples(2)
     assert len(samples) == 2
     assert "tokens filled in" in terminal_page(samples)

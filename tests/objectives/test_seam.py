@@ -22,9 +22,9 @@ from electra_tf.export import servable
 from electra_tf.formats import pretrained
 from electra_tf.objectives.frozen_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
-from electra_tf.objectives.pretraining import PretrainingObjective, Written
+from electra_tf.objectives.pretraining import DisplayedText, PretrainingObjective
 from electra_tf.platform import storage
-from electra_tf.pretraining import loop, results
+from electra_tf.pretraining import evaluation, loop
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.support import named_arrays, tiny_run
 
@@ -46,7 +46,7 @@ class RandomWords(PretrainingObjective):
     networks_class = DiscriminatorModel
     losses = ("random_loss",)
 
-    def prepare(self, batch, randomness):
+    def prepare_inputs(self, batch, randomness):
         return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.valid, tf.float32))}
 
     def compute(self, model, inputs, randomness, *, training):
@@ -55,7 +55,7 @@ class RandomWords(PretrainingObjective):
         chosen = inputs.valid & (randomness.uniform("places", *shape) < 0.2)
         ids = tf.where(chosen, tf.cast(drawn, tf.int32), inputs.ids)
         replaced = ids != inputs.ids
-        logits = self.judge(model, inputs._replace(ids=ids))
+        logits = self.detection_logits(model, inputs._replace(ids=ids))
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
         return Outcome(
             {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.valid, tf.float32))}, {},
@@ -64,11 +64,11 @@ class RandomWords(PretrainingObjective):
     def scores(self, details, means):
         return {"random_called": float(np.mean(details["logits"][details["valid"]] > 0))}
 
-    def judge(self, model, batch):
+    def detection_logits(self, model, batch):
         return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
 
-    def written(self, details):
-        return Written(details["written"], 1 / (1 + np.exp(-details["logits"])))
+    def displayed_text(self, details):
+        return DisplayedText(details["written"], 1 / (1 + np.exp(-details["logits"])))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -107,7 +107,7 @@ def test_it_trains_evaluates_draws_and_shows_samples(records, trained, capsys):
     assert "random_called" in printed and "of all tokens" in printed
     assert "  random 0." in printed  # The loss on the line of progress.
     assert drawn == metrics
-    results.show_samples(run_on(records, directory))
+    evaluation.show_samples(run_on(records, directory))
     assert "detected" in capsys.readouterr().out
 
 

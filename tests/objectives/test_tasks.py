@@ -31,8 +31,8 @@ def run(objective, examples, *, batch_size=3, length=16, training=True, model=No
     model = model or objective.build_model(CONFIG, seed=0, policy="float32")
     batch = tf.nest.map_structure(
         tf.constant, make_batch(examples, batch_size, (length,), pad_id=0))
-    inputs, weights = objective.prepare(batch, RANDOMNESS)
-    return objective.compute(model, inputs, RANDOMNESS, training=training), weights, model
+    inputs, num_terms = objective.prepare_inputs(batch, RANDOMNESS)
+    return objective.compute(model, inputs, RANDOMNESS, training=training), num_terms, model
 
 
 CASES = {
@@ -56,9 +56,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_padding_and_missing_rows_change_nothing(name):
     objective, examples, count = CASES[name]
-    outcome, weights, model = run(objective, examples, length=12)
+    outcome, num_terms, model = run(objective, examples, length=12)
     padded, more_weights, _ = run(objective, examples, batch_size=5, length=20, model=model)
-    assert float(weights["loss"]) == float(more_weights["loss"]) == count
+    assert float(num_terms["loss"]) == float(more_weights["loss"]) == count
     np.testing.assert_allclose(
         padded.loss_sums["loss"], outcome.loss_sums["loss"], rtol=1e-5)
     assert float(outcome.loss_sums["loss"]) > 0.1
@@ -101,13 +101,13 @@ def test_the_loss_of_tags_by_sentence_is_googles():
     model = objective.build_model(golden_files.finetuned_config(), seed=0, policy="float32")
     named_arrays.assign(model.variables, golden_files.load_part("finetune_encoder", "weight")
                         | golden_files.load_part("finetune_chunk_eval", "weight"))
-    outcome, weights, _ = run(objective, rows_of_golden, batch_size=4, length=40, model=model)
-    assert float(weights["loss"]) == 4
+    outcome, num_terms, _ = run(objective, rows_of_golden, batch_size=4, length=40, model=model)
+    assert float(num_terms["loss"]) == 4
     golden = golden_files.load_part("finetune_chunk_eval", "output")
     np.testing.assert_allclose(outcome.loss_sums["loss"], golden["loss"].sum(), rtol=1e-5)
     by_words = task_objective("tagging", 25, dropout=0.0)
-    _, weights, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
-    assert float(weights["loss"]) == inputs["chunk_labels_mask"].sum()
+    _, num_terms, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
+    assert float(num_terms["loss"]) == inputs["chunk_labels_mask"].sum()
 
 
 def test_answers_lie_in_the_second_segment_or_at_cls():

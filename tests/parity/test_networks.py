@@ -33,16 +33,16 @@ def build(variant: str, config: ModelConfig | None = None):
 class GoldenObjective(ElectraObjective):
     """ELECTRA with the golden masks and samples instead of random ones, and no dropout."""
 
-    def prepare(self, batch, randomness):
+    def prepare_inputs(self, batch, randomness):
         inputs, _ = masked_batch()
-        return inputs, self.weights(inputs)
+        return inputs, self.num_terms(inputs)
 
     def compute(self, model, inputs, randomness, *, training):
         generated = run_generator(model.generator, inputs, randomness, training=False)
-        judged = self.discriminate(
+        outcome = self.discriminate(
             model, inputs, masked_batch()[1], randomness, training=False)
         generator_loss = {"generator_loss": tf.reduce_sum(generated.losses)}
-        return judged._replace(loss_sums=generator_loss | judged.loss_sums)
+        return outcome._replace(loss_sums=generator_loss | outcome.loss_sums)
 
 
 def compute_losses(variant: str, model):
@@ -54,7 +54,7 @@ def compute_losses(variant: str, model):
     else:
         objective = GoldenObjective(PretrainingConfig(), CONTEXT)
     outcome, weights = (objective.compute(model, inputs, RANDOMNESS, training=False),
-                        objective.weights(inputs))
+                        objective.num_terms(inputs))
     losses = {name: value / weights[name] for name, value in outcome.loss_sums.items()}
     total = tf.add_n([objective.coefficients[name] * loss for name, loss in losses.items()])
     return losses, total, outcome.details

@@ -34,7 +34,7 @@ class Parts:
                 self._received = signal.SIGTERM
         return [None]
 
-    def signal(self, stop):
+    def received_signal(self, stop):
         return self._received
 
     def on_train(self, totals, step, *, complete):

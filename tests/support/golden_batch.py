@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.modeling.masking import Predictions
+from electra_tf.modeling.masking import MaskedPositions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.pretraining import MaskedBatch
 from tests.support import golden_files, tiny_context
@@ -18,7 +18,7 @@ def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:
     arrays = golden_files.load("inputs")
     batch = Batch(tf.constant(arrays["input_ids"]), tf.constant(arrays["input_mask"] > 0),
                   tf.constant(arrays["segment_ids"]))
-    predictions = Predictions(
+    predictions = MaskedPositions(
         tf.constant(arrays["masked_lm_positions"]), tf.constant(arrays["masked_lm_ids"]),
         tf.constant(arrays["masked_lm_weights"] > 0))
     return (MaskedBatch(batch, tf.constant(arrays["masked_input_ids"]), predictions),

@@ -57,9 +57,9 @@ def test_every_task_reads_its_own_layout(tmp_path, name):
                 assert (first.key, len(first.texts), first.label) == ("0", len(texts), None)
 
 
-@pytest.mark.parametrize("place", ["diagnostic.tsv", "diagnostic/diagnostic.tsv"])
-def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, place):
-    write(tmp_path / place, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
+@pytest.mark.parametrize("file", ["diagnostic.tsv", "diagnostic/diagnostic.tsv"])
+def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, file):
+    write(tmp_path / file, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
     assert glue.read_split(glue.TASKS["mnli"], tmp_path, "diagnostic")[0].key == "7"
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from official.modeling.optimization import lamb as model_garden
 
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.adam import Adam, Lamb, clip_factor_and_norm, decays
+from electra_tf.training.adam import Adam, Lamb, clip_factor_and_norm, has_weight_decay
 from electra_tf.training.schedule import Schedule
 from tests.support import golden_files
 
@@ -97,11 +97,11 @@ def test_bias_correction_is_that_of_the_textbook():
 
 
 def test_all_but_biases_and_layer_norms_decay_and_other_names_are_refused():
-    assert [decays(path) for path in (
+    assert [has_weight_decay(path) for path in (
         "a/dense/kernel:0", "a/word_embeddings", "a/bias", "b/output_bias", "a/LayerNorm/gamma",
         "a/beta")] == [True, True, False, False, False, False]
     with pytest.raises(ValueError, match="no weight-decay group for the weight 'a/scale'"):
-        decays("a/scale")
+        has_weight_decay("a/scale")
 
 
 @pytest.mark.parametrize("weight_decay", [0.01, 0.0])

@@ -14,7 +14,6 @@ import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 from absl import flags
 
 from electra_tf.apps.planning import paper_flops
@@ -22,7 +21,7 @@ from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
 from electra_tf.modeling import flops, weight_table
-from electra_tf.modeling.weight_table import Network
+from electra_tf.modeling.weight_table import NetworkSpec
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import TextTable, table_text
@@ -31,22 +30,16 @@ SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] f
     "num_train_steps", "train_batch_size", "max_seq_length")}
 PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
 """Model size -> tokens of an example; the paper's (tables 6 and 7), and the longest of tiny."""
-INFERENCE_LENGTH = 128
-"""Tokens of the paper's inference FLOPs (table 1)."""
+INFERENCE_LENGTH = 128  # Tokens of the paper's inference FLOPs (table 1).
 LITERATURE = pathlib.Path(__file__).with_name("literature.csv")
-_WIDE = 768
-"""BERT-Base's hidden size; the assumed utilizations are of such networks."""
 
 
 class Device(NamedTuple):
     """A kind of accelerator; `flops.PEAKS` has its peak."""
 
-    dollars_per_hour: float
-    """Price of one device with its share of the machine, on demand, rounded."""
-    price: str
-    """Source and date of the price."""
-    utilization: float = 0.3
-    """Fraction of the peak that a step's matmuls reach; 0.3 is assumed."""
+    dollars_per_hour: float  # One device with its share of the machine, on demand, rounded.
+    price: str  # Source and date of the price.
+    utilization: float = 0.3  # Fraction of the peak that a step's matmuls reach; 0.3 is assumed.
 
 
 DEVICES = {
@@ -64,14 +57,10 @@ DEVICES = {
 class RunCost:
     """The computation of a whole pre-training run."""
 
-    networks: Sequence[Network]
-    """The network that is kept comes first."""
-    tokens: float
-    """Batch x length x steps, padding included."""
-    paper_flops: float
-    """The "Train FLOPs" of the paper."""
-    matmul_flops: float
-    """FLOPs of all matmuls, which a device's peak refers to."""
+    networks: Sequence[NetworkSpec]  # The network that is kept comes first.
+    tokens: float  # Batch x length x steps, padding included.
+    paper_flops: float  # The "Train FLOPs" of the paper.
+    matmul_flops: float  # FLOPs of all matmuls, which a device's peak refers to.
 
     def inference(self, length: int) -> tuple[float, float]:
         """Returns the FLOPs of one answer about L tokens: the paper's count, and matmuls.
@@ -93,7 +82,6 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
-    from electra_tf.modeling.masking import SpecialTokens, TokenKinds
     from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
     if length > config.model.max_position_embeddings:
@@ -102,13 +90,12 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
             f"{config.model.max_position_embeddings} positions; give --set "
             f"model.max_position_embeddings={length} too.")
     objective, generator = objective_class(config.objective.name), None
-    directory, size = config.objective.generator_dir(storage.path(".")), config.model.vocab_size
+    directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective.generator_objective:
         generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
     # The objective describes its networks without records.
-    networks = objective(config, ObjectiveContext(
-        kinds=TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool)),
-        token_counts=lambda: np.ones(size, np.int64), generator=generator)).networks()
+    networks = objective(config, ObjectiveContext.placeholder(
+        config.model.vocab_size, generator=generator)).networks()
     training = config.training
     tokens = float(training.train_batch_size * training.num_train_steps * length)
     return RunCost(
@@ -129,11 +116,18 @@ def main() -> None:
         raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
                         f"Received: {values.utilization}")
     cost = cost_of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
-    training = config.training
+    networks, training = cost.networks, config.training
+    trained = weight_table.trained(networks)
+    parameters = f"{trained:,}"
+    if len(networks) > 1:  # The weights of every network, biases and layer norms included.
+        sizes = {network.name: weight_table.size(network.weights) for network in networks}
+        shared = sum(sizes[network.name] for network in networks if network.trained) - trained
+        parameters = (", ".join(f"{name} {size:,}" for name, size in sizes.items())
+                      + f", {shared:,} of them shared" * bool(shared) + f"; trained {trained:,}")
     run_table = TextTable(title=f"{size}, objective {config.objective.name}", rows=(
         ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
          f"examples, {brief(cost.tokens / 1e6)} million tokens"),
-        ("parameters", _parameters(cost.networks))))
+        ("parameters", parameters)))
     counts = (("training, per token",
                (cost.paper_flops / cost.tokens, cost.matmul_flops / cost.tokens)),
               ("training, whole run", (cost.paper_flops, cost.matmul_flops)),
@@ -186,19 +180,6 @@ def rounded_duration(hours: float) -> str:
     return f"{hours * 3600:.2g} s"
 
 
-def _parameters(networks: Sequence[Network]) -> str:
-    """Returns the weights of every network, biases and layer norms included."""
-    trained = weight_table.trained(networks)
-    if len(networks) == 1:
-        return f"{trained:,}"
-    own = {network.name: weight_table.size(network.weights) for network in networks}
-    shared = sum(own[network.name] for network in networks if network.trained) - trained
-    listed = [f"{name} {size:,}" for name, size in own.items()]
-    if shared:
-        listed.append(f"{shared:,} of them shared")
-    return f"{', '.join(listed)}; trained {trained:,}"
-
-
 def _devices(cost: RunCost) -> TextTable:
     values, rows, prices = flags.FLAGS, [], []
     for name in values.devices:
@@ -218,8 +199,8 @@ def _devices(cost: RunCost) -> TextTable:
     width = cost.networks[0].encoder.hidden_size
     if values.utilization is None:
         notes.append("Utilization: 0.212 is the paper's V100; 0.3 is assumed"
-                     + (f" for a hidden size of {_WIDE} or more. This network has {width}: a fast "
-                        "device will take longer." if width < _WIDE else ".")
+                     + (f" for a hidden size of 768 or more. This network has {width}: a fast "
+                        "device will take longer." if width < 768 else ".")
                      + " Give the % of peak that run_pretraining.py shows as --utilization.")
     return TextTable(title="Devices", rows=tuple(rows), notes=tuple(notes), heading=(
         "device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars"))

@@ -7,18 +7,17 @@ backward pass costs one forward pass.
 from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.weight_table import Head, Network
+from electra_tf.modeling.weight_table import NetworkSpec
 
 # Operations per element by the paper's count.
 _DROPOUT = 4  # draw, compare, multiply by the mask, multiply by the correction
 _LAYER_NORM = 5  # mean, square, sum, bias, scale
 _GELU = 8
 _SOFTMAX = 5  # maximum, subtract, exponential, sum, divide
-_SELECTED = 0.15625
-"""Predicted positions per token: 20 of 128 for every masking rate."""
+_SELECTED = 0.15625  # Predicted positions per token: 20 of 128 for every masking rate.
 
 
-def training_per_token(networks: Iterable[Network], length: int) -> float:
+def training_per_token(networks: Iterable[NetworkSpec], length: int) -> float:
     """Returns the training FLOPs per token of an objective's networks by the paper's count.
 
     Times tokens per batch and steps, this is the "Train FLOPs" column of the paper's tables.
@@ -27,15 +26,25 @@ def training_per_token(networks: Iterable[Network], length: int) -> float:
                for network in networks) / length
 
 
-def forward(network: Network, length: int) -> float:
+def forward(network: NetworkSpec, length: int) -> float:
     """Returns the FLOPs of one forward pass over one sequence of L tokens by the paper's count.
 
     For a discriminator, whose head stands for a task's, and L = 128 it is table 1's "Infer FLOPs".
     """
-    config = network.encoder
-    encoders = network.towers * length * (
+    config, vocab_size = network.encoder, network.encoder.vocab_size
+    operations = network.towers * length * (
         config.num_layers * block(config, length) + embedding(config, length))
-    return encoders + sum(_head(head, config, length) for head in network.heads)
+    for head in network.heads:
+        *inner, (inputs, outputs) = (
+            shape for path, shape in head.weights.items() if path.endswith("/kernel"))
+        if head.scores_vocabulary:
+            per_position = ((2 * inputs + 1 + _GELU + _LAYER_NORM) * outputs
+                            + 2 * outputs * vocab_size + (_SOFTMAX + 2) * vocab_size)
+        else:  # The last layer has no bias.
+            per_position = 2 * inputs * outputs + sum(
+                (2 * wide + 1 + _GELU) * narrow for wide, narrow in inner)
+        operations += length * head.positions(_SELECTED) * per_position
+    return operations
 
 
 def block(config: EncoderConfig, length: int) -> int:
@@ -61,17 +70,3 @@ def embedding(config: EncoderConfig, length: int) -> int:
     regularize = (_LAYER_NORM + _DROPOUT) * size
     project = (2 * size + 1) * hidden if size != hidden else 0
     return look_up + position_and_type + regularize + project
-
-
-def _head(head: Head, config: EncoderConfig, length: int) -> float:
-    """Returns the FLOPs of a head; the last dense layer of one without vocabulary has no bias."""
-    kernels = [shape for path, shape in head.weights.items() if path.endswith("/kernel")]
-    positions = length * head.positions(_SELECTED)
-    if head.scores_vocabulary:
-        (inputs, size), = kernels
-        vocab = config.vocab_size
-        transform = (2 * inputs + 1 + _GELU + _LAYER_NORM) * size
-        return positions * (transform + 2 * size * vocab + (_SOFTMAX + 2) * vocab)
-    *inner, (inputs, outputs) = kernels
-    return positions * (sum((2 * wide + 1 + _GELU) * size for wide, size in inner)
-                        + 2 * inputs * outputs)

@@ -4,11 +4,10 @@ r"""Proposes what to pre-train within a time: measures this machine, then choose
     python -m electra_tf.apps.planning.plan --budget=1h30m --data_dir=records \
         --model_dir=runs/planned --run
 
-The measurement takes about 90 s, 30 s for each network; the budget starts after it. With --run, the
-program compares the run's own throughput with the measured one after a tenth of the budget, at most
-two minutes. A run that would miss the budget starts again with other steps in the remaining time.
-If --model_dir already holds a run, the program continues it, or extends a finished one by --budget,
-without a measurement. docs/how_to/size_and_recipe.md explains the expected AUC.
+The measurement takes about 90 s, 30 s for each network; the budget starts after it. With --run, a
+run that would miss the budget starts again with other steps after a tenth of it, at most two
+minutes. If --model_dir already holds a run, the program continues it, or extends a finished one by
+--budget. docs/how_to/size_and_recipe.md explains the expected AUC.
 """
 
 import dataclasses
@@ -36,7 +35,6 @@ from electra_tf.checkpoints.run_directory import (
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
 from electra_tf.data import manifest
-from electra_tf.data.records import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
@@ -48,8 +46,7 @@ from electra_tf.reporting.tables import TextTable, table_text
 BATCH, EVAL_BATCH = 16, 32
 """Examples of a step and of an evaluation's batch. Small batches learn most from the same tokens;
 the runs of `NETWORKS` had 16, too."""
-END_SECONDS = 5.0
-"""Duration of the last checkpoint and of the curves."""
+END_SECONDS = 5.0  # Duration of the last checkpoint and of the curves.
 _SPARE, _EVALUATED = 0.02, 0.1
 """Shares of the remaining time: for checkpoints and samples, and at most for evaluations."""
 _MAX_EVALUATIONS, _MAX_EVAL_BATCHES = 20, 100
@@ -66,10 +63,8 @@ class Timing:
 
     tokens_per_second: float
     """Training tokens, padding included, after the warm-up and without evaluations."""
-    start_seconds: float
-    """From the start of the process to the end of the first step."""
-    eval_seconds: float
-    """Duration of an evaluation's batch."""
+    start_seconds: float  # From the start of the process to the end of the first step.
+    eval_seconds: float  # Duration of an evaluation's batch.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,24 +73,16 @@ class Plan:
 
     network: MeasuredNetwork
     timing: Timing
-    seconds: float
-    """The budget."""
-    length: int
-    """Tokens of an example."""
+    seconds: float  # The budget.
+    length: int  # Tokens of an example.
     steps: int
     evaluations: int
-    eval_batches: int
-    """Batches of an evaluation."""
+    eval_batches: int  # Batches of an evaluation.
 
     @property
     def tokens(self) -> float:
         """Returns the training tokens, padding included."""
         return float(self.steps * BATCH * self.length)
-
-    @property
-    def extrapolated(self) -> bool:
-        """Returns True for more tokens than any measured run of the network had."""
-        return self.tokens > self.network.measured[-1][0]
 
     def command(self, data_dir: str, model_dir: str) -> list[str]:
         """Returns the words of the command that trains it."""
@@ -149,13 +136,12 @@ def measure(run_flags: Sequence[str], tokens_per_step: int) -> Timing:
     """
     with tempfile.TemporaryDirectory() as directory:
         model_dir, clock = storage.path(directory) / "run", time.monotonic
-        begin = clock()
+        begin, first_step, warm, last, evaluations = clock(), None, None, None, 0
         process = subprocess.Popen(
             [*pretrain(), *run_flags, f"--model_dir={model_dir}", "--num_train_steps=100000000",
              "--log_every_steps=10", "--eval_every_steps=30", "--eval_steps=2",
              "--sample_every_steps=0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-        first_step, warm, last, evaluations = None, None, None, 0
         for line in process.stdout:
             if line.startswith("first step"):
                 first_step = clock()
@@ -167,7 +153,7 @@ def measure(run_flags: Sequence[str], tokens_per_step: int) -> Timing:
                     warm = last
                 elif warm and clock() - warm[1] > _MEASURED_SECONDS and evaluations > warm[2]:
                     break
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
         _, errors = process.communicate()
         if warm is None or last is warm:
             *_, reason = errors.strip().splitlines() or [f"status {process.returncode}"]
@@ -217,10 +203,9 @@ def replan(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
 
 def train(planned: Plan, data_dir: str, model_dir: str) -> None:
     """Trains a plan's run; starts it again with other steps if it would miss the budget."""
-    begin, measured = time.monotonic(), None
+    begin, measured, process = time.monotonic(), None, None
     check_seconds = planned.timing.start_seconds + min(
         max(0.1 * planned.seconds, _MIN_CHECK_SECONDS), _MAX_CHECK_SECONDS)
-    process = None
     try:
         process = subprocess.Popen(planned.command(data_dir, model_dir))
         while process.poll() is None and (
@@ -229,7 +214,8 @@ def train(planned: Plan, data_dir: str, model_dir: str) -> None:
             # The first 100 steps are slower.
             measured = training_throughput(storage.path(model_dir), after_step=100)
         if process.returncode is None and not planned.meets_budget(measured):
-            _stop(process)  # It saves its state, which takes some of the time.
+            process.terminate()
+            process.wait()  # It saves its state, which takes some of the time.
             corrected = replan(planned, measured, planned.seconds - (time.monotonic() - begin))
             command = corrected.command(data_dir, model_dir)
             print(f"the run trains at {measured:,.0f} tokens/s, not at "
@@ -241,13 +227,9 @@ def train(planned: Plan, data_dir: str, model_dir: str) -> None:
             raise SystemExit(process.returncode)
     except KeyboardInterrupt as interrupt:
         if process is not None:
-            _stop(process)
+            process.terminate()
+            process.wait()
         raise Interrupted(getattr(interrupt, "number", signal.SIGINT), "") from None
-
-
-def _stop(process: subprocess.Popen) -> None:
-    process.send_signal(signal.SIGTERM)
-    process.wait()
 
 
 def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> list[str]:
@@ -279,24 +261,6 @@ def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> l
         steps, *_split_evaluations(_EVALUATED * steps * batch / EVAL_BATCH))
 
 
-def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
-    """Returns the table with its notes."""
-    notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
-             "vocabularies differ (docs/how_to/size_and_recipe.md)."]
-    if any(proposed.extrapolated for proposed in plans):
-        notes.append("* more tokens than were measured: extrapolated by a power law.")
-    passes = best.tokens / sum(shard.tokens for shard in records.shards["train"])
-    notes.append(f"The proposed run reads the records {passes:,.1f} times"
-                 + ("; more text would improve it." if passes > 10 else "."))
-    return table_text(TextTable(
-        title="Runs within the budget", notes=tuple(notes),
-        heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
-        rows=tuple((proposed.network.name, f"{proposed.timing.tokens_per_second:,.0f}",
-                    f"{proposed.steps:,}", f"{proposed.tokens / 1e6:,.1f}",
-                    f"{proposed.network.auc(proposed.tokens):.3f}{' *' * proposed.extrapolated}",
-                    "<- proposed" * (proposed is best)) for proposed in plans)))
-
-
 def main() -> None:
     """Measures, prints the plan, and trains the proposed run if --run is given."""
     values = flags.FLAGS
@@ -319,7 +283,22 @@ def main() -> None:
          f"--eval_batch_size={EVAL_BATCH}", "--recipe=short"], BATCH * length),
         seconds, length) for network in NETWORKS]
     best = max(plans, key=lambda proposed: proposed.network.auc(proposed.tokens))
-    print(report(plans, best, records))
+    notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
+             "vocabularies differ (docs/how_to/size_and_recipe.md)."]
+    extrapolated = [proposed.tokens > proposed.network.measured[-1][0] for proposed in plans]
+    if any(extrapolated):
+        notes.append("* more tokens than were measured: extrapolated by a power law.")
+    passes = best.tokens / sum(shard.tokens for shard in records.shards["train"])
+    notes.append(f"The proposed run reads the records {passes:,.1f} times"
+                 + ("; more text would improve it." if passes > 10 else "."))
+    print(table_text(TextTable(
+        title="Runs within the budget", notes=tuple(notes),
+        heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
+        rows=tuple((proposed.network.name, f"{proposed.timing.tokens_per_second:,.0f}",
+                    f"{proposed.steps:,}", f"{proposed.tokens / 1e6:,.1f}",
+                    f"{proposed.network.auc(proposed.tokens):.3f}{' *' * is_extrapolated}",
+                    "<- proposed" * (proposed is best))
+                   for proposed, is_extrapolated in zip(plans, extrapolated, strict=True)))))
     model_dir = values.model_dir or "runs/planned"
     print(shlex.join(best.command(values.data_dir, model_dir)), flush=True)
     if values.run:

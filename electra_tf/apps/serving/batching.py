@@ -2,11 +2,8 @@
 
 An idle model is called at once; during a call, requests wait for others. Requests of one signature
 share a call if all inputs and outputs begin with a batch dimension and the other dimensions agree.
-Requests with more than 64 KiB of inputs are called alone and one after another, so that others do
-not wait for them if there are two parallel calls.
-
-A model may pad its output [B, W] to the widest row of a call, and the parts of a joined call keep
-that width: the server cannot tell padding from a value.
+Requests with more than 64 KiB of inputs are called alone and one after another. The parts of a
+joined call keep the width to which the model padded an output [B, W].
 """
 
 import asyncio
@@ -21,8 +18,7 @@ from prometheus_client import Histogram
 from electra_tf.apps.serving.models import Arrays, Signature, num_rows
 from electra_tf.apps.serving.settings import ServerConfig
 
-LARGE = 64 * 1024
-"""Bytes of inputs above which a request does not share a call."""
+LARGE = 64 * 1024  # Bytes of inputs above which a request does not share a call.
 _CALL_ROWS = Histogram("serving_call_rows", "Rows per model call.",
                       buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 1024))
 

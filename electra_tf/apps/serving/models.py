@@ -28,8 +28,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
 
-Arrays = dict[str, np.ndarray]
-"""One array per input or output; strings are arrays of `bytes` objects."""
+Arrays = dict[str, np.ndarray]  # By input or output; strings are arrays of `bytes` objects.
 DEFAULT_SIGNATURE = "serving_default"
 
 
@@ -39,8 +38,7 @@ class Signature:
 
     inputs: Mapping[str, tf.TensorSpec]
     outputs: Mapping[str, tf.TensorSpec]
-    function: Callable[..., Sequence[Any]]
-    """Takes the inputs and returns the outputs, both in the order of these mappings."""
+    function: Callable[..., Sequence[Any]]  # Arguments and results in the order of the mappings.
 
     def __call__(self, inputs: Arrays) -> Arrays:
         """Returns the outputs, or raises a tf.errors.OpError; threads may call concurrently."""
@@ -59,11 +57,9 @@ class Signature:
 class ServedModel:
     """A version of a model in memory."""
 
-    name: str
     version: int
     signatures: Mapping[str, Signature]
-    signature_defs: Mapping[str, Any]
-    """The SavedModel's description of its signatures, in protobuf's JSON."""
+    signature_defs: Mapping[str, Any]  # The SavedModel's own description, in protobuf's JSON.
 
 
 def error_reason(error: Exception) -> str:
@@ -77,13 +73,12 @@ def num_rows(arrays: Arrays) -> int:
     return max((len(array) for array in arrays.values() if array.ndim), default=0)
 
 
-def load(version_dir: pathlib.Path, name: str) -> ServedModel:
+def load(version_dir: pathlib.Path) -> ServedModel:
     """Loads a SavedModel, or refuses a damaged one with a `UserError`.
 
     Ops run concurrently, each on one core, because an exported layer has two independent halves. On
     two cores, ELECTRA-Small answers one text of 16 tokens in 7.8 ms, and in 16.3 ms if every op
-    uses both cores. The name of `version_dir` is the version's number; `name` is the model's in
-    URLs.
+    uses both cores. The name of `version_dir` is the version's number.
     """
     require_intact(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.
@@ -114,7 +109,7 @@ def load(version_dir: pathlib.Path, name: str) -> ServedModel:
     if not signatures:
         raise UserError(f"{version_dir} has no signature; export it with signatures=...")
     return ServedModel(
-        name=name, version=int(version_dir.name), signatures=signatures,
+        version=int(version_dir.name), signatures=signatures,
         signature_defs={key: json_format.MessageToDict(
             definition, preserving_proto_field_name=True,
             always_print_fields_with_no_presence=True) for key, definition in definitions.items()})
@@ -125,8 +120,7 @@ class Version:
     """A version that was found in a model's directory; it has a model while it is available."""
 
     number: int
-    state: str = "START"
-    """TensorFlow Serving's name: START (not loaded yet), LOADING, AVAILABLE or END."""
+    state: str = "START"  # TensorFlow Serving's name: START, LOADING, AVAILABLE or END.
     error: str = ""
     model: ServedModel | None = None
     files: dict[pathlib.Path, int] = dataclasses.field(default_factory=dict)
@@ -139,9 +133,8 @@ class ModelVersions:
 
     name: str
     directory: pathlib.Path
-    num_versions: int = 1
-    """Number of versions to serve, newest first; 0 for all."""
-    load: Callable[[pathlib.Path, str], ServedModel] = load
+    num_versions: int = 1  # Number of versions to serve, newest first; 0 for all.
+    load: Callable[[pathlib.Path], ServedModel] = load
     known: dict[int, Version] = dataclasses.field(default_factory=dict)
 
     def start(self) -> None:
@@ -161,14 +154,16 @@ class ModelVersions:
         for version in self._newest(usable):
             if not version.model:
                 self._try_to_load(version)
-                self._print(f"version {version.number} is "
-                            f"{f'not served: {version.error}' if version.error else 'loaded'}")
+                outcome = f"not served: {version.error}" if version.error else "loaded"
+                print(f"{self.name}: version {version.number} is {outcome}", file=sys.stderr,
+                      flush=True)
         kept = self._newest(version for version in usable if version.model)
         for version in list(self.known.values()):
             if kept and version.model and version not in kept:
                 version.state, version.model = "END", None
                 gc.collect()  # A graph has reference cycles.
-                self._print(f"version {version.number} is unloaded")
+                print(f"{self.name}: version {version.number} is unloaded", file=sys.stderr,
+                      flush=True)
             if not version.files and not version.model:
                 del self.known[version.number]
 
@@ -211,13 +206,10 @@ class ModelVersions:
     def _try_to_load(self, version: Version) -> None:
         version.state = "LOADING"
         try:
-            version.model = self.load(self.directory / str(version.number), self.name)
+            version.model = self.load(self.directory / str(version.number))
             version.state = "AVAILABLE"
         except UserError as error:
             version.state, version.error = "END", str(error)
-
-    def _print(self, line: str) -> None:
-        print(f"{self.name}: {line}", file=sys.stderr, flush=True)
 
 
 def find_models(config: ServerConfig) -> dict[str, ModelVersions]:

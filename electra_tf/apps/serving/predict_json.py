@@ -66,7 +66,19 @@ def render(outputs: Arrays, in_rows: bool) -> bytes:
 
     Rows without a common first dimension (400) and types that JSON lacks (501) are HTTPExceptions.
     """
-    columns = {name: _to_json(array, name) for name, array in sorted(outputs.items())}
+    columns = {}
+    for name, array in sorted(outputs.items()):
+        dtype = tf.as_dtype(array.dtype)
+        if array.dtype == object:  # Bytes become base64 if the name ends in "_bytes".
+            write = ((lambda value: {"b64": base64.b64encode(value).decode("ascii")})
+                     if name.endswith("_bytes") else lambda value: value.decode("utf-8", "replace"))
+            array = np.vectorize(write, otypes=[object])(array)
+        elif not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
+            raise HTTPException(501, f"JSON cannot represent output {name!r} of type {dtype.name}")
+        elif dtype in (tf.float16, tf.bfloat16, tf.float32):
+            # The shortest decimal that reads back as the same number, not 0.10000000149011612.
+            array = array.astype(np.float32).astype(str).astype(np.float64)
+        columns[name] = array.tolist()
     if not in_rows:
         answer = {"outputs": _without_name(columns)}
     elif len(sizes := {array.shape[:1] for array in outputs.values()}) > 1 or () in sizes:
@@ -134,18 +146,3 @@ def _to_bytes(leaf: Any) -> bytes:
     if _is_bytes(leaf):
         return base64.b64decode(leaf["b64"], validate=True)
     raise TypeError(f'must contain strings, or {{"b64": "..."}} for bytes. Received: {shown(leaf)}')
-
-
-def _to_json(array: np.ndarray, name: str) -> Any:
-    """Returns nested lists; bytes become base64 if the name ends in "_bytes", otherwise text."""
-    if array.dtype == object:
-        write = ((lambda value: {"b64": base64.b64encode(value).decode("ascii")})
-                 if name.endswith("_bytes") else lambda value: value.decode("utf-8", "replace"))
-        return np.vectorize(write, otypes=[object])(array).tolist()
-    dtype = tf.as_dtype(array.dtype)
-    if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
-        raise HTTPException(501, f"JSON cannot represent output {name!r} of type {dtype.name}")
-    if dtype in (tf.float16, tf.bfloat16, tf.float32):
-        # The shortest decimal that reads back as the same number: 0.1, not 0.10000000149011612.
-        return array.astype(np.float32).astype(str).astype(np.float64).tolist()
-    return array.tolist()

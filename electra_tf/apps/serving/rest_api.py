@@ -53,21 +53,33 @@ _BUFFERED_BYTES = Gauge("serving_buffered_bytes", "Size of the bodies of unanswe
 
 
 class Server(uvicorn.Server):
-    """The uvicorn server of loaded models, which prints their address when it starts to listen.
+    """The uvicorn server of loaded models, with the handlers of all routes.
 
     A reverse proxy limits slow clients and requests per second: docs/deploy/nginx.conf.
     """
 
-    def __init__(self, models: dict[str, ModelVersions], config: ServerConfig):
+    def __init__(self, models: Mapping[str, ModelVersions], settings: ServerConfig):
         """Takes started models by name; `run()` serves them until a signal to stop."""
-        self._models, self._poll_seconds = models, config.poll_seconds
+        self._models, self._settings = models, settings
+        self._rows = _Quota(settings.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
+        self._bytes = _Quota(
+            int(settings.max_buffered_mib * 2**20), "--max_buffered_mib", _BUFFERED_BYTES)
+        self._batcher = Batcher(settings)
+        self._parsing = asyncio.Lock()
+        routes = [Route("/", self._page), Route("/monitoring/prometheus/metrics", self._metrics)]
+        for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
+            routes += [Route(f"{path}:predict", self._predict, methods=["GET", "POST"]),
+                       Route(path, self._status), Route(f"{path}/metadata", self._metadata)]
+        application = Starlette(routes=routes, exception_handlers=dict.fromkeys(
+            (tf.errors.OpError, HTTPException, ClientDisconnect, 500), _error_response))
+        application.router.redirect_slashes = False
         super().__init__(http_server.config(
-            _Api(models, config).application(), config.host, host=config.host, port=config.port,
+            _count_requests(application), settings.host, host=settings.host, port=settings.port,
             timeout_keep_alive=5, timeout_graceful_shutdown=60,
-            limit_concurrency=config.max_connections))
+            limit_concurrency=settings.max_connections))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts to listen; uvicorn calls it."""
+        """Starts to listen, and prints the address of every model; uvicorn calls it."""
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -78,45 +90,23 @@ class Server(uvicorn.Server):
         self._refreshing = asyncio.create_task(self._refresh_models())
 
     async def _refresh_models(self) -> None:
-        while self._poll_seconds:
-            await asyncio.sleep(self._poll_seconds)
+        while self._settings.poll_seconds:
+            await asyncio.sleep(self._settings.poll_seconds)
             for model in self._models.values():
                 await asyncio.to_thread(model.refresh)
 
-
-class _Api:
-    """The handlers of all routes."""
-
-    def __init__(self, models: Mapping[str, ModelVersions], config: ServerConfig):
-        self._models, self._config = models, config
-        self._rows = _Quota(config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
-        self._bytes = _Quota(
-            int(config.max_buffered_mib * 2**20), "--max_buffered_mib", _BUFFERED_BYTES)
-        self._batcher = Batcher(config)
-        self._parsing = asyncio.Lock()
-
-    def application(self) -> ASGIApp:
-        routes = [Route("/", self.page), Route("/monitoring/prometheus/metrics", self.metrics)]
-        for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
-            routes += [Route(f"{path}:predict", self.predict, methods=["GET", "POST"]),
-                       Route(path, self.status), Route(f"{path}/metadata", self.metadata)]
-        application = Starlette(routes=routes, exception_handlers=dict.fromkeys(
-            (tf.errors.OpError, HTTPException, ClientDisconnect, 500), _error_response))
-        application.router.redirect_slashes = False
-        return _count_requests(application)
-
-    async def page(self, request: Request) -> Response:
+    async def _page(self, request: Request) -> Response:
         model = self._find(request.query_params.get("model", next(iter(self._models))))
         others = "".join(f'<a href="/?model={urllib.parse.quote(name)}">{html.escape(name)}</a> '
                          for name in self._models if name != model.name)
         return HTMLResponse(_PAGE.replace("{{others}}", others)
                             .replace("{{model_name}}", html.escape(model.name)))
 
-    async def metrics(self, _request: Request) -> Response:
+    async def _metrics(self, _request: Request) -> Response:
         return Response(prometheus_client.generate_latest(),
                         headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
 
-    async def status(self, request: Request) -> Response:
+    async def _status(self, request: Request) -> Response:
         model, number = self._find_version(request)
         known = [version for version in list(model.known.values())
                  if number in (None, str(version.number)) and version.state != "START"]
@@ -128,15 +118,15 @@ class _Api:
                         "error_message": version.error}}
             for version in sorted(known, key=lambda version: -version.number)]})
 
-    async def metadata(self, request: Request) -> Response:
+    async def _metadata(self, request: Request) -> Response:
         model, number = self._find_version(request)
         version = model.find(number)
         return JSONResponse({
-            "model_spec": {"name": version.name, "signature_name": "",
+            "model_spec": {"name": model.name, "signature_name": "",
                            "version": str(version.version)},
             "metadata": {"signature_def": {"signature_def": version.signature_defs}}})
 
-    async def predict(self, request: Request) -> Response:
+    async def _predict(self, request: Request) -> Response:
         if request.method != "POST":
             raise HTTPException(405)
         model, number = self._find_version(request)
@@ -149,7 +139,7 @@ class _Api:
         if "content-length" not in request.headers:
             raise HTTPException(411, "a body with Content-Length is needed")
         size = int(request.headers["content-length"])  # The HTTP parser accepts only numbers.
-        refusal, max_size = self._bytes.refusal(size), int(self._config.max_body_mib * 2**20)
+        refusal, max_size = self._bytes.refusal(size), int(self._settings.max_body_mib * 2**20)
         if size > max_size:
             refusal = HTTPException(413, f"the body is longer than {max_size} bytes "
                                          "(--max_body_mib)")
@@ -162,7 +152,7 @@ class _Api:
             # Parsing one large body at a time saves memory, and small ones do not wait.
             async with self._parsing if len(body) > LARGE else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
-                    predict_json.parse, body, served, self._config)
+                    predict_json.parse, body, served, self._settings)
             with self._rows.reserved(num_rows(inputs)):
                 outputs = await self._batcher.answer(signature, inputs)
                 answer = await run_in_threadpool(predict_json.render, outputs, in_rows)

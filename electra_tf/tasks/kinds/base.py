@@ -65,8 +65,8 @@ class HuggingFaceHead:
 
     architecture: str
     layers: Mapping[str, tuple[str, ...]]
-    """Dense layer of that class -> layers of this package's head whose outputs it concatenates. The
-    last entry computes the outputs; GELU follows an entry before it."""
+    """Dense layer of that class -> the layers of this package's head that it equals; the outputs of
+    several are concatenated. Only the last entry has no GELU after it."""
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning that create exactly these layers."""
     problem_type: str | None = None
@@ -102,8 +102,8 @@ class TaskObjective(abc.ABC):
     config: TaskConfig = TaskConfig()
     coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
 
-    def prepare(self, batch: RowBatch,
-                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+    def prepare_inputs(self, batch: RowBatch,
+                       randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
         del randomness  # Pre-training draws masks here; fine-tuning changes no row.
         return batch, {"loss": count(self.counted(batch))}

@@ -27,24 +27,13 @@ from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, encode_texts
 
 
-class TextObjective(base.TaskObjective):
-    """An objective whose head reads [CLS]."""
-
-    def outputs(self, model: TaskNetwork, batch: RowBatch, randomness: Randomness, *,
-                training: bool) -> tf.Tensor:
-        """Returns the head's outputs, float32 [B, labels or 1]; drops out in training."""
-        dropout = randomness if training else None
-        return model.head(model.encoder.first(
-            batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
-
-
-class ClassificationObjective(TextObjective):
+class ClassificationObjective(base.TaskObjective):
     """The cross entropy of one of several classes."""
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
-        logits = self.outputs(model, inputs, randomness, training=training)
+        logits = _head_outputs(model, inputs, randomness if training else None)
         labels = inputs.targets["label"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
@@ -52,17 +41,24 @@ class ClassificationObjective(TextObjective):
                        {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
 
 
-class RegressionObjective(TextObjective):
+class RegressionObjective(base.TaskObjective):
     """The squared error of numbers divided by the scale: 5 for STS-B, as in Google's code."""
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
-        scores = tf.squeeze(self.outputs(model, inputs, randomness, training=training), axis=-1)
+        scores = tf.squeeze(
+            _head_outputs(model, inputs, randomness if training else None), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
         return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
                        {"predictions": scores * scale + offset})
+
+
+def _head_outputs(model: TaskNetwork, batch: RowBatch, dropout: Randomness | None) -> tf.Tensor:
+    """Returns the head's outputs for the vectors of [CLS], float32 [B, labels or 1]."""
+    return model.head(
+        model.encoder.first(batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
 
 
 class TextKind(base.TaskKind):

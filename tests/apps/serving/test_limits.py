@@ -27,7 +27,7 @@ def model_of(function):
     spec = tf.TensorSpec([None], tf.string, "text")
     signature = Signature(inputs={"text": spec}, outputs={"text": spec},
                           function=function)
-    model = ServedModel(name="m", version=1, signatures={"serving_default": signature},
+    model = ServedModel(version=1, signatures={"serving_default": signature},
                         signature_defs={})
     return ModelVersions(name="m", directory=None, known={
         1: Version(number=1, state="AVAILABLE", model=model)})
