@@ -4,6 +4,8 @@
     python -m electra_tf.apps.tools.plot_curves --model_dir=runs/a,runs/b --output=compared.png
 """
 
+import functools
+
 from absl import flags
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
@@ -31,7 +33,7 @@ def define() -> None:
                         "directory, or in the current one for several runs.")
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()
