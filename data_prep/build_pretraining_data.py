@@ -10,6 +10,7 @@ them in the examples, and 0.0 % padding; 10 % of the examples have one segment. 
 interruption, the same command builds the missing shards.
 """
 
+import functools
 import sys
 import time
 
@@ -64,7 +65,7 @@ def _build(values: flags.FlagValues) -> None:
         print(f"warning: {command_line.as_started(warning)}", file=sys.stderr)
 
 
-run = command_line.program(main, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, summary=__doc__, groups={
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": tuple(settings_of(BuildSettings)),
     "Text": ("normalization",),

@@ -9,6 +9,7 @@ vocabulary.
 """
 
 import dataclasses
+import functools
 import sys
 import time
 from typing import Annotated
@@ -84,7 +85,7 @@ def main() -> None:
               file=sys.stderr)
 
 
-run = command_line.program(main, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, summary=__doc__, groups={
     "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
     "Cleaning": LINE_RULES,

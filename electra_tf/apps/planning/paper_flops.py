@@ -42,7 +42,7 @@ def forward(network: NetworkSpec, length: int) -> float:
                             + 2 * outputs * vocab_size + (_SOFTMAX + 2) * vocab_size)
         else:  # The last layer has no bias.
             per_position = 2 * inputs * outputs + sum(
-                (2 * wide + 1 + _GELU) * narrow for wide, narrow in inner)
+                (2 * width + 1 + _GELU) * size for width, size in inner)
         operations += length * head.positions(_SELECTED) * per_position
     return operations
 
