@@ -166,18 +166,7 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
     """Returns a page's prose as its dump's wiki shows it; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
-    title, text = _read_page(part)
-    try:
-        lines = wikitext.prose(text, headings=headings, **wikis[part.path])
-    except wikitext.UNREADABLE as error:
-        raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
-                        f"{part.offset}, is nested too deeply ({error}).") from error
-    return iter([title, *lines] if headings and title and lines else lines)
-
-
-def _read_page(part: DocumentPart) -> tuple[str, str]:
-    """Returns title and wikitext of a page's last revision."""
-    texts: dict[str, list[str]] = {"title": [], "text": []}
+    texts: dict[str, list[str]] = {"title": [], "text": []}  # The text of the last revision.
     open_elements: list[str] = []
 
     def start(name: str, _attributes: dict[str, str]) -> None:
@@ -185,13 +174,13 @@ def _read_page(part: DocumentPart) -> tuple[str, str]:
         if name in texts:
             texts[name] = []
 
-    def text(content: str) -> None:
+    def add(content: str) -> None:
         if open_elements[-1] in texts:
             texts[open_elements[-1]].append(content)
 
     parser = xml.parsers.expat.ParserCreate("UTF-8")
     parser.buffer_text = True
-    parser.StartElementHandler, parser.CharacterDataHandler = start, text
+    parser.StartElementHandler, parser.CharacterDataHandler = start, add
     parser.EndElementHandler = lambda _name: open_elements.pop()
     try:
         parser.Parse(part.content, True)
@@ -200,4 +189,11 @@ def _read_page(part: DocumentPart) -> tuple[str, str]:
             f"{part.path}: the page at byte {part.offset} is no XML: "
             f"{xml.parsers.expat.ErrorString(error.code)} at byte "
             f"{part.offset + parser.ErrorByteIndex}; get a whole copy of the file.") from error
-    return "".join(texts["title"]).strip(), "".join(texts["text"])
+    title, text = ("".join(texts[name]) for name in ("title", "text"))
+    title = title.strip()
+    try:
+        lines = wikitext.prose(text, headings=headings, **wikis[part.path])
+    except wikitext.UNREADABLE as error:
+        raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
+                        f"{part.offset}, is nested too deeply ({error}).") from error
+    return iter([title, *lines] if headings and title and lines else lines)
