@@ -17,8 +17,7 @@ import time
 from absl import flags
 
 from data_prep import local_runner, record_builder, shared_flags, summary
-from data_prep.cleaning.settings import CleaningSettings
-from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
+from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings, CleaningSettings
 from electra_tf.platform import command_line, errors, signals, storage
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import settings_of

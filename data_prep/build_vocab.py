@@ -18,7 +18,7 @@ from absl import flags
 from annotated_types import Interval
 
 from data_prep import local_runner, shared_flags, vocabulary_learner
-from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
+from data_prep.settings import LINE_RULES, CleaningSettings
 from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
