@@ -18,6 +18,7 @@ shorter than the paper's million steps need --recipe=short (docs/explanation/sho
 """
 
 import dataclasses
+import functools
 from typing import Literal
 
 from absl import flags
@@ -123,8 +124,8 @@ def main() -> None:
     {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)
 
 
-run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(
-    {"Model and data": settings_of(PretrainingFlags)}, SETTINGS))
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups=(
+    overrides.help_groups({"Model and data": settings_of(PretrainingFlags)}, SETTINGS)))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ tokens. --blimp counts how often the grammatical sentence of a pair is likelier 
 2020), for every paradigm and network; chance is 50 %.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,7 +119,7 @@ def define() -> None:
     flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
     "BLiMP": ["blimp", "output_dir"]})
 
