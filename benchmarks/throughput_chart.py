@@ -6,7 +6,7 @@
 import pathlib
 
 from electra_tf.platform import command_line, storage
-from electra_tf.reporting import plot_style
+from electra_tf.reporting import plots
 
 CHART = pathlib.Path(__file__).parents[1] / "docs" / "images" / "throughput.png"
 OURS = "electra_tf"
@@ -23,21 +23,21 @@ RECORDED = {
 
 def main() -> None:
     """Writes the chart."""
-    figure, panels = plot_style.figure(2, 1, (6.2, 3.6))
+    figure, panels = plots.figure(2, 1, (6.2, 3.6))
     figure.suptitle("Training throughput of ELECTRA-Small on two CPU cores",
-                    fontsize=11, color=plot_style.INK)
+                    fontsize=11, color=plots.INK)
     for axes, (conditions, systems) in zip(panels, RECORDED.items(), strict=True):
         names = list(systems)
         bars = axes.barh(names, list(systems.values()), height=0.62, color=[
-            plot_style.COLORS[0] if name == OURS else plot_style.SPINE for name in names])
+            plots.COLORS[0] if name == OURS else plots.SPINE for name in names])
         axes.bar_label(bars, labels=[f"{value:,}" for value in systems.values()], padding=4,
-                       fontsize=plot_style.LABEL_SIZE, color=plot_style.INK)
+                       fontsize=plots.LABEL_SIZE, color=plots.INK)
         axes.set_xlim(0, 9000)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.invert_yaxis()
-        plot_style.style_axes(axes, x="tokens/s" if axes is panels[-1] else "")
-        axes.set_title(conditions, fontsize=plot_style.LABEL_SIZE, color=plot_style.INK, loc="left")
-    plot_style.save(figure, storage.path(str(CHART)))
+        plots.style_axes(axes, x="tokens/s" if axes is panels[-1] else "")
+        axes.set_title(conditions, fontsize=plots.LABEL_SIZE, color=plots.INK, loc="left")
+    plots.save(figure, storage.path(str(CHART)))
     print(f"wrote {CHART}")
 
 

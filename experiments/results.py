@@ -22,7 +22,7 @@ from absl import flags
 from electra_tf.platform import command_line
 from electra_tf.platform.atomic_file import write_atomically
 from electra_tf.platform.errors import UserError
-from electra_tf.reporting import plot_style
+from electra_tf.reporting import plots
 from experiments.sweep import Budget, Sweep, budget_of, load
 
 _MEAN = "mean of tasks"
@@ -185,21 +185,21 @@ def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
     """Draws a panel per task: a point with an error bar for every variant, the first on top."""
     columns = min(len(scores), 3)
     rows = -(-len(scores) // columns)
-    figure, cells = plot_style.figure(
+    figure, cells = plots.figure(
         rows, columns, (0.6 + 4.0 * columns, 0.5 + rows * (0.6 + 0.32 * len(sweep.variants))))
     for axes, (task, spreads) in zip(cells, scores.items(), strict=False):
         names = [variant.name for variant in reversed(sweep.variants) if variant.name in spreads]
         axes.errorbar([spreads[name].mean for name in names], range(len(names)),
                       xerr=np.nan_to_num([spreads[name].error for name in names]), fmt="o",
-                      color=plot_style.COLORS[0], capsize=3)
+                      color=plots.COLORS[0], capsize=3)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
-        plot_style.style_axes(axes, x=f"{_TASK_NAMES.get(task, task.upper())} score, %")
+        plots.style_axes(axes, x=f"{_TASK_NAMES.get(task, task.upper())} score, %")
         axes.locator_params(axis="x", nbins=6)  # More labels such as 80.05 would overlap.
     for axes in cells[len(scores):]:
         axes.set_visible(False)
-    figure.suptitle(sweep.title, fontsize=11, color=plot_style.INK)
-    plot_style.save(figure, path)
+    figure.suptitle(sweep.title, fontsize=11, color=plots.INK)
+    plots.save(figure, path)
 
 
 def main() -> None:

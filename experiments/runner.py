@@ -16,8 +16,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from electra_tf.apps.tools.score_text import BLIMP_RESULTS
 from electra_tf.checkpoints.run_directory import EVALUATION_FILE, MAX_RESULT_BYTES, RESULTS_FILE
 from electra_tf.config.objectives import measures, objective_class
@@ -25,7 +23,6 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
 from electra_tf.modeling.flops import matmul_flops_per_token
-from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
@@ -114,10 +111,9 @@ def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path) -> list[J
 
 def step_flops(config: PretrainingConfig) -> float:
     """Returns the FLOPs of a training step's matrix multiplications, forward and backward."""
-    length, size = config.data.max_seq_length, config.model.vocab_size
-    kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
+    length = config.data.max_seq_length
     objective = objective_class(config.objective.name)(
-        config, ObjectiveContext(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+        config, ObjectiveContext.placeholder(config.model.vocab_size))
     return config.training.train_batch_size * length * matmul_flops_per_token(
         objective.networks(), length, config.masking.max_predictions(length))
 

@@ -18,7 +18,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import fused, weight_table
-from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 from electra_tf.platform.errors import UserError
@@ -64,10 +64,8 @@ def lift_without_records(config: PretrainingConfig) -> LiftedStep:
     encoder = config.model.generator
     shapes = weight_table.language_model(
         "generator", encoder, weight_table.full_encoder(encoder)).weights
-    objective = objective_class(config.objective.name)(config, ObjectiveContext(
-        kinds=TokenKinds(special, vocab_size, np.zeros(vocab_size, bool)),
-        token_counts=lambda: np.ones(vocab_size, np.int64),
-        generator=TrainedGenerator(encoder, {
+    objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
+        vocab_size, special, TrainedGenerator(encoder, {
             path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     return lift(config, objective, build_state(config, model, strategy), strategy)

@@ -1,6 +1,5 @@
 """Runs this project's training step as `run_pretraining.py` does."""
 
-import numpy as np
 import tensorflow as tf
 
 from benchmarks.harness.worker import Ready
@@ -11,7 +10,7 @@ from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.pretraining import ObjectiveContext
 from electra_tf.pretraining.steps import compile_steps
 from electra_tf.training.devices import build_model, build_state, build_step, use_xla
@@ -35,9 +34,8 @@ def _build(work: Workload, config: PretrainingConfig, strategy: tf.distribute.St
     """Builds model, state and loop of a pre-training run on synthetic text."""
     special = SpecialTokens(pad=workload.PAD_ID, cls=workload.CLS_ID, sep=workload.SEP_ID,
                             mask=workload.MASK_ID)
-    objective = objective_class(config.objective.name)(config, ObjectiveContext(
-        kinds=TokenKinds(special, work.vocab_size, np.zeros(work.vocab_size, bool)),
-        token_counts=lambda: np.ones(work.vocab_size, np.int64)))
+    objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
+        work.vocab_size, special))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     state = build_state(config, model, strategy)
     step = build_step(config, objective, state, strategy, config.training.num_train_steps)

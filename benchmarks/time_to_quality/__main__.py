@@ -25,7 +25,7 @@ from electra_tf.config.pretraining import PretrainingConfig, resolve
 from electra_tf.data import manifest
 from electra_tf.platform import storage
 from electra_tf.platform.machine import usable_cores
-from electra_tf.reporting import plot_style
+from electra_tf.reporting import plots
 from electra_tf.text.vocabulary import Vocabulary
 
 GOALS = (0.60, 0.65, 0.70, 0.75)
@@ -154,15 +154,15 @@ def table(measured: Sequence[Measurement]) -> list[str]:
 
 def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
     """Draws AUC against seconds of training."""
-    figure, (axes,) = plot_style.figure(1, 1, (8, 4.6))
-    for result, color in zip(measured, plot_style.COLORS, strict=False):
+    figure, (axes,) = plots.figure(1, 1, (8, 4.6))
+    for result, color in zip(measured, plots.COLORS, strict=False):
         if points := curve_of(result):
             axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
                       label=result.label)
     axes.set_xscale("log")
-    plot_style.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
+    plots.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
     figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
-    plot_style.save(figure, path)
+    plots.save(figure, path)
 
 
 if __name__ == "__main__":

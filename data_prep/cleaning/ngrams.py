@@ -102,8 +102,18 @@ def near_duplicates(signatures: Sequence[np.ndarray], threshold: float) -> np.nd
 
     # The index chooses the bands and rows with the fewest errors near the threshold.
     index, kept = MinHashLSH(threshold=threshold, num_perm=signatures[0].shape[1]), {}
+    # Documents that share no band with another, nearly all, don't take kilobytes in the index.
+    sharing = np.zeros(len(duplicates), bool)
+    for begin in range(0, index.b * index.r, index.r):
+        keys = np.zeros(len(sharing), np.uint64)
+        for row in range(begin, begin + index.r):
+            column = np.concatenate([unit[:, row] for unit in signatures])
+            keys = _mixed(keys * _MULTIPLIER + column)
+        order = np.argsort(keys)
+        equal = keys[order[1:]] == keys[order[:-1]]
+        sharing[order[1:][equal]] = sharing[order[:-1][equal]] = True
     ends = np.cumsum([len(rows) for rows in signatures])
-    for number in np.flatnonzero(_sharing(signatures, index.b, index.r)):
+    for number in np.flatnonzero(sharing):
         block = int(np.searchsorted(ends, number, side="right"))
         sketch = _empty_sketch(signatures[0].shape[1]).copy()
         sketch.hashvalues = signatures[block][number - ends[block]]
@@ -113,23 +123,6 @@ def near_duplicates(signatures: Sequence[np.ndarray], threshold: float) -> np.nd
             index.insert(number, sketch)
             kept[number] = sketch
     return duplicates
-
-
-def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndarray:
-    """Returns bool [D], True for documents that share a band of their signature with another.
-
-    Nearly all documents share none, so they don't take kilobytes in the index.
-    """
-    sharing = np.zeros(sum(map(len, signatures)), bool)
-    for begin in range(0, bands * rows, rows):
-        keys = np.zeros(len(sharing), np.uint64)
-        for row in range(begin, begin + rows):
-            column = np.concatenate([unit[:, row] for unit in signatures])
-            keys = _mixed(keys * _MULTIPLIER + column)
-        order = np.argsort(keys)
-        equal = keys[order[1:]] == keys[order[:-1]]
-        sharing[order[1:][equal]] = sharing[order[:-1][equal]] = True
-    return sharing
 
 
 @functools.cache

@@ -4,24 +4,17 @@ An object or a row is a document. Rows come in batches, so memory is bounded. St
 stay bytes; workers check that they are UTF-8.
 """
 
-import functools
 import json
 import typing
 from collections.abc import Iterator
 
-from data_prep.documents import DocumentPart, decoded, key_of, parse_plain_text, stripped
-from data_prep.sources.files import FileSource, damaged_stretch, matching_files
+from data_prep.documents import DocumentPart, decoded, key_of, stripped
+from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
 from electra_tf.platform.errors import UserError, one_line, shown
 
 MAX_LINE_BYTES = 64 << 20  # Bytes of the longest line of JSON that is read.
 _ROWS = 256  # Rows per batch.
-
-
-def json_lines(pattern: str, field: str) -> FileSource:
-    """Returns the source of the strings in `field` of the objects in files, one in a line."""
-    return FileSource(matching_files(pattern), f"jsonl#{field}",
-                      split_lines, functools.partial(parse_object, field))
 
 
 def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
@@ -67,12 +60,6 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         raise UserError(f"{line}: the field {shown(field)} has half of a character "
                         f"({shown(value[error.start])}); mend or remove it.") from error
     return stripped(value)
-
-
-def parquet(pattern: str, column: str) -> FileSource:
-    """Returns the source of a text column of Parquet files."""
-    return FileSource(matching_files(pattern), f"parquet#{column}",
-                      functools.partial(read_rows, column), parse_plain_text, None)
 
 
 def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

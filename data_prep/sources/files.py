@@ -57,7 +57,15 @@ class FileSource(Source):
             last, end, problem = None, 0, ""
             try:
                 with path.open("rb") as self._file:
-                    for last in self._checked(unpacked(self._file, path.suffix), str(path)):
+                    file = unpacked(self._file, path.suffix)
+                    try:
+                        if self.require:
+                            self.require(str(path), file.peek(HEAD)[:HEAD])
+                        parts = self.read(file, str(path))
+                    except UserError as error:
+                        parts = iter([DocumentPart(content=b"", key=NO_KEY, path=str(path),
+                                                   damage=str(error))])
+                    for last in parts:
                         end = max(end, last.offset + len(last.content))
                         yield last
             except CORRUPT as error:
@@ -74,15 +82,6 @@ class FileSource(Source):
                     path=str(path), damage=f"{path} is corrupt or cut short ({problem}), after "
                     f"byte {end}{content}; get a whole copy of the file.")
             self._finished_bytes += path.stat().st_size
-
-    def _checked(self, file: typing.Any, name: str) -> Iterator[DocumentPart]:
-        """Returns the documents of a file, or damage if `require` raises an error."""
-        if self.require:
-            try:
-                self.require(name, file.peek(HEAD)[:HEAD])
-            except UserError as error:
-                return iter([DocumentPart(content=b"", key=NO_KEY, path=name, damage=str(error))])
-        return self.read(file, name)
 
     def position(self) -> int:
         """Returns the stored bytes of the finished files and of the open one."""
@@ -196,29 +195,24 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:
         while not self._ready:
-            if not self._advance():
-                return 0
+            stored = b""
+            if self._stream is None or self._stream.eof:
+                stored = b"" if self._stream is None else self._stream.unused_data
+                # Files of .xz and of tapes have padding.
+                while not (stored := stored.lstrip(b"\0")):
+                    if not (stored := self._raw.read(_STORED)):
+                        return 0
+                self._stream = self._new()
+            elif getattr(self._stream, "needs_input", True) and not (
+                    stored := self._raw.read(_STORED)):
+                raise EOFError("the file ends within a compressed stream")
+            try:
+                # zstandard's decompressor has no `needs_input` and no limit.
+                limit = (_BUFFER,) if hasattr(self._stream, "needs_input") else ()
+                self._ready = memoryview(self._stream.decompress(stored, *limit))
+            except self._error as error:
+                raise OSError(str(error)) from error
         size = min(len(buffer), len(self._ready))
         buffer[:size] = self._ready[:size]
         self._ready = self._ready[size:]
         return size
-
-    def _advance(self) -> bool:
-        """Decompresses more; returns False at the end of the file."""
-        stored = b""
-        if self._stream is None or self._stream.eof:
-            stored = b"" if self._stream is None else self._stream.unused_data
-            while not (stored := stored.lstrip(b"\0")):  # Files of .xz and of tapes have padding.
-                if not (stored := self._raw.read(_STORED)):
-                    return False
-            self._stream = self._new()
-        elif getattr(self._stream, "needs_input", True) and not (
-                stored := self._raw.read(_STORED)):
-            raise EOFError("the file ends within a compressed stream")
-        try:
-            # zstandard's decompressor has no `needs_input` and no limit.
-            limit = (_BUFFER,) if hasattr(self._stream, "needs_input") else ()
-            self._ready = memoryview(self._stream.decompress(stored, *limit))
-        except self._error as error:
-            raise OSError(str(error)) from error
-        return True

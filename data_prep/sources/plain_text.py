@@ -15,19 +15,18 @@ import statistics
 import typing
 from collections.abc import Iterator
 
-from data_prep.documents import MAX_PART_BYTES, DocumentPart, decoded, key_of, parse_plain_text
-from data_prep.sources.files import FileSource, matching_files
+from data_prep.documents import COMPRESSED, MAX_PART_BYTES, DocumentPart, decoded, key_of
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.file_kinds import require_text
-from electra_tf.platform.storage import Path
 
 _FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
 _MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')
 _WITHOUT_MARKS = r"sed '/^<doc /{N;d;};/^$/d;s/^<\/doc>.*//'"
 """Removes the marks, titles and blank lines of WikiExtractor's articles; a blank line ends each."""
 _MAX_BLANK_BYTES = 64  # Longest line that is checked for non-ASCII spaces.
-_BOOK_FILES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
-                  for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
+BOOK_FILES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
+                      for packed in ("", *COMPRESSED))
+"""Patterns of the files of books in a directory."""
 _MAX_WRAPPED_CHARACTERS = 100  # Files wrap lines at 80 or less.
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]_*`\s]*$")
 _HEAD_BYTES = 1 << 18  # Part of a file that is searched for the book's beginning.
@@ -45,12 +44,6 @@ _CREDITS = re.compile(
     rb"\s*^[ \t]*(?:Produced by|E-?text prepared by|Transcribed (?:from|by)|"
     rb"This e-?text was (?:produced|prepared|scanned))"
     rb"[^\r\n]*(?:\r?\n[ \t]*[^\s][^\r\n]*)*", re.IGNORECASE | re.MULTILINE)
-
-
-def text_files(paths: tuple[Path, ...], *, any_markup: bool = False) -> FileSource:
-    """Returns the source of plain text files; `any_markup` also takes HTML, JSON and the like."""
-    return FileSource(paths, "", split_text, parse_plain_text,
-                      require_text if any_markup else require_plain_text)
 
 
 def require_plain_text(path: str, head: bytes) -> None:
@@ -137,11 +130,6 @@ def _character_start(part: bytes) -> int:
     """Returns the beginning of the last UTF-8 character of `part`."""
     return max((i for i in range(len(part) - 4, len(part)) if part[i] & 0xC0 != 0x80),
                default=len(part))
-
-
-def books(pattern: str) -> FileSource:
-    """Returns the source of books, one per text file, from a pattern or a directory."""
-    return FileSource(matching_files(pattern, names=_BOOK_FILES), "books", split_book, parse_book)
 
 
 def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

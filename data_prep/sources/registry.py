@@ -14,14 +14,15 @@ import functools
 import re
 from collections.abc import Callable
 
-from data_prep.documents import SkippingParser, parse_by_source
+from data_prep.documents import SkippingParser, parse_by_source, parse_plain_text
 from data_prep.sources import data_sets, fields, plain_text
 from data_prep.sources.embedded import EmbeddedText
-from data_prep.sources.files import matching_files
+from data_prep.sources.files import FileSource, matching_files
 from data_prep.sources.source import ConcatenatedSource, Member, Mixture, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.file_kinds import require_text
 
 TEXT = "text"
 _WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")
@@ -40,14 +41,24 @@ class InputEntry:
     field: str = "text"
     share: float = 0.0  # 0 if the entry has none.
 
+    @property
+    def is_named(self) -> bool:
+        """Returns True if the entry has a source name."""
+        return self.text != self.pattern
+
 
 SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
-    TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern),
-                                                       any_markup=_is_named(entry)),
+    TEXT: lambda entry, options: _text_files(entry),
     "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
-    "books": lambda entry, options: plain_text.books(entry.pattern),
-    "jsonl": lambda entry, options: fields.json_lines(entry.pattern, entry.field),
-    "parquet": lambda entry, options: fields.parquet(entry.pattern, entry.field),
+    "books": lambda entry, options: FileSource(
+        matching_files(entry.pattern, names=plain_text.BOOK_FILES), "books",
+        plain_text.split_book, plain_text.parse_book),
+    "jsonl": lambda entry, options: FileSource(
+        matching_files(entry.pattern), f"jsonl#{entry.field}", fields.split_lines,
+        functools.partial(fields.parse_object, entry.field)),
+    "parquet": lambda entry, options: FileSource(
+        matching_files(entry.pattern), f"parquet#{entry.field}",
+        functools.partial(fields.read_rows, entry.field), parse_plain_text, None),
     "hf": lambda entry, options: data_sets.hub_data_set(entry.pattern, entry.field),
     "tfds": lambda entry, options: data_sets.TfdsSource(entry.pattern, entry.field, options),
     "embedded": lambda entry, options: EmbeddedText(entry.pattern),
@@ -60,8 +71,7 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source: 
     entries = entries_of(text)
     total = sum(entry.share for entry in entries)
     if not total and all(entry.source == TEXT for entry in entries):
-        source = plain_text.text_files(matching_files(*(entry.pattern for entry in entries)),
-                                       any_markup=_is_named(entries[0]))
+        source = _text_files(*entries)
     elif len(entries) == 1:
         source = SOURCES[entries[0].source](entries[0], options)
     else:
@@ -86,7 +96,7 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
     if 0 < len(without) < len(entries):
         raise UserError(f"--input: {shown(without[0].text)} has no share and others have; give "
                         f"every source one ({without[0].text}:0.5), or none.")
-    bare = [entry for entry in without if not _is_named(entry)]
+    bare = [entry for entry in without if not entry.is_named]
     if 0 < len(bare) < len(entries):
         raise UserError(
             f"--input: {shown(bare[0].text)} has no source name and others have, so its source is "
@@ -99,8 +109,11 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
     return entries
 
 
-def _is_named(entry: InputEntry) -> bool:
-    return entry.text != entry.pattern
+def _text_files(*entries: InputEntry) -> FileSource:
+    """Returns the source of plain text files; entries with the name `text` also take markup."""
+    return FileSource(
+        matching_files(*(entry.pattern for entry in entries)), "", plain_text.split_text,
+        parse_plain_text, require_text if entries[0].is_named else plain_text.require_plain_text)
 
 
 def _entry(entry: str) -> InputEntry:

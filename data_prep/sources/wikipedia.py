@@ -15,7 +15,7 @@ import io
 import re
 import xml.parsers.expat
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources import files
@@ -100,26 +100,21 @@ def wikipedia(pattern: str, headings: bool) -> files.FileSource:
                             functools.partial(parse_article, headings, wikis))
 
 
-class Wiki(NamedTuple):
-    """Properties of a wiki that change how its text is read."""
+def _wiki_of(path: Path) -> dict[str, Any]:
+    """Returns the arguments of `wikitext.prose` that depend on a dump's wiki.
 
-    namespaces: tuple[str, ...] = ()
-    """Names of the namespaces of files and categories, besides the English ones."""
-    variants: bool = False  # True for languages with the markup of variants, -{...}-.
-
-
-def _wiki_of(path: Path) -> Wiki:
-    """Returns the names in a dump's header, and those that its language adds."""
+    The namespaces are those in the dump's header, and those that its language adds.
+    """
     try:
         with path.open("rb") as raw:
             header = files.unpacked(raw, path.suffix).read(_HEADER)
     except files.CORRUPT:
-        return Wiki()  # `FileSource.documents` reports the damage.
+        return {}  # `FileSource.documents` reports the damage.
     match = _WIKI.search(header)
     language = (match[1] or match[2]).decode() if match else ""
     names = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
     names.update(NAMESPACES.get(language, "").split())
-    return Wiki(tuple(sorted(names)), language in VARIANTS)
+    return {"namespaces": sorted(names), "variants": language in VARIANTS}
 
 
 def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
@@ -129,7 +124,17 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
     while chunk := file.read1(_CHUNK):
         *pages, rest = (rest + chunk).split(_END)
         for content in pages:
-            yield from _page(content, offset, path)
+            before, begin, page = content.rpartition(_BEGIN)
+            before = before if begin else content
+            header = None if offset else _HEAD.match(before)
+            start = offset + len(before)
+            if (not begin or before[header.end() if header else 0:].strip()
+                    or not (offset or header)):
+                yield damaged_stretch(path, f"{path}: the content from byte {offset} to {start} is "
+                                      "no page of a MediaWiki dump")
+            page = begin + page + _END
+            if begin and _is_article(page):
+                yield DocumentPart(content=page, key=key_of(page), path=path, offset=start)
             offset += len(content) + len(_END)
         if len(rest) > _MAX_PAGE_BYTES:  # Memory is bounded.
             yield damaged_stretch(path, f"{path}: the page at byte {offset} has no end "
@@ -144,20 +149,6 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
             f"{path} is not a MediaWiki dump, which begins with <mediawiki>"))
 
 
-def _page(content: bytes, offset: int, path: str) -> Iterator[DocumentPart]:
-    """Yields the page at the end of some bytes if it is an article, and damage before it."""
-    before, begin, page = content.rpartition(_BEGIN)
-    before = before if begin else content
-    header = None if offset else _HEAD.match(before)
-    start = offset + len(before)
-    if not begin or before[header.end() if header else 0:].strip() or not (offset or header):
-        yield damaged_stretch(path, f"{path}: the content from byte {offset} to {start} is no page "
-                              "of a MediaWiki dump")
-    page = begin + page + _END
-    if begin and _is_article(page):
-        yield DocumentPart(content=page, key=key_of(page), path=path, offset=start)
-
-
 def _is_article(page: bytes) -> bool:
     head = page[:page.find(b"<revision")]
     namespace = _NAMESPACE.search(head)
@@ -170,15 +161,14 @@ def _is_article(page: bytes) -> bool:
     return word.replace(" ", "_").lower() not in REDIRECTS
 
 
-def parse_article(headings: bool, wikis: dict[str, Wiki], part: DocumentPart) -> Iterator[str]:
+def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: DocumentPart
+                  ) -> Iterator[str]:
     """Returns a page's prose as its dump's wiki shows it; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
     title, text = _read_page(part)
-    wiki = wikis[part.path]
     try:
-        lines = wikitext.prose(text, headings=headings, namespaces=wiki.namespaces,
-                               variants=wiki.variants)
+        lines = wikitext.prose(text, headings=headings, **wikis[part.path])
     except wikitext.UNREADABLE as error:
         raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
                         f"{part.offset}, is nested too deeply ({error}).") from error

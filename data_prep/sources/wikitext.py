@@ -71,7 +71,10 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
     for line in "".join(_prose_of(tree, names, headings)).split("\n"):
         if line.lstrip().startswith(("{|", "|", "!")):  # Of a table without an end.
             continue
-        line = _SPACES.sub(" ", _SWITCH.sub(_without_switch, line))
+        # Words with small letters between underscores are text, not switches.
+        line = _SWITCH.sub(lambda match: "" if match[2].upper() in (
+            match[2], *_SWITCHES_OF_ANY_CASE) else match[0], line)
+        line = _SPACES.sub(" ", line)
         line = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", line))
         line = _BEFORE_MARK.sub(r"\1", _SPACES.sub(" ", line)).strip()
         if any(map(str.isalnum, line)):
@@ -159,9 +162,3 @@ def _chosen_variant(content: str) -> str:
         return rest
     texts = {match[1].lower(): rule[match.end():].strip() for match, rule in reversed(rules)}
     return next((texts[name] for name in _PREFERRED if name in texts), list(texts.values())[-1])
-
-
-def _without_switch(match: re.Match[str]) -> str:
-    """Returns "" for a switch; words with small letters between underscores are text."""
-    capitals = match[2].upper()
-    return "" if capitals in (match[2], *_SWITCHES_OF_ANY_CASE) else match[0]

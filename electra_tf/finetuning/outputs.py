@@ -32,7 +32,7 @@ from electra_tf.platform.atomic_file import (
 )
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
-from electra_tf.reporting import plot_style
+from electra_tf.reporting import plots
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import TextTable, table_text
 from electra_tf.tasks import glue
@@ -282,23 +282,23 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
 def draw_learning_curves(results: Results, path: Path) -> None:
     """Draws training loss and main score after every epoch, with a line for each trial."""
     metric, split = results.metrics[0], next(iter(results.best.scores))
-    figure, (loss_axes, score_axes) = plot_style.figure(1, 2, (8.4, 3.4))
+    figure, (loss_axes, score_axes) = plots.figure(1, 2, (8.4, 3.4))
     for trial in results.trials:
         style = {"alpha": 1.0, "linewidth": 2.0} if trial is results.best else {
             "alpha": 0.45, "linewidth": 1.2}
         scores = [epoch.scores[split][metric] for epoch in trial.epochs]
-        loss_axes.plot(*zip(*trial.losses, strict=True), ".-", color=plot_style.COLORS[0], **style)
+        loss_axes.plot(*zip(*trial.losses, strict=True), ".-", color=plots.COLORS[0], **style)
         score_axes.plot([epoch.step for epoch in trial.epochs],
                         [np.nan if score is None else score for score in scores], "o-",
-                        color=plot_style.COLORS[1], **style)
+                        color=plots.COLORS[1], **style)
     for axes, label in ((loss_axes, "training loss"),
                         (score_axes, f"{metric} on {split}, after every epoch")):
-        plot_style.style_axes(axes, x="step", y=label)
+        plots.style_axes(axes, x="step", y=label)
         axes.locator_params(axis="x", nbins=5, integer=True)
         axes.set_xlim(left=0)
     several = ", the best trial in bold" if len(results.trials) > 1 else ""
-    figure.suptitle(results.task + several, fontsize=10, color=plot_style.INK)
-    plot_style.save(figure, path)
+    figure.suptitle(results.task + several, fontsize=10, color=plots.INK)
+    plots.save(figure, path)
 
 
 def _json_lines(records: Sequence[Record]) -> str:

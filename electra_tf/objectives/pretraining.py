@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ from electra_tf.modeling.corruption import (
     without,
 )
 from electra_tf.modeling.electra import Generator
-from electra_tf.modeling.masking import MaskedPositions, TokenKinds, mask_tokens
+from electra_tf.modeling.masking import MaskedPositions, SpecialTokens, TokenKinds, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import NetworkSpec
 from electra_tf.objectives.objective import Objective, count
@@ -51,6 +51,14 @@ class ObjectiveContext:
     token_counts: Callable[[], np.ndarray]
     """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
     generator: TrainedGenerator | None = None  # The generator that the objective's settings name.
+
+    @classmethod
+    def placeholder(cls, vocab_size: int, special: SpecialTokens | None = None,
+                    generator: TrainedGenerator | None = None) -> Self:
+        """Returns a context without records: every entry is a whole word and occurs once."""
+        special = special or SpecialTokens(pad=0, cls=1, sep=2, mask=3)
+        return cls(kinds=TokenKinds(special, vocab_size, np.zeros(vocab_size, bool)),
+                   token_counts=lambda: np.ones(vocab_size, np.int64), generator=generator)
 
 
 class MaskedBatch(NamedTuple):

@@ -19,13 +19,12 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
-from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
+from electra_tf.reporting.plots import draw_curves
 from electra_tf.training import failures, workers
 from electra_tf.training.devices import build_state, build_step, distributed
 from electra_tf.training.step import TrainState

@@ -15,13 +15,10 @@ from electra_tf.config.model import EncoderConfig
 class MeasuredNetwork:
     """A network with the results of measured runs."""
 
-    name: str
-    """Layers x hidden size."""
+    name: str  # Layers x hidden size.
     flags: tuple[str, ...]
-    measured: tuple[tuple[float, float], ...]
-    """Tokens and final AUC of whole runs."""
-    limit: float
-    """Asymptotic AUC: fitted where three runs were measured, assumed for the others."""
+    measured: tuple[tuple[float, float], ...]  # Tokens and final AUC of whole runs.
+    limit: float  # Asymptotic AUC: fitted where three runs were measured, otherwise assumed.
 
     def auc(self, tokens: float) -> float:
         """Returns the expected final AUC: 0.5 or more, limit - scale x tokens^-exponent."""

@@ -15,10 +15,7 @@ Record = dict[str, Any]
 
 TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
 """Kinds of records: an interval, an evaluation, a saved checkpoint."""
-_MAX_BYTES = 256 << 20
-"""A record takes 300 bytes: room for 800,000 of them."""
-_CUT_SHORT = re.compile(rb"\{[ -|~]*")
-"""The beginning of a record, without its last brace."""
+_MAX_BYTES = 256 << 20  # A record takes 300 bytes: room for 800,000 of them.
 
 
 class MetricsLog:
@@ -66,27 +63,29 @@ def read_metrics(path: str | Path) -> list[Record]:
     except OSError as error:
         raise read_error(path, error) from error
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    if _CUT_SHORT.fullmatch(lines[-1]):
+    if re.fullmatch(rb"\{[ -|~]*", lines[-1]):  # A record without its last brace.
         note(f"{path}:{len(lines)} is cut short and left out")
         del lines[-1]
-    return [_parse(line, path, row) for row, line in enumerate(lines, start=1) if line.strip()]
+    records = []
+    for row, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = strict_json.parse(line)
+            if (not isinstance(record, Mapping) or type(record.get("step")) is not int
+                    or record["step"] < 0 or record.get("kind") not in KINDS):
+                raise ValueError('not a JSON object with an integer "step", 0 or more, and a '
+                                 f'"kind", {" or ".join(KINDS)}: {shown(record)}')
+            for name, value in record.items():
+                if name != "kind" and not isinstance(value, int | float | None):
+                    raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
+                                     f"Received: {shown(value)}")
+        except ValueError as error:
+            raise UserError(f"{path}:{row}: {error}; delete the line.") from None
+        records.append({name: math.nan if value is None else value
+                        for name, value in record.items()})
+    return records
 
 
 def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(plain(record), allow_nan=False) + "\n"
-
-
-def _parse(line: bytes, path: Path, row: int) -> Record:
-    try:
-        record = strict_json.parse(line)
-        if (not isinstance(record, Mapping) or type(record.get("step")) is not int
-                or record["step"] < 0 or record.get("kind") not in KINDS):
-            raise ValueError('not a JSON object with an integer "step", 0 or more, and a "kind", '
-                             f"{' or '.join(KINDS)}: {shown(record)}")
-        for name, value in record.items():
-            if name != "kind" and not isinstance(value, int | float | None):
-                raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
-                                 f"Received: {shown(value)}")
-    except ValueError as error:
-        raise UserError(f"{path}:{row}: {error}; delete the line.") from None
-    return {name: math.nan if value is None else value for name, value in record.items()}

@@ -10,9 +10,9 @@ from electra_tf.reporting.tables import wrapped
 
 Outcome = Literal["untouched", "restored", "replaced", "detected", "missed", "false alarm"]
 
+# A word has the first of these outcomes that one of its pieces has.
 _ORDER: tuple[Outcome, ...] = (
     "detected", "missed", "replaced", "false alarm", "restored", "untouched")
-"""A word has the first of these outcomes that one of its pieces has."""
 _COLORS = {"restored": "36", "detected": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"detected": "✓", "missed": "✗", "false alarm": "!"}
 
@@ -27,22 +27,17 @@ LEGEND = (
 GUESSES_LEGEND = (
     "The network fills in masked words with its best guess.\n"
     "  [chef→cook]  another word\n"
-    "  {the}        the original word")
-"""Explains the marks of a network without a discriminator."""
+    "  {the}        the original word")  # For a network without a discriminator.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Corruption:
     """One sequence before and after the generator, token by token, without padding."""
 
-    original: Sequence[str]
-    """WordPieces, "##" before those that continue a word."""
-    corrupted: Sequence[str]
-    """WordPieces that the discriminator read."""
-    selected: Sequence[bool]
-    """Positions that the generator filled in."""
-    replaced_probability: Sequence[float] | None = None
-    """The discriminator's, in [0, 1], for each token."""
+    original: Sequence[str]  # WordPieces, "##" before those that continue a word.
+    corrupted: Sequence[str]  # WordPieces that the discriminator read.
+    selected: Sequence[bool]  # Positions that the generator filled in.
+    replaced_probability: Sequence[float] | None = None  # The discriminator's, in [0, 1].
 
     @classmethod
     def of_arrays(cls, details: Mapping[str, np.ndarray], written: np.ndarray,

@@ -6,10 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 WIDTH = 100
-FIXED = "\u00a0"
-"""A no-break space: no line ends there."""
-_NAME_WIDTH = 36
-"""Columns of a fact's name."""
+FIXED = "\u00a0"  # A no-break space: no line ends there.
+_NAME_WIDTH = 36  # Columns of a fact's name.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,8 +18,7 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
     heading: tuple[str, ...] = ()
     """Names of the columns. Empty for facts: two columns, a name and words that are wrapped."""
-    bars: tuple[float, ...] = ()
-    """Length of each row's bar, in [0, 1]."""
+    bars: tuple[float, ...] = ()  # Length of each row's bar, in [0, 1].
     notes: tuple[str, ...] = ()
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_prep.documents import DocumentPart, key_of
-from data_prep.sources.plain_text import text_files
+from data_prep.documents import DocumentPart, key_of, lines_of
+from data_prep.sources.registry import open_source
 from data_prep.work_units import CorpusPiece, held_out_keys
 
 TENTH = range(round(2**64 / 10))
@@ -36,13 +36,14 @@ def test_of_few_documents_the_one_of_median_length_is_held_out(lengths):
 
 def test_all_parts_of_a_long_document_are_in_one_split(tmp_path):
     (tmp_path / "long.txt").write_text("".join(f"line {n} {'x' * 999}\n" for n in range(4000)))
-    source = text_files((tmp_path / "long.txt",))
+    source = open_source(str(tmp_path / "long.txt"))
     parts = list(source.documents())
     assert len({part.key for part in parts}) == 1
     assert [(part.begins, part.ends) for part in parts] == [
         (True, False), (False, False), (False, False), (False, True)]
     (unit,) = CorpusPiece(source).units(1 << 24, range(2**64))
-    assert (unit.split, unit.documents, len(list(unit.lines()))) == ("eval", 1, 4001)
+    lines = list(lines_of(unit.parts, unit.parse))
+    assert (unit.split, unit.documents, len(lines)) == ("eval", 1, 4001)
 
 
 def test_a_corpus_cut_into_other_files_holds_out_the_same_documents(build, tmp_path):

@@ -14,7 +14,7 @@ LIGHT = (
     "electra_tf.finetuning.command", "electra_tf.modeling.flops",
     "electra_tf.platform.atomic_file", "electra_tf.platform.command_line",
     "electra_tf.platform.signals", "electra_tf.pretraining.command",
-    "electra_tf.reporting.curves", "electra_tf.reporting.metrics_log",
+    "electra_tf.reporting.plots", "electra_tf.reporting.metrics_log",
     "electra_tf.reporting.progress", "electra_tf.reporting.samples",
 )
 

@@ -38,12 +38,9 @@ class DemoRequest:
     __pydantic_config__ = strict_json.STRICT
 
     sentence: str
-    mask_rate: Annotated[float, Field(ge=0.01, le=0.9)]
-    """Fraction of the tokens that are masked; at least one token is."""
-    temperature: Annotated[float, Field(ge=0.01, le=10.0)]
-    """T of softmax(logits / T)."""
-    seed: Annotated[int, Field(ge=0, lt=2**32)]
-    """Seed of the masked positions and of the sampled tokens."""
+    mask_rate: Annotated[float, Field(ge=0.01, le=0.9)]  # Fraction of the tokens; at least one.
+    temperature: Annotated[float, Field(ge=0.01, le=10.0)]  # T of softmax(logits / T).
+    seed: Annotated[int, Field(ge=0, lt=2**32)]  # Of masked positions and sampled tokens.
 
 
 class ReplacedTokenDetection:
@@ -51,10 +48,8 @@ class ReplacedTokenDetection:
 
     def __init__(self, networks: Pretrained):
         """Builds both networks; `UserError` if one of them or its output layer is missing."""
-        self.source = networks.source
-        self._vocabulary = networks.text.vocabulary
-        self.max_tokens = networks.model.max_position_embeddings - 2
-        """Largest number of tokens of a sentence."""
+        self.source, self._vocabulary = networks.source, networks.text.vocabulary
+        self.max_tokens = networks.model.max_position_embeddings - 2  # Of a sentence.
         self._encoder = RowEncoder(networks.text, max_length=1 << 20)
         if networks.has_energies or not networks.has_both:
             raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "

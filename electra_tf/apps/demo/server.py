@@ -18,10 +18,8 @@ from electra_tf.platform import http_server, strict_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.reporting import pages
 
-_MAX_BYTES = 128 * 1024
-"""Largest size of a request's body."""
-_BODY_SECONDS = 20
-"""Largest duration in seconds until a body has arrived."""
+_MAX_BYTES = 128 * 1024  # Largest size of a request's body.
+_MAX_BODY_SECONDS = 20  # Largest duration until a body has arrived.
 
 
 def server(detection: ReplacedTokenDetection, *, example: DemoRequest, comparison: str = "",
@@ -44,7 +42,7 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
         async with waiting:
             body = b""
             try:
-                async with asyncio.timeout(_BODY_SECONDS):
+                async with asyncio.timeout(_MAX_BODY_SECONDS):
                     async for chunk in request.stream():
                         body += chunk
                         if len(body) > _MAX_BYTES:
@@ -53,7 +51,7 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
                 content = strict_json.loads(body, DemoRequest)
             except TimeoutError as error:
                 raise HTTPException(
-                    408, f"the request took longer than {_BODY_SECONDS} s") from error
+                    408, f"the request took longer than {_MAX_BODY_SECONDS} s") from error
             except strict_json.Unreadable as error:
                 raise HTTPException(400, str(error)) from error
             async with computing:

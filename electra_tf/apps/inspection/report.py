@@ -15,8 +15,7 @@ from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
 
 NOT_RECORDED = "not recorded"
 _LENGTH_BINS = 8
-_FREQUENT, _RARE = 40, 30
-"""Numbers of frequent and of rare pieces that are shown."""
+_FREQUENT, _RARE = 40, 30  # Numbers of frequent and of rare pieces that are shown.
 _FREQUENCIES = (("never", 0, 1), ("1 to 9 times", 1, 10), ("10 to 99 times", 10, 100),
                 ("100 to 999 times", 100, 1000), ("1,000 times and more", 1000, np.inf))
 _LEGEND = """\

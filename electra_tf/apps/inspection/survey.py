@@ -28,12 +28,9 @@ SPLIT_NAMES = {"train": "training", "eval": "held out"}
 class SplitCounts:
     """Counts over the examples of "train" or "eval"."""
 
-    lengths: np.ndarray
-    """int64 [L + 1]: examples of each number of tokens."""
-    pieces: np.ndarray
-    """int64 [V]: frequency of each piece."""
-    hashes: np.ndarray
-    """int64 [examples], equal for examples of equal tokens."""
+    lengths: np.ndarray  # int64 [L + 1]: examples of each number of tokens.
+    pieces: np.ndarray  # int64 [V]: frequency of each piece.
+    hashes: np.ndarray  # int64 [examples], equal for examples of equal tokens.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,12 +40,9 @@ class Survey:
     data_dir: Path
     manifest: Manifest
     vocabulary: Vocabulary
-    splits: dict[str, SplitCounts]
-    """By "train" and "eval"."""
-    copies: int
-    """Training examples that are equal to an earlier one."""
-    leaked: int
-    """Held-out examples that are also training examples."""
+    splits: dict[str, SplitCounts]  # By "train" and "eval".
+    copies: int  # Training examples that are equal to an earlier one.
+    leaked: int  # Held-out examples that are also training examples.
 
     @property
     def pieces(self) -> np.ndarray:
@@ -98,10 +92,8 @@ class MaskedPiece:
     """One token of an example, with what the generator reads at its position."""
 
     token: str
-    segment: int
-    """0 or 1."""
-    read: tuple[str | None, ...]
-    """What the generator reads in each draw; None where the token is not selected."""
+    segment: int  # 0 or 1.
+    read: tuple[str | None, ...]  # By draw; None where the token is not selected.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,8 +101,7 @@ class MaskedExample:
     """One example without padding, special tokens included, with several draws of masks."""
 
     shard: Shard
-    number: int
-    """Number of the example within its shard, from 0."""
+    number: int  # Within its shard, from 0.
     pieces: tuple[MaskedPiece, ...]
 
     @property

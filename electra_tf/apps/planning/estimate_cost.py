@@ -9,11 +9,11 @@ The command does not train. docs/how_to/cost.md explains the two counts of FLOPs
 
 import csv
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 from absl import flags
 
 from electra_tf.apps.planning import paper_flops
@@ -82,7 +82,6 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
-    from electra_tf.modeling.masking import SpecialTokens, TokenKinds
     from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
     if length > config.model.max_position_embeddings:
@@ -91,13 +90,12 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
             f"{config.model.max_position_embeddings} positions; give --set "
             f"model.max_position_embeddings={length} too.")
     objective, generator = objective_class(config.objective.name), None
-    directory, size = config.objective.generator_dir(storage.path(".")), config.model.vocab_size
+    directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective.generator_objective:
         generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
     # The objective describes its networks without records.
-    networks = objective(config, ObjectiveContext(
-        kinds=TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool)),
-        token_counts=lambda: np.ones(size, np.int64), generator=generator)).networks()
+    networks = objective(config, ObjectiveContext.placeholder(
+        config.model.vocab_size, generator=generator)).networks()
     training = config.training
     tokens = float(training.train_batch_size * training.num_train_steps * length)
     return RunCost(
@@ -220,7 +218,7 @@ def define() -> None:
                        "Default: the table's.")
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "The run": ["model_size", "recipe", *SETTINGS, *ANY_SETTING],
     "Devices": ["devices", "count", "utilization"]})
 

@@ -2,11 +2,8 @@
 
 An idle model is called at once; during a call, requests wait for others. Requests of one signature
 share a call if all inputs and outputs begin with a batch dimension and the other dimensions agree.
-Requests with more than 64 KiB of inputs are called alone and one after another, so that others do
-not wait for them if there are two parallel calls.
-
-A model may pad its output [B, W] to the widest row of a call, and the parts of a joined call keep
-that width: the server cannot tell padding from a value.
+Requests with more than 64 KiB of inputs are called alone and one after another. The parts of a
+joined call keep the width to which the model padded an output [B, W].
 """
 
 import asyncio

@@ -36,31 +36,33 @@ class PseudoLikelihood:
         if not self.networks:
             raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
                             "output layer: it was fine-tuned, or converted without them.")
+        # The network that ranks by default: Electric's discriminator, otherwise the first one.
+        self.best = DISCRIMINATOR if networks.has_energies else self.networks[0]
         self._hidden_log_probabilities = CompiledByLength(self._compute_generator)
         self._sums = CompiledByLength(self._compute_discriminator)
 
-    @property
-    def best(self) -> str:
-        """The network that ranks by default: Electric's discriminator, otherwise the first one."""
-        return DISCRIMINATOR if self._energies else self.networks[0]
+    def score(self, sentences: Sequence[str], *,
+              per_token: bool = False) -> Mapping[str, np.ndarray]:
+        """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence.
 
-    def lengths(self, sentences: Sequence[str]) -> np.ndarray:
-        """Returns the number of tokens in the sum of each score, int64 [S], at least 1."""
-        return np.array([max(1, len(row) - 2) for row in self._encode(sentences)])
-
-    def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
-        """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence."""
-        rows = self._encode(sentences)
+        `per_token` divides each score by the number of tokens in its sum, at least 1.
+        """
+        encoder = RowEncoder(self._text, max_length=1 << 20)
+        rows = [row.ids for row in encode_texts([(text,) for text in sentences], encoder)[0]]
         longest, sentence = max(zip(rows, sentences, strict=True), key=lambda pair: len(pair[0]))
         if len(longest) > self._max_length:
             raise UserError(f"a sentence has {len(longest)} tokens; the model reads "
                             f"{self._max_length} at most; shorten or split it: {shown(sentence)}")
-        scorers = {GENERATOR: self._generator_scores, DISCRIMINATOR: self._discriminator_scores}
-        return {network: scorers[network](rows) for network in self.networks}
-
-    def _encode(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        encoder = RowEncoder(self._text, max_length=1 << 20)
-        return [row.ids for row in encode_texts([(text,) for text in sentences], encoder)[0]]
+        scores = {}
+        if GENERATOR in self.networks:
+            scores[GENERATOR] = self._generator_scores(rows)
+        if DISCRIMINATOR in self.networks:
+            scores[DISCRIMINATOR] = np.zeros(len(rows))
+            for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
+                sums = self._sums(ids.shape[1], tf.constant(ids))
+                scores[DISCRIMINATOR][indices] = sums.numpy()[:len(indices)]
+        lengths = [max(1, len(row) - 2) if per_token else 1 for row in rows]
+        return {network: sums / lengths for network, sums in scores.items()}
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""
@@ -84,13 +86,6 @@ class PseudoLikelihood:
                 tf.constant(values, tf.int32) for values in (
                     ids, np.pad(positions, padding), np.pad(originals, padding))))
             np.add.at(scores, sentences, log_probabilities.numpy()[:len(indices)])
-        return scores
-
-    def _discriminator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        scores = np.zeros(len(rows))
-        for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
-            sums = self._sums(ids.shape[1], tf.constant(ids))
-            scores[indices] = sums.numpy()[:len(indices)]
         return scores
 
     def _batches(self, lengths: Sequence[int], row: Callable[[int], np.ndarray]

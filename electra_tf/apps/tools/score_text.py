@@ -6,16 +6,16 @@ r"""Scores sentences by their likelihood under a pre-trained model, without fine
     python -m electra_tf.apps.tools.score_text --model_dir=runs/small --blimp=tfds
 
 --input prints one line per sentence, the likeliest first: its scores in nats (higher is likelier)
-and the sentence, separated by tabs. The generator scores one hidden token at a time and needs one
-pass for each. The discriminator reads the sentence once; Electric's returns energies, which it is
-trained for (Clark et al., EMNLP 2020). Scores of different models are not comparable. Longer
-sentences have lower scores; --per_token divides by the number of tokens.
-
---blimp counts how often the grammatical sentence of a pair is likelier (Warstadt et al., 2020), for
-every paradigm and network; chance is 50 %.
+and the sentence, separated by tabs. The generator needs a pass for each token, the discriminator
+one for the sentence; Electric's is trained for it (Clark et al., EMNLP 2020). Scores of different
+models are not comparable. Longer sentences have lower scores; --per_token divides by the number of
+tokens. --blimp counts how often the grammatical sentence of a pair is likelier (Warstadt et al.,
+2020), for every paradigm and network; chance is 50 %.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from absl import flags
@@ -23,7 +23,6 @@ from absl import flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.tables import read_lines, read_rows
 
 BLIMP_RESULTS = "blimp_results.json"
@@ -35,34 +34,39 @@ def main() -> None:
     if values.blimp == "tfds":
         from electra_tf.tasks import tfds_source
 
-        _score_pairs(tfds_source.read_blimp(None), values.model_dir, values.output_dir)
+        paradigms = tfds_source.read_blimp(None)
     elif values.blimp:
-        _score_pairs(read_pairs(storage.path(values.blimp)), values.model_dir, values.output_dir)
+        directory = storage.path(values.blimp)
+        paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
+                       ) if directory.is_dir() else []
+        if not paths:
+            raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its "
+                            "folder data/.")
+        paradigms = {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
+                                 for row in read_rows(path)] for path in paths}
     else:
         path = storage.path("/dev/stdin" if values.input == "-" else values.input)
         lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
-        if not any(lines):
+        sentences = list(filter(None, lines))
+        if not sentences:
             raise UserError(f"{values.input} holds no sentences; write one per line.")
-        _rank(list(filter(None, lines)), values.model_dir, values.network, values.per_token)
+    from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
+    from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
 
-
-def _rank(sentences: Sequence[str], model_dir: str, network: str | None, per_token: bool) -> None:
-    """Prints sentences with the scores of every network, in the order of one network's."""
-    model = _read_model(model_dir)
-    network = network or model.best
+    model = PseudoLikelihood(pretrained.read(storage.path(values.model_dir)))
+    if values.blimp:
+        _score_pairs(paradigms, model, values.output_dir)
+        return
+    network = values.network or model.best
     if network not in model.networks:
         raise UserError(f"--network={network}: this model has {' and '.join(model.networks)}.")
-    scores = model.score(sentences)
-    if per_token:
-        lengths = model.lengths(sentences)
-        scores = {name: sums / lengths for name, sums in scores.items()}
+    scores = model.score(sentences, per_token=values.per_token)
     print("\t".join([*scores, "sentence"]))
     for index in np.argsort(-scores[network], kind="stable"):
-        print("\t".join([*(f"{values[index]:.3f}" for values in scores.values()),
-                         sentences[index]]))
+        print("\t".join([*(f"{sums[index]:.3f}" for sums in scores.values()), sentences[index]]))
 
 
-def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model_dir: str,
+def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
                  output_dir: str | None) -> None:
     """Prints, and saves in a given directory, how often the first sentence of a pair is likelier.
 
@@ -71,7 +75,6 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model_dir: 
     directory = storage.path(output_dir) if output_dir else None
     if directory is not None:
         make_directory(directory)  # A directory that cannot be made fails before the scoring.
-    model = _read_model(model_dir)
 
     def print_row(name: str, pairs: int, accuracies: Mapping[str, float]) -> None:
         columns = "".join(f"{100 * accuracy:>13.1f} %" for accuracy in accuracies.values())
@@ -94,24 +97,6 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model_dir: 
         print(f"\nresults  {directory / BLIMP_RESULTS}")
 
 
-def _read_model(model_dir: str):
-    from electra_tf.apps.tools import pseudo_likelihood  # TensorFlow takes seconds.
-    from electra_tf.formats import pretrained
-
-    return pseudo_likelihood.PseudoLikelihood(pretrained.read(storage.path(model_dir)))
-
-
-def read_pairs(directory: Path) -> dict[str, list[tuple[str, str]]]:
-    """Returns the pairs of `.jsonl` files by name; `UserError` if missing or malformed."""
-    paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
-                   ) if directory.is_dir() else []
-    if not paths:
-        raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its folder "
-                        "data/.")
-    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
-                        for row in read_rows(path)] for path in paths}
-
-
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "A pre-training run, or another checkpoint.",
@@ -129,7 +114,7 @@ def define() -> None:
     flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
     "BLiMP": ["blimp", "output_dir"]})
 

@@ -1,5 +1,9 @@
-"""Draws `loss_curves.png` from the records of `metrics.jsonl`."""
+"""Draws `loss_curves.png` from the records of `metrics.jsonl`; the style of all plots.
 
+The functions import matplotlib, so a run without plots does not wait for it.
+"""
+
+import io
 import math
 import os
 import statistics
@@ -7,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.config.objectives import panels
-from electra_tf.platform import storage
+from electra_tf.platform import atomic_file, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.reporting import plot_style
 from electra_tf.reporting.metrics_log import Record
-from electra_tf.reporting.plot_style import COLORS, INK
+
+COLORS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
+INK, SPINE = "#333333", "#b5bac1"
+LABEL_SIZE, TICK_SIZE = 9, 8  # Font sizes in points.
 
 
 def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
@@ -29,8 +35,8 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
         raise UserError(f"no training records to draw into {path}; train for an interval first.")
     columns = 2 if len(drawn) == 4 else min(len(drawn), 3)
     rows = -(-len(drawn) // columns)
-    figure, grid = plot_style.figure(rows, columns, (4.6 * columns, 3.1 * rows))
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    drawing, grid = figure(rows, columns, (4.6 * columns, 3.1 * rows))
+    drawing.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     for axes, (label, names) in zip(grid, drawn.items(), strict=False):
         axes.sharex(grid[0])  # A panel with a single point shows the whole run too.
         _draw_panel(axes, label, names, runs)
@@ -43,9 +49,9 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
         legend = legend or {"training": _line(color=INK)}
         legend["held out"] = _line(color=INK, linestyle="", marker="o")
     if legend:
-        figure.legend(list(legend.values()), list(legend), loc="outside upper right",
-                      ncols=min(len(legend), 5), frameon=False, fontsize=9, labelcolor=INK)
-    plot_style.save(figure, storage.path(path))
+        drawing.legend(list(legend.values()), list(legend), loc="outside upper right",
+                       ncols=min(len(legend), 5), frameon=False, fontsize=9, labelcolor=INK)
+    save(drawing, storage.path(path))
 
 
 def smooth(values: Sequence[float]) -> list[float]:
@@ -85,12 +91,12 @@ def _draw_panel(axes: Any, label: str, names: Sequence[str],
             [key.removeprefix(f"{prefix}_").replace("_", " ").replace("auc", "AUC")
              for key in names], frameon=False, fontsize=8, labelcolor=INK, loc="lower left",
             bbox_to_anchor=(0, 1), ncols=len(names), borderaxespad=0.2)
-    plot_style.style_axes(axes, x="step", y=label)
+    style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
     if label == "learning rate":
         axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-        axes.yaxis.offsetText.set_fontsize(plot_style.TICK_SIZE)
+        axes.yaxis.offsetText.set_fontsize(TICK_SIZE)
         axes.set_ylim(bottom=0)
 
 
@@ -126,3 +132,31 @@ def _points(records: Sequence[Record], key: str, kind: str) -> tuple[list[int], 
     pairs = [(record["step"], record[key]) for record in points
              if math.isfinite(record.get(key, math.nan))]
     return [step for step, _ in pairs], [value for _, value in pairs]
+
+
+def figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
+    """Returns a figure of `size` inches at 130 dots per inch, and its axes row by row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=size, dpi=130, layout="constrained")
+    FigureCanvasAgg(drawing)
+    return drawing, list(drawing.subplots(rows, columns, squeeze=False).flat)
+
+
+def style_axes(axes: Any, *, x: str = "", y: str = "") -> None:
+    """Labels the axes, draws a light grid behind the data and hides the frame at top and right."""
+    axes.set_xlabel(x, fontsize=LABEL_SIZE, color=INK)
+    axes.set_ylabel(y, fontsize=LABEL_SIZE, color=INK)
+    axes.tick_params(which="both", labelsize=TICK_SIZE, colors=INK, length=0)
+    axes.grid(color="#e3e6ea", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(SPINE)
+
+
+def save(drawing: Any, path: Path) -> None:
+    """Writes a figure as a PNG on white, as a whole or not at all."""
+    picture = io.BytesIO()
+    drawing.savefig(picture, format="png", facecolor="white")
+    atomic_file.write_atomically(path, picture.getvalue())
