@@ -1,11 +1,8 @@
 """Reads dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
 
-The reader splits pages as bytes; workers parse their XML and their wikitext.
-
-The <siteinfo> of a dump names each namespace once, without its other names: a German dump names
-"Datei" and its pages also write "Bild:". The names and words in this module are those of MediaWiki
-1.39 (languages/messages/Messages*.php, with the aliases of each language's fallbacks), for 15 large
-Wikipedias also those of 1.46. Short names such as "CAT" are in Wikimedia's settings
+A dump's <siteinfo> names each namespace once; this module has the other names and words: those of
+MediaWiki 1.39 (languages/messages/Messages*.php, with the aliases of each language's fallbacks), of
+1.46 for 15 large Wikipedias, and short names such as "CAT" of Wikimedia's settings
 (wmf-config/core-Namespaces.php). English names are valid in every wiki.
 """
 
