@@ -23,7 +23,6 @@ from absl import flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.tables import read_lines, read_rows
 
 BLIMP_RESULTS = "blimp_results.json"
@@ -37,7 +36,14 @@ def main() -> None:
 
         paradigms = tfds_source.read_blimp(None)
     elif values.blimp:
-        paradigms = read_pairs(storage.path(values.blimp))
+        directory = storage.path(values.blimp)
+        paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
+                       ) if directory.is_dir() else []
+        if not paths:
+            raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its "
+                            "folder data/.")
+        paradigms = {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
+                                 for row in read_rows(path)] for path in paths}
     else:
         path = storage.path("/dev/stdin" if values.input == "-" else values.input)
         lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
@@ -89,17 +95,6 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
         write_json(directory / BLIMP_RESULTS, {
             "source": model.source, "mean": mean, "paradigms": accuracies})
         print(f"\nresults  {directory / BLIMP_RESULTS}")
-
-
-def read_pairs(directory: Path) -> dict[str, list[tuple[str, str]]]:
-    """Returns the pairs of `.jsonl` files by name; `UserError` if missing or malformed."""
-    paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
-                   ) if directory.is_dir() else []
-    if not paths:
-        raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its folder "
-                        "data/.")
-    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
-                        for row in read_rows(path)] for path in paths}
 
 
 def define() -> None:
