@@ -47,13 +47,10 @@ def test_one_line_is_one_token_whatever_character_it_holds(tmp_path, end):
     assert Vocabulary.load(tmp_path / "vocab.txt").sha256 == vocabulary.sha256
 
 
-def test_ids_are_line_numbers_wherever_the_special_tokens_stand():
+def test_ids_are_line_numbers_and_the_digest_is_of_the_lines():
     vocabulary = Vocabulary(("x", "[MASK]", "[SEP]", "[PAD]", "[CLS]", "[UNK]"))
     assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id,
             vocabulary.mask_id, vocabulary.size) == (3, 5, 4, 2, 1, 6)
-
-
-def test_the_digest_is_of_the_newline_joined_tokens():
     # printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n' | sha256sum
     expected = "271c7d38dd85366dc3a357106604ea5b212a5cbdaef9f46829f81402e8719f3e"
     assert Vocabulary((*SPECIAL_TOKENS, "a")).sha256 == expected
