@@ -133,7 +133,16 @@ class SweepRunner:
     def run(self, jobs: Sequence[Job]) -> list[str]:
         """Runs the jobs that the table lacks; returns a line for every job that failed."""
         remaining = [job for job in jobs if self._missing_tasks(job)]
-        core_sets = _core_sets(self._budget.threads)
+        # The cores of each run that fits beside the others; an empty set stands for all.
+        threads = self._budget.threads
+        if not threads:
+            core_sets = [frozenset()]
+        elif not hasattr(os, "sched_getaffinity"):  # macOS binds no process to cores.
+            core_sets = [frozenset()] * max(1, usable_cores() // threads)
+        else:
+            cores = sorted(os.sched_getaffinity(0))
+            core_sets = [frozenset(cores[first:first + threads]) for first in range(
+                0, len(cores) - threads + 1, threads)] or [frozenset()]
         print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them done; "
               f"{len(core_sets)} side by side", flush=True)
         failures: list[str] = []
@@ -248,14 +257,3 @@ def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
     summary = next(iter(results["summary"].values()))
     names = dict.fromkeys([_MAIN_METRIC.get(task, results["metrics"][0]), *results["metrics"]])
     return {name: summary[name]["mean"] for name in names if name in summary}
-
-
-def _core_sets(threads: int) -> list[frozenset[int]]:
-    """Returns the cores of each run that fits beside the others; an empty set stands for all."""
-    if not threads:
-        return [frozenset()]
-    if not hasattr(os, "sched_getaffinity"):  # macOS binds no process to cores.
-        return [frozenset()] * max(1, usable_cores() // threads)
-    cores = sorted(os.sched_getaffinity(0))
-    return [frozenset(cores[first:first + threads])
-            for first in range(0, len(cores) - threads + 1, threads)] or [frozenset()]

@@ -41,8 +41,6 @@ SYSTEMS = (
       for recipe in ("short", "paper")),
     system("hf", "time_to_quality.hugging_face",
            title="Hugging Face in PyTorch, the paper's settings"))
-Curve = Sequence[tuple[float, float]]
-"""Seconds of training so far, and the AUC on held-out text, of each evaluation."""
 
 
 def main() -> None:
@@ -51,9 +49,14 @@ def main() -> None:
     bench = command.Bench(SYSTEMS)
     length = manifest.load(storage.path(values.data_dir)).max_seq_length
     with tempfile.TemporaryDirectory() as scratch:
-        bench.systems = [dataclasses.replace(system, settings=(
-            our_request(system.name, length) if system.role is Role.OURS else
-            baseline_request(pathlib.Path(scratch), length))) for system in bench.systems]
+        bench.systems = [dataclasses.replace(system, settings={
+            "tokens_per_step": values.train_batch_size * length, "run_flags": [
+                f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",
+                f"--model_size={values.model_size}", f"--recipe={system.name}",
+                f"--eval_steps={EVAL_BATCHES}",
+                *(f"--set={name}={value}" for name, value in changes(system.name).items())]}
+            if system.role is Role.OURS else baseline_request(pathlib.Path(scratch), length))
+            for system in bench.systems]
         measured = bench.measure(BenchmarkCase(
             name="time to quality", turns={"train": {}}, rounds=1, fields={
                 "steps": values.num_train_steps,
@@ -72,15 +75,6 @@ def changes(recipe: str) -> dict[str, Any]:
         shared |= {"optimizer.learning_rate": PAPER_LEARNING_RATE, "optimizer.warmup_steps": -1,
                    "model.hidden_dropout": DROPOUT, "model.attention_dropout": DROPOUT}
     return shared
-
-
-def our_request(recipe: str, length: int) -> dict[str, Any]:
-    """Returns the fields of our worker's first request."""
-    values = flags.FLAGS
-    return {"tokens_per_step": values.train_batch_size * length, "run_flags": [
-        f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",
-        f"--model_size={values.model_size}", f"--recipe={recipe}", f"--eval_steps={EVAL_BATCHES}",
-        *(f"--set={name}={value}" for name, value in changes(recipe).items())]}
 
 
 def baseline_request(directory: pathlib.Path, length: int) -> dict[str, Any]:
@@ -122,12 +116,12 @@ def export(records: pathlib.Path, target: pathlib.Path, config: PretrainingConfi
              valid=np.stack([rows.valid for rows in held_out]))
 
 
-def curve_of(result: Measurement) -> Curve:
-    """Returns a system's evaluations, [] if it failed."""
+def curve_of(result: Measurement) -> list[tuple[float, float]]:
+    """Returns seconds of training and held-out AUC of a system's evaluations, [] if it failed."""
     return sum(result.values("train", "points"), [])
 
 
-def seconds_to(points: Curve, goal: float) -> float | None:
+def seconds_to(points: Sequence[tuple[float, float]], goal: float) -> float | None:
     """Returns the seconds from which the AUC stays at `goal`, above 0.5; None if it does not.
 
     In its first steps, a generator draws all words with similar probability, which any
