@@ -45,8 +45,10 @@ def main() -> None:
     for name in flags.FLAGS.topology:
         one_chip = {"chips_per_host_bounds": [1, 1, 1]} if re.search(":1x1(x1)?$", name) else {}
         try:
+            if not name:
+                raise ValueError("a name is missing")
             cores = topologies.get_topology_desc(
-                platform="tpu", topology_name=name or "none", **one_chip).devices
+                platform="tpu", topology_name=name, **one_chip).devices
         except (ValueError, RuntimeError, NotImplementedError) as error:
             reason = str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0]
             raise UserError(f"--topology: there is no {shown(name)}; take for example {EXAMPLES} "

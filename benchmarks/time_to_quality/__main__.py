@@ -17,7 +17,7 @@ from typing import Any
 from absl import flags
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import BenchmarkCase, Measurement, Role, system
+from benchmarks.harness.turns import BenchmarkCase, Role, system
 from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import DROPOUT, Workload
 from electra_tf.config import overrides
@@ -61,10 +61,24 @@ def main() -> None:
             name="time to quality", turns={"train": {}}, rounds=1, fields={
                 "steps": values.num_train_steps,
                 "every": -(-values.num_train_steps // EVALUATIONS)}), alone=True)
-    path = bench.save("time_to_quality", f"{values.num_train_steps:,} steps", measured,
-                      ["Seconds until the discriminator's AUC stays at a goal.", "",
-                       *table(measured)], {})
-    draw(measured, path.with_suffix(".png"))
+    curves = [sum(result.values("train", "points"), []) for result in measured]
+    table = tables.table(measured, [
+        *([f"{goal:.2f}", *(tables.ratio(seconds_to(points, goal), 1, ",.0f")
+                            for points in curves)] for goal in GOALS),
+        ["whole run", *(f"{points[-1][0]:,.0f}" if points else "-" for points in curves)],
+        ["last AUC", *(f"{points[-1][1]:.3f}" if points else "-" for points in curves)]])
+    path = bench.save(
+        "time_to_quality", f"{values.num_train_steps:,} steps", measured,
+        ["Seconds until the discriminator's AUC stays at a goal.", "", *table], {})
+    figure, (axes,) = plots.figure(1, 1, (8, 4.6))
+    for result, points, color in zip(measured, curves, plots.COLORS, strict=False):
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
+                      label=result.label)
+    axes.set_xscale("log")
+    plots.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
+    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
+    plots.save(figure, path.with_suffix(".png"))
 
 
 def changes(recipe: str) -> dict[str, Any]:
@@ -116,11 +130,6 @@ def export(records: pathlib.Path, target: pathlib.Path, config: PretrainingConfi
              valid=np.stack([rows.valid for rows in held_out]))
 
 
-def curve_of(result: Measurement) -> list[tuple[float, float]]:
-    """Returns seconds of training and held-out AUC of a system's evaluations, [] if it failed."""
-    return sum(result.values("train", "points"), [])
-
-
 def seconds_to(points: Sequence[tuple[float, float]], goal: float) -> float | None:
     """Returns the seconds from which the AUC stays at `goal`, above 0.5; None if it does not.
 
@@ -134,29 +143,6 @@ def seconds_to(points: Sequence[tuple[float, float]], goal: float) -> float | No
         return None
     (begin, low), (end, high) = curve[last_below:last_below + 2]
     return begin + (goal - low) / (high - low) * (end - begin)
-
-
-def table(measured: Sequence[Measurement]) -> list[str]:
-    """Returns Markdown: the seconds to every goal, and the run's end."""
-    curves = [curve_of(result) for result in measured]
-    return tables.table(measured, [
-        *([f"{goal:.2f}", *(tables.ratio(seconds_to(points, goal), 1, ",.0f")
-                            for points in curves)] for goal in GOALS),
-        ["whole run", *(f"{points[-1][0]:,.0f}" if points else "-" for points in curves)],
-        ["last AUC", *(f"{points[-1][1]:.3f}" if points else "-" for points in curves)]])
-
-
-def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
-    """Draws AUC against seconds of training."""
-    figure, (axes,) = plots.figure(1, 1, (8, 4.6))
-    for result, color in zip(measured, plots.COLORS, strict=False):
-        if points := curve_of(result):
-            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
-                      label=result.label)
-    axes.set_xscale("log")
-    plots.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
-    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
-    plots.save(figure, path)
 
 
 if __name__ == "__main__":
