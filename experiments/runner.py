@@ -212,7 +212,15 @@ class SweepRunner:
                     f"--init_checkpoint={encoder}", f"--model_dir={target}",
                     *(f"--set={name}={value}" for name, value in settings.items())]
             seconds = self._call(command, job, task)
-            scores = scores_of(task, target)
+            if task == "blimp":
+                scores = strict_json.read(
+                    target / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
+            else:
+                content = strict_json.read(
+                    target / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
+                summary, metrics = next(iter(content["summary"].values())), content["metrics"]
+                names = dict.fromkeys([_MAIN_METRIC.get(task, metrics[0]), *metrics])
+                scores = {name: summary[name]["mean"] for name in names if name in summary}
             main = next(iter(scores))
             self._add(job, scores, task, main, self._task_settings)
             print(f"scored   {job.name}: {task} {main} {100 * scores[main]:.1f} in "
@@ -247,13 +255,3 @@ class SweepRunner:
             reason = lines[-1].removeprefix("error: ") if lines else "no output"
             raise UserError(f"{task} ended with status {status}: {reason} ({log})")
         return time.monotonic() - begun
-
-
-def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
-    """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
-    if task == "blimp":
-        return strict_json.read(model_dir / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
-    results = strict_json.read(model_dir / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
-    summary = next(iter(results["summary"].values()))
-    names = dict.fromkeys([_MAIN_METRIC.get(task, results["metrics"][0]), *results["metrics"]])
-    return {name: summary[name]["mean"] for name in names if name in summary}
