@@ -49,14 +49,16 @@ def main() -> None:
     bench = command.Bench(SYSTEMS)
     length = manifest.load(storage.path(values.data_dir)).max_seq_length
     with tempfile.TemporaryDirectory() as scratch:
-        bench.systems = [dataclasses.replace(system, settings={
-            "tokens_per_step": values.train_batch_size * length, "run_flags": [
-                f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",
-                f"--model_size={values.model_size}", f"--recipe={system.name}",
-                f"--eval_steps={EVAL_BATCHES}",
-                *(f"--set={name}={value}" for name, value in changes(system.name).items())]}
-            if system.role is Role.OURS else baseline_request(pathlib.Path(scratch), length))
-            for system in bench.systems]
+        for index, system in enumerate(bench.systems):
+            if system.role is Role.OURS:
+                settings = {"tokens_per_step": values.train_batch_size * length, "run_flags": [
+                    f"--data_dir={pathlib.Path(values.data_dir).absolute()}",
+                    "--precision=float32", f"--model_size={values.model_size}",
+                    f"--recipe={system.name}", f"--eval_steps={EVAL_BATCHES}",
+                    *(f"--set={name}={value}" for name, value in changes(system.name).items())]}
+            else:
+                settings = baseline_request(pathlib.Path(scratch), length)
+            bench.systems[index] = dataclasses.replace(system, settings=settings)
         measured = bench.measure(BenchmarkCase(
             name="time to quality", turns={"train": {}}, rounds=1, fields={
                 "steps": values.num_train_steps,
