@@ -75,8 +75,7 @@ class BeamRunner:
         atomic_file.make_directory(scratch)
         reporting = functools.partial(functools.partial, _reporting, scratch)
         try:
-            with _quiet(), contextlib.ExitStack() as exits:
-                exits.push(functools.partial(_raise_refusal, scratch))
+            with _quiet():
                 try:
                     _require_job_server(options)
                     runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
@@ -108,6 +107,10 @@ class BeamRunner:
                     raise
             for path in sorted(scratch.glob("part-*")):
                 yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
+        except Exception:
+            for path in scratch.glob(f"{_REFUSED}*"):  # The `UserError` of a worker.
+                raise UserError(path.read_text(encoding="utf-8")) from None
+            raise
         finally:
             storage.remove_tree(self.scratch)
 
@@ -157,14 +160,6 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-def _raise_refusal(scratch: Path, _kind: object, error: BaseException | None, _trace: object
-                   ) -> None:
-    """Raises the `UserError` that a worker wrote to a file instead of a job's own error."""
-    if isinstance(error, Exception):
-        for path in scratch.glob(f"{_REFUSED}*"):
-            raise UserError(path.read_text(encoding="utf-8")) from None
 
 
 def _reporting(scratch: Path, function: Callable[..., Iterable], *arguments: Any) -> Iterator:

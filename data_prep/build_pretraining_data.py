@@ -10,14 +10,14 @@ them in the examples, and 0.0 % padding; 10 % of the examples have one segment. 
 interruption, the same command builds the missing shards.
 """
 
+import functools
 import sys
 import time
 
 from absl import flags
 
 from data_prep import local_runner, record_builder, shared_flags, summary
-from data_prep.cleaning.settings import CleaningSettings
-from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
+from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings, CleaningSettings
 from electra_tf.platform import command_line, errors, signals, storage
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import settings_of
@@ -65,7 +65,7 @@ def _build(values: flags.FlagValues) -> None:
         print(f"warning: {command_line.as_started(warning)}", file=sys.stderr)
 
 
-run = command_line.program(main, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, summary=__doc__, groups={
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": tuple(settings_of(BuildSettings)),
     "Text": ("normalization",),

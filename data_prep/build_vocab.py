@@ -9,6 +9,7 @@ vocabulary.
 """
 
 import dataclasses
+import functools
 import sys
 import time
 from typing import Annotated
@@ -17,7 +18,7 @@ from absl import flags
 from annotated_types import Interval
 
 from data_prep import local_runner, shared_flags, vocabulary_learner
-from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
+from data_prep.settings import LINE_RULES, CleaningSettings
 from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
@@ -84,7 +85,7 @@ def main() -> None:
               file=sys.stderr)
 
 
-run = command_line.program(main, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, summary=__doc__, groups={
     "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
     "Cleaning": LINE_RULES,

@@ -8,6 +8,7 @@ are left out. One core with AVX-512 takes 11 s. The task is "bigram shift" of Co
 "What you can cram into a single vector".
 """
 
+import functools
 import random
 import re
 
@@ -73,7 +74,7 @@ def define() -> None:
     flags.DEFINE_string("output_dir", "", "Directory for pretraining.txt, train.tsv and dev.tsv.")
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

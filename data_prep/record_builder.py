@@ -80,7 +80,8 @@ def build_records(
                 f"(--on_error=stop describes the first), cleaning drops {total.dropped_text_bytes} "
                 "bytes, and every other line is blank; give files with text.")
         result = _manifest(text, settings, identity, outcomes, source)
-        directory.finish(result)
+        result.save(output_dir)
+        directory.remove(_STATE_NAME, _RECEIPTS, plan.FILES)
         return result
 
 
@@ -147,7 +148,7 @@ class RecordDirectory:
         if overwrite:
             # The manifest goes first, because it is invalid without one of its shards.
             (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)
-            self._remove(_SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME)
+            self.remove(_SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME)
         if (self.path / manifest.MANIFEST_NAME).exists():
             finished = manifest.load(self.path)
             self._refuse_other(finished.settings, identity)
@@ -159,7 +160,7 @@ class RecordDirectory:
             raise UserError(f"{self.path} holds shards of an unknown build; use another "
                             "--output_dir, or --overwrite to remove them.")
         else:
-            self._remove(plan.FILES)  # They belong to an unknown build.
+            self.remove(plan.FILES)  # They belong to an unknown build.
         atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
         remove_unfinished(self.path)
         return False
@@ -189,11 +190,6 @@ class RecordDirectory:
         atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
         return outcome
 
-    def finish(self, result: manifest.Manifest) -> None:
-        """Writes the manifest, then removes the files of an unfinished build."""
-        result.save(self.path)
-        self._remove(_STATE_NAME, _RECEIPTS, plan.FILES)
-
     def _claimed_for(self) -> Identity | None:
         """Returns the identity of the unfinished build; None if there is none."""
         path = self.path / _STATE_NAME
@@ -211,7 +207,8 @@ class RecordDirectory:
             raise UserError(f"{self.path} holds another build: {', '.join(different)}; use another "
                             "--output_dir, or --overwrite to replace it.")
 
-    def _remove(self, *patterns: str) -> None:
+    def remove(self, *patterns: str) -> None:
+        """Removes the files that match one of the patterns."""
         for pattern in patterns:
             for path in self.path.glob(pattern):
                 path.unlink()

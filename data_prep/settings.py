@@ -1,20 +1,112 @@
-"""The settings that determine the examples of a build."""
+"""The settings of a build: cleaning, and the steps from text to examples."""
 
 import dataclasses
+import functools
 from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from data_prep.cleaning.settings import CleaningSettings
 from data_prep.packing import MIN_SEQUENCE
 from electra_tf.data.manifest import MAX_SEQUENCE_LENGTH
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section
+from electra_tf.platform.settings import Section, require, require_one_of, settings_of
 from electra_tf.text.tokenization import Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
 """Defaults of --short_example_rate by packing; `full` never makes short examples."""
 Fraction = Annotated[float, Interval(ge=0, le=1)]
+MIN_TEST_WORDS = 8
+"""Shorter test texts are ignored because they are ordinary phrases (Brown et al., 2020,
+"Language Models are Few-Shot Learners", appendix C, has the same minimum)."""
+LINE_RULES = ("unicode", "drop_letterless_lines", "drop_boilerplate", "min_line_characters",
+              "max_line_characters")
+"""The settings of single lines, which both commands have."""
+LANGUAGE_CHARACTERS = 2000
+"""Characters of a document's beginning that decide its language."""
+Characters = Annotated[int, Interval(ge=0, le=1 << 20)]
+_PARAMETERS = {
+    "drop_duplicate_lines": ("min_duplicate_characters",),
+    "drop_near_duplicates": ("near_duplicate_threshold", "near_duplicate_permutations"),
+    "languages": ("language_confidence", "min_language_characters"),
+    "decontaminate": ("decontaminate_words",),
+}
+"""Filter -> its other settings."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CleaningSettings(Section, prefix="--"):
+    """Settings of the filters; flags have the same names. All filters are off by default."""
+
+    unicode: Literal["none", "nfc", "nfkc"] = "none"
+    """Unicode normalization form of the text, applied before the other filters."""
+    drop_letterless_lines: bool = False
+    """Drop lines without a letter."""
+    drop_boilerplate: bool = False
+    """Drop lines that are boilerplate of web pages: cookie and copyright notices, menus, buttons;
+    see docs/how_to/cleaning.md."""
+    min_line_characters: Characters = 0
+    """Drop lines of fewer characters."""
+    max_line_characters: Characters = 0
+    """Drop lines of more characters; 0 drops none."""
+    drop_duplicate_lines: bool = False
+    """Drop lines that occur earlier in the text."""
+    min_duplicate_characters: Characters = 0
+    """Keep repeated lines of fewer characters."""
+    drop_near_duplicates: bool = False
+    """Drop documents that nearly equal an earlier one."""
+    near_duplicate_threshold: Annotated[float, Interval(gt=0, lt=1)] = 0.8
+    """Least Jaccard similarity of the word 5-grams of near duplicates."""
+    near_duplicate_permutations: Annotated[int, Interval(ge=16, le=1024)] = 128
+    """Number of MinHash permutations. More permutations take more time and memory; the standard
+    error of the similarity is at most 0.5 / sqrt(permutations)."""
+    languages: tuple[str, ...] = ()
+    """Drop documents that are in none of these languages, ISO 639 codes such as en,de."""
+    language_confidence: Annotated[float, Interval(gt=0, lt=1)] = 0.5
+    """Least probability that a document is in one of --languages."""
+    min_language_characters: Annotated[int, Interval(ge=0, le=1000)] = 100
+    """Keep documents of fewer letters in any language: they are too short to identify. At most
+    1000, half of the characters that are read of a document."""
+    decontaminate: str = ""
+    """Drop lines that contain a test text of the task files in this directory (GLUE, SQuAD, MRQA,
+    CoNLL, tables)."""
+    decontaminate_words: Annotated[int, Interval(ge=MIN_TEST_WORDS, le=100)] = 13
+    """Drop lines that contain this number of consecutive words of a test text."""
+
+    @property
+    def needs_survey(self) -> bool:
+        """Returns True if the filters need a pass over the whole text first."""
+        return self.drop_duplicate_lines or self.drop_near_duplicates or bool(self.languages)
+
+    def filters(self) -> list[str]:
+        """Returns the names of the filters that are on."""
+        return [name for name in (*LINE_RULES, *_PARAMETERS) if not self._is_default(name)]
+
+    def identity(self) -> dict[str, str | int | float | bool]:
+        """Returns the settings of the filters that are on, by name.
+
+        It omits the directory of task files; `BenchmarkTexts.facts` identifies their texts.
+        """
+        values = {name: getattr(self, name) for on in self.filters()
+                  for name in (on, *_PARAMETERS.get(on, ())) if name != "decontaminate"}
+        return {name: ",".join(value) if isinstance(value, tuple) else value
+                for name, value in values.items()}
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(not 0 < self.max_line_characters < self.min_line_characters,
+                "--max_line_characters",
+                f"at least --min_line_characters={self.min_line_characters}",
+                self.max_line_characters)
+        for owner, parameters in _PARAMETERS.items():
+            for name in parameters:
+                if not getattr(self, owner) and not self._is_default(name):
+                    raise UserError(f"--{name} belongs to --{owner}, which is off; give both or "
+                                    "neither.")
+        for code in self.languages:
+            require_one_of(sorted(language_identifier().labels), "--languages", code)
+
+    def _is_default(self, name: str) -> bool:
+        return getattr(self, name) == settings_of(type(self))[name].default
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,3 +143,11 @@ class BuildSettings(Section, prefix="--"):
         if self.packing == "full" and self.short_example_rate:
             raise UserError("--short_example_rate belongs to --packing=reference: --packing=full "
                             f"makes no short examples. Received: {self.short_example_rate}")
+
+
+@functools.cache
+def language_identifier() -> Any:
+    """Returns py3langid's classifier (Lui and Baldwin, 2012), naive Bayes over byte n-grams."""
+    from py3langid import langid  # Its import takes a second, and few builds need it.
+
+    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)

@@ -11,8 +11,8 @@ import heapq
 from collections.abc import Mapping
 
 from data_prep.cleaning.plan import CleaningPlan
-from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import batches
+from data_prep.settings import CleaningSettings
 from data_prep.sources.source import Source
 from data_prep.work_units import CorpusPiece, Progress, Runner, WordCounts, WorkUnit, pieces_of
 from electra_tf.platform.errors import UserError
@@ -109,24 +109,12 @@ def _splitter(normalization: Normalization):
     return WordSplitter(normalization)
 
 
-def learn(counts: WordCounts, vocab_size: int, reserved_tokens: int = 0) -> Vocabulary:
+def learn(counts: Mapping[bytes, int], vocab_size: int, reserved_tokens: int = 0) -> Vocabulary:
     """Returns a vocabulary of `vocab_size` tokens, fewer if no other pair occurs twice.
 
-    The order is special tokens, `reserved_tokens` entries [unused0] and so on, characters, and
-    longer pieces by about falling count.
-    """
-    reserved = [f"[unused{number}]" for number in range(reserved_tokens)]
-    characters, merged = learn_pieces(counts, vocab_size - len(SPECIAL_TOKENS) - reserved_tokens)
-    return Vocabulary((*SPECIAL_TOKENS, *reserved, *characters, *merged),
-                      source="the learned vocabulary")
-
-
-def learn_pieces(counts: Mapping[bytes, int], max_pieces: int) -> tuple[list[str], list[str]]:
-    """Returns single characters by falling count, and longer pieces in the order of merges.
-
-    They are `max_pieces`; fewer, if no other pair occurs twice. A character inside of a word has
-    "##" before it. The most frequent words of up to `MAX_WORD_CHARACTERS` are used,
-    `MAX_CHARACTERS` in all.
+    The order is special tokens, `reserved_tokens` entries [unused0] and so on, single characters by
+    falling count, and longer pieces in the order of merges. The most frequent words of up to
+    `MAX_WORD_CHARACTERS` are used, `MAX_CHARACTERS` in all.
 
     Each step adds the most frequent pair or character; a character counts `UNKNOWN_COST` times.
     Characters are at most half of the pieces. Of equal counts, the piece of more frequent
@@ -148,6 +136,7 @@ def learn_pieces(counts: Mapping[bytes, int], max_pieces: int) -> tuple[list[str
     ranked = sorted(character_counts.items(), key=lambda item: (-item[1], item[0]))
     tokens = [character for character, _ in ranked]
     pairs = _Pairs(words, tokens)
+    max_pieces = vocab_size - len(SPECIAL_TOKENS) - reserved_tokens
     max_characters = min(max(1, max_pieces // 2), len(ranked))
     characters = merged = 0
     while characters + merged < max_pieces:
@@ -158,7 +147,9 @@ def learn_pieces(counts: Mapping[bytes, int], max_pieces: int) -> tuple[list[str
             break
         else:
             merged += pairs.merge(pair)
-    return tokens[:characters], tokens[len(ranked):]
+    reserved = [f"[unused{number}]" for number in range(reserved_tokens)]
+    return Vocabulary((*SPECIAL_TOKENS, *reserved, *tokens[:characters], *tokens[len(ranked):]),
+                      source="the learned vocabulary")
 
 
 class _Pairs:

@@ -13,14 +13,12 @@ import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from data_prep.documents import DocumentPart, Parser, ReadingNotes, SkippingParser, lines_of
+from data_prep.documents import DocumentPart, Parser, SkippingParser
 from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
 WordCounts = collections.Counter[bytes]  # Word (UTF-8) -> its count.
-NO_KEYS = range(0)  # The keys of held-out documents where none is held out.
-_PROGRESS_SECONDS = 10.0  # Least number of seconds between lines of progress.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,10 +43,6 @@ class WorkUnit:
         """Returns the number of documents that begin in this unit."""
         return sum(part.begins for part in self.parts)
 
-    def lines(self, notes: ReadingNotes | None = None) -> Iterator[str]:
-        """Yields the lines, and `DOCUMENT_END` after each document; see `documents.lines_of`."""
-        return lines_of(self.parts, self.parse, notes)
-
 
 @dataclasses.dataclass(frozen=True)
 class CorpusPiece:
@@ -65,7 +59,7 @@ class CorpusPiece:
         """Returns the piece as its only item."""
         return (self,)
 
-    def units(self, unit_bytes: int, held_out: range = NO_KEYS) -> Iterator[WorkUnit]:
+    def units(self, unit_bytes: int, held_out: range = range(0)) -> Iterator[WorkUnit]:
         """Yields the documents in units of at most `unit_bytes`; a longer part is one unit.
 
         Documents with a key in `held_out` are in units of the split "eval".
@@ -137,7 +131,7 @@ class Progress:
         """Prints a line if one is due: the fraction of the input read, and amounts by name."""
         now = time.monotonic()
         position = sum(piece.source.position() for piece in self._pieces)
-        if now - self._last < _PROGRESS_SECONDS or not position:
+        if now - self._last < 10 or not position:
             return
         self._last = now
         seconds = now - self._start
@@ -156,7 +150,7 @@ def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:
     equal.
     """
     if not fraction:
-        return NO_KEYS
+        return range(0)
     keys = range(round(fraction * 2**64))
     documents: list[tuple[int, int]] = []
     sides: set[bool] = set()
@@ -173,6 +167,6 @@ def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:
     if len(documents) > 0.5 / fraction and len(sides) == 2:
         return keys
     if len({key for _, key in documents}) < 2:
-        return NO_KEYS
+        return range(0)
     key = statistics.median_low(documents)[1]
     return range(key, key + 1)

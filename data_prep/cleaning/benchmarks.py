@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from data_prep.cleaning.ngrams import ngram_hashes, positions, word_hashes, words_of
-from data_prep.cleaning.settings import MIN_TEST_WORDS
+from data_prep.settings import MIN_TEST_WORDS
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 

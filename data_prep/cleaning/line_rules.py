@@ -8,7 +8,7 @@ import pathlib
 import re
 import unicodedata
 
-from data_prep.cleaning.settings import CleaningSettings
+from data_prep.settings import CleaningSettings
 from electra_tf.platform import strict_yaml
 
 _KNOWN = strict_yaml.read_sections(pathlib.Path(__file__).with_name("boilerplate.yaml"), "rules")

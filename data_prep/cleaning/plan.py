@@ -21,13 +21,13 @@ import numpy as np
 
 from data_prep.cleaning import line_rules, ngrams
 from data_prep.cleaning.benchmarks import BenchmarkTexts
-from data_prep.cleaning.settings import (
+from data_prep.documents import DOCUMENT_END, ReadingNotes, batches, lines_of
+from data_prep.settings import (
     LANGUAGE_CHARACTERS,
     LINE_RULES,
     CleaningSettings,
     language_identifier,
 )
-from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
 from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
@@ -58,7 +58,7 @@ class CleaningPlan:
             tally[reason] += 1
             tally["dropped_text_bytes"] += len(line.encode(errors="surrogatepass"))
 
-        lines = unit.lines(notes)
+        lines = lines_of(unit.parts, unit.parse, notes)
         if self.settings.needs_survey or not {*LINE_RULES}.isdisjoint(self.settings.filters()):
             lines = self._kept(unit, lines, tally, drop)
         if not self.settings.decontaminate:
@@ -198,8 +198,7 @@ def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> 
     signatures: list[np.ndarray] = []
     for part in unit.parts:
         lines = [line_rules.normalized(line, settings)
-                 for line in dataclasses.replace(unit, parts=(part,)).lines()
-                 if line != DOCUMENT_END]
+                 for line in lines_of([part], unit.parse) if line != DOCUMENT_END]
         keep = [not line_rules.reason_to_drop(line, settings) for line in lines]
         kept = list(itertools.compress(lines, keep))
         if settings.drop_duplicate_lines:

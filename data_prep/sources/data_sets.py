@@ -77,16 +77,36 @@ class HubSource(FileSource):
 
 
 def hub_data_set(name: str, column: str) -> HubSource:
-    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT]; `UserError` if unknown."""
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT]; `UserError` if unknown.
+
+    Without a revision, it reads the Hub's conversion, or main if there is none.
+    """
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
     repository, config, split = match["repository"], match["first"], match["second"]
+    with one_line_errors(repository, match["revision"], kind=DATA_SET):
+        import huggingface_hub
+
+        info = functools.partial(huggingface_hub.HfApi().dataset_info, repository,
+                                 files_metadata=True)
+        try:
+            commit = info(revision=match["revision"] or _CONVERTED)
+        except huggingface_hub.errors.RevisionNotFoundError:
+            if match["revision"]:
+                raise
+            commit = info()
     configs: dict[str, dict[str, list[HubFile]]] = {}
-    for file in _files(repository, match["revision"]):
-        if path := _FILE.fullmatch(file.name):
+    for file in sorted(commit.siblings, key=lambda file: file.rfilename):
+        name = file.rfilename
+        parts = pathlib.PurePosixPath(name).parts
+        if not parts or parts[0] == "/" or ".." in parts or "\\" in name:
+            raise UserError(f"{repository} lists the file {shown(name)}, which is outside its "
+                            "directory; name another data set.")
+        if path := _FILE.fullmatch(name):
             file_config = path["config"] if path["config"] not in (None, "data") else _DEFAULT
-            configs.setdefault(file_config, {}).setdefault(path["split"], []).append(file)
+            configs.setdefault(file_config, {}).setdefault(path["split"], []).append(
+                HubFile(repository, commit.sha, name, file.size or 0))
     if not configs:
         raise UserError(f"{repository} has no Parquet files of splits; download its files, and "
                         "name them with another source.")
@@ -98,29 +118,6 @@ def hub_data_set(name: str, column: str) -> HubSource:
     files = _choose(splits, split, f"{repository}:{config} has no split")
     return HubSource(tuple(files), f"parquet#{column}", functools.partial(read_rows, column),
                      parse_plain_text, None)
-
-
-def _files(repository: str, revision: str | None) -> list[HubFile]:
-    """Returns all files of a revision, by default of the Hub's conversion, otherwise of main."""
-    with one_line_errors(repository, revision, kind=DATA_SET):
-        import huggingface_hub
-
-        info = functools.partial(huggingface_hub.HfApi().dataset_info, repository,
-                                 files_metadata=True)
-        try:
-            commit = info(revision=revision or _CONVERTED)
-        except huggingface_hub.errors.RevisionNotFoundError:
-            if revision:
-                raise
-            commit = info()
-    files = [HubFile(repository, commit.sha, file.rfilename, file.size or 0)
-             for file in sorted(commit.siblings, key=lambda file: file.rfilename)]
-    for file in files:
-        parts = pathlib.PurePosixPath(file.name).parts
-        if not parts or parts[0] == "/" or ".." in parts or "\\" in file.name:
-            raise UserError(f"{repository} lists the file {shown(file.name)}, which is outside its "
-                            "directory; name another data set.")
-    return files
 
 
 def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any:

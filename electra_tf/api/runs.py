@@ -13,7 +13,7 @@ from electra_tf.formats import pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.pretraining import loop
-from electra_tf.pretraining.results import saved_scores
+from electra_tf.pretraining.evaluation import saved_scores
 from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files

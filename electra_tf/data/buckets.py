@@ -35,10 +35,10 @@ class RowBatch(NamedTuple):
 
 def bucket_lengths(lengths: Sequence[int], max_length: int,
                    max_buckets: int = 8) -> tuple[int, ...]:
-    """Returns the lengths of buckets that give the least padding if rows aren't batched.
+    """Returns the lengths, ascending, to which padding every row up takes the fewest tokens.
 
-    `lengths` are the numbers of tokens of the examples; `max_length` is the last result. Each
-    result is a shape, which takes seconds to compile.
+    `lengths` are the numbers of tokens of the rows; the last bucket is `max_length`. Each bucket is
+    a shape of batches, which takes seconds to compile.
 
     >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, max_buckets=3)
     (8, 20, 128)
@@ -48,8 +48,8 @@ def bucket_lengths(lengths: Sequence[int], max_length: int,
     if candidates[-1] == max_length:
         candidates, counts = candidates[:-1], counts[:-1]
     below = np.concatenate([[0], np.cumsum(counts)]).tolist()  # Rows of the first candidates.
-    # Tokens of the rows of the first `end` candidates in some buckets, of which candidate `end - 1`
-    # is the last, and these buckets; the best choice for each end.
+    # Number of candidates covered -> the fewest tokens of their rows, and the buckets that give
+    # them; the last covered candidate is a bucket.
     choices: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
     best = (below[-1] * max_length, ())
     for _ in range(max_buckets - 1):

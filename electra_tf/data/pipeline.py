@@ -75,9 +75,9 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
 
 
 def _without_autotuning() -> tf.data.Options:
-    """Returns options against a stall: freeing an autotuner can take TensorFlow a minute.
+    """Returns options that turn autotuning off, whose thread can delay the end by a minute.
 
-    Its thread can be notified before the flag to end is set, and then sleeps once more.
+    TensorFlow can wake the thread before it sets the flag to end; the thread then sleeps again.
     """
     options = tf.data.Options()
     options.autotune.enabled = False

@@ -51,7 +51,17 @@ def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
     path, number = records.data_dir / shard.name, start
     stop = shard.examples if stop is None else stop
     try:
-        _check_sizes(path, stop)
+        # TensorFlow allocates the size that a record claims, and ends the process if that fails.
+        size, position = path.stat().st_size, 0
+        with path.open("rb") as file:
+            for index in range(stop):
+                header = file.read(8)  # The content's size; a checksum follows each, of 4 bytes.
+                if len(header) < 8:
+                    break
+                position += 16 + int.from_bytes(header, "little")
+                if position > size:
+                    raise misfit(path, f"a record is cut off or changed (record {index:,})")
+                file.seek(position)
         for batch in tf.data.TFRecordDataset(str(path)).skip(start).take(stop - start).batch(
                 max(1, TOKENS_TOGETHER // records.max_seq_length)).as_numpy_iterator():
             for content in batch:
@@ -87,20 +97,3 @@ def check_first_examples(records: Records) -> None:
         if records.packing == "full" and 1 < shard.examples and len(ids) < records.max_seq_length:
             raise misfit(records.data_dir / shard.name, f"record 0: ids has {len(ids)} tokens; "
                          f"max_seq_length is {records.max_seq_length} and packing is full")
-
-
-def _check_sizes(path: Path, count: int) -> None:
-    """Raises `UserError` if one of the first records is longer than the rest of the file.
-
-    TensorFlow allocates the size that a record claims, and ends the process without the memory.
-    """
-    size, position = path.stat().st_size, 0
-    with path.open("rb") as file:
-        for number in range(count):
-            header = file.read(8)  # The content's size; a checksum follows each, of 4 bytes.
-            if len(header) < 8:
-                return
-            position += 16 + int.from_bytes(header, "little")
-            if position > size:
-                raise misfit(path, f"a record is cut off or changed (record {number:,})")
-            file.seek(position)

@@ -21,7 +21,6 @@ from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
-from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
@@ -129,7 +128,7 @@ class TextEncoder(Servable):
         hidden = tf.where(tokens.valid[:, :, tf.newaxis], hidden, 0.0)
         lengths = tf.reduce_sum(tf.cast(tokens.valid, tf.float32), axis=1, keepdims=True)
         return {"pooled": tf.reduce_sum(hidden, axis=1) / lengths,
-                "cls": first_vectors(hidden), "tokens": hidden, "token_ids": tokens.ids}
+                "cls": hidden[:, 0], "tokens": hidden, "token_ids": tokens.ids}
 
 
 class Detector(TextEncoder):

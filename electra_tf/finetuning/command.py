@@ -19,6 +19,7 @@ interrupted run with the first trial that isn't finished. To serve a model:
 """
 
 import dataclasses
+import functools
 from typing import Literal
 
 from absl import flags
@@ -145,8 +146,9 @@ def main() -> None:
     modes.MODES[values.mode](changes)
 
 
-run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(
-    {"Task and data": settings_of(TaskFlags), "Model": settings_of(ModelFlags)}, SETTINGS))
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups=(
+    overrides.help_groups({"Task and data": settings_of(TaskFlags),
+                           "Model": settings_of(ModelFlags)}, SETTINGS)))
 
 
 if __name__ == "__main__":

@@ -43,15 +43,6 @@ class _TokenPositions:
         of_row = tf.expand_dims((self.rows - self.columns) * heads + self.columns, axis=1)
         self.attended = of_row + tf.range(heads) * length
 
-    def first(self) -> tf.Tensor:
-        """Returns the index of every row's first token among the T, int32 [B]."""
-        batch_size, length = self.size
-        return tf.gather(self.tokens, tf.range(batch_size) * length)
-
-    def padded(self, x: tf.Tensor) -> tf.Tensor:
-        """Turns [T, H] into [B, L, H]; padding repeats the token before it."""
-        return tf.reshape(tf.gather(x, self.tokens), [*self.size, x.shape[-1]])
-
 
 class InferenceEncoder(tf.Module):
     """A copy of a trained `Encoder` that computes its hidden vectors without dropout.
@@ -83,21 +74,18 @@ class InferenceEncoder(tf.Module):
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                  randomness: None = None) -> tf.Tensor:
         """Encodes a batch of any B and L like `Encoder`; padding repeats the vector before it."""
-        x, positions = self._embedded(ids, segment_ids, valid)
-        for layer in self._layers:
-            x = layer(x, positions)
-        return positions.padded(x)
+        x, positions = self._run_layers(ids, segment_ids, valid)
+        # [T, H] becomes [B, L, H].
+        return tf.reshape(tf.gather(x, positions.tokens), [*positions.size, x.shape[-1]])
 
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: None = None) -> tf.Tensor:
         """Returns the vectors [B, H] of [CLS] alone; arguments as for `Encoder`."""
-        x, positions = self._embedded(ids, segment_ids, valid)
-        for layer in self._layers[:-1]:
-            x = layer(x, positions)
-        return self._layers[-1].first(x, positions)
+        return self._run_layers(ids, segment_ids, valid, first_only=True)[0]
 
-    def _embedded(self, ids: tf.Tensor, segment_ids: tf.Tensor,
-                  valid: tf.Tensor) -> tuple[tf.Tensor, _TokenPositions]:
+    def _run_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor, *,
+                    first_only: bool = False) -> tuple[tf.Tensor, _TokenPositions]:
+        """Returns the vectors [T, H] of the tokens or [B, H] of every row's first, and indices."""
         positions = _TokenPositions(
             valid, self.dtype, self.config.num_heads // self._tensor_parallel)
 
@@ -110,7 +98,11 @@ class InferenceEncoder(tf.Module):
         x = (looked_up(self._words, of_tokens(ids)) + looked_up(self._positions, positions.columns)
              + looked_up(self._segments, of_tokens(segment_ids)))
         x = self._norm(tf.cast(x, self.dtype))
-        return (x if self._project is None else self._project(x)), positions
+        if self._project is not None:
+            x = self._project(x)
+        for layer in self._layers:
+            x = layer(x, positions, first_only=first_only and layer is self._layers[-1])
+        return x, positions
 
 
 class _Layer(tf.Module):
@@ -125,15 +117,12 @@ class _Layer(tf.Module):
         self._output_bias = _weight(layer.output_dense.bias, dtype)
         self._output_norm = _Norm(layer.output_norm, dtype)
 
-    def __call__(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
-        return self._finish(x, [share.attend(x, positions) for share in self._shares])
-
-    def first(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
-        """Computes only the first token of every row, [B, H]."""
-        return self._finish(tf.gather(x, positions.first()),
-                            [share.attend_from_first(x, positions) for share in self._shares])
-
-    def _finish(self, x: tf.Tensor, attended: Sequence[tf.Tensor]) -> tf.Tensor:
+    def __call__(self, x: tf.Tensor, positions: _TokenPositions, *, first_only: bool) -> tf.Tensor:
+        """Maps [T, H] to [T, H] or, with `first_only`, to [B, H] for every row's first token."""
+        attended = [share.attend(x, positions, first_only=first_only) for share in self._shares]
+        if first_only:
+            batch_size, length = positions.size
+            x = tf.gather(x, tf.gather(positions.tokens, tf.range(batch_size) * length))
         x = self._attention_norm(x + _sum(attended, self._attention_bias))
         expanded = [share.feed_forward(x) for share in self._shares]
         return self._output_norm(x + _sum(expanded, self._output_bias))
@@ -156,38 +145,23 @@ class _Share(tf.Module):
         self._expand = _Affine(intermediate.kernel[:, units], intermediate.bias[units], dtype)
         self._contract = _weight(layer.output_dense.kernel[units], dtype)
 
-    def attend(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
-        """Maps [T, H] to the share's part of the attention's output, [T, H]."""
-        query, key, value = self._queries_keys_values(x, positions)
-        context = self._context(query, key, value, positions.bias)
-        vectors = tf.reshape(context, [-1, self._head_size])
-        return self._joined(tf.gather(vectors, positions.attended))
-
-    def attend_from_first(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
-        """Maps [T, H] to the share's part for the first token of every row, [B, H]."""
-        query, key, value = self._queries_keys_values(x, positions)
-        return self._joined(self._context(query[:, :, :1], key, value, positions.bias))
+    def attend(self, x: tf.Tensor, positions: _TokenPositions, *, first_only: bool) -> tf.Tensor:
+        """Maps [T, H] to the share's part of the attention's output; shapes as in `_Layer`."""
+        vectors = tf.reshape(self._project(x), [-1, self._head_size])
+        query, key, value = tf.unstack(tf.gather(vectors, positions.projected))  # [B, heads, L, D].
+        if first_only:
+            query = query[:, :, :1]
+        scale = tf.constant(self._head_size**-0.5, query.dtype)
+        # In this order matmul, scale and bias become one op.
+        weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + positions.bias)
+        heads = tf.matmul(weights, value)
+        if not first_only:
+            heads = tf.gather(tf.reshape(heads, [-1, self._head_size]), positions.attended)
+        return tf.matmul(tf.reshape(heads, [-1, self._output.shape[0]]), self._output)
 
     def feed_forward(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [T, H] to the share's part of the feed-forward network's output, [T, H]."""
         return tf.matmul(tf.nn.gelu(self._expand(x), approximate=False), self._contract)
-
-    def _queries_keys_values(self, x: tf.Tensor, positions: _TokenPositions) -> list[tf.Tensor]:
-        """Returns three tensors [B, heads, L, D]."""
-        vectors = tf.reshape(self._project(x), [-1, self._head_size])
-        return tf.unstack(tf.gather(vectors, positions.projected))
-
-    def _context(self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor,
-                 bias: tf.Tensor) -> tf.Tensor:
-        """Returns [B, heads, queries, D]."""
-        scale = tf.constant(self._head_size**-0.5, query.dtype)
-        # In this order matmul, scale and bias become one op.
-        weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + bias)
-        return tf.matmul(weights, value)
-
-    def _joined(self, heads: tf.Tensor) -> tf.Tensor:
-        """Maps all heads' results for R tokens, [R, heads, D], to [R, H]."""
-        return tf.matmul(tf.reshape(heads, [-1, self._output.shape[0]]), self._output)
 
 
 class _Affine(tf.Module):

@@ -1,24 +1,10 @@
-r"""Initial values with which heads attend to adjacent tokens and to repeated words.
+"""Initial values with which heads attend to adjacent tokens and to repeated words.
 
-With normal(0, 0.02) weights a narrow network has uniform attention, and short runs plateau at
-unigram statistics. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023)
-initialize attention as in a trained network. This module does so for relative positions:
-
-* The first 2F = position_share x E dimensions of the embeddings belong to positions alone. Row p
-  holds a [sin(w_0 p), ..., cos(w_0 p), ...] for F frequencies w that fall geometrically from
-  0.95 pi to 2 pi / longest_wavelength, with a = position_amplitude x initializer_range.
-* In the first layers, head h attends to offset s = OFFSETS[h]. Its keys hold sin(w p) and cos(w p)
-  of at most D/2 frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their dot product is
-  largest at q = p + s; the scale makes the logit there attention_gain^2 sqrt(D) / 2.
-* The pseudo-inverse of the embeddings' projection P [E, H] inverts it if H >= E. If H < E, P gets
-  orthonormal rows for the H / 4 frequencies that heads use at most, and other rows orthogonal to
-  these.
-
-The last heads of the first layer of the encoder that is fine-tuned are duplicate-token heads.
-Queries and keys hold the word along orthonormal directions outside of the segments' vectors. A
-quarter of the head holds the position with opposite signs, which subtracts half of a match's logit
-at the token itself. A bias of the queries adds 0.8 of that logit at [CLS], for tokens without a
-match.
+For relative positions it follows Trockman and Kolter ("Mimetic initialization of self-attention
+layers", 2023); docs/explanation/short_runs.md has all formulas and reasons. Row p of the position
+table holds a [sin(w p), ..., cos(w p), ...] in dimensions of its own. Keys of a head that attends
+to offset s read sin(w p) and cos(w p), queries sin(w (p + s)) and cos(w (p + s)), so their product
+is largest at q = p + s. The last heads of the first layer may compare words instead.
 """
 
 import numpy as np
@@ -39,10 +25,10 @@ def initialize(model, config: InitializationConfig) -> None:
     if config.scheme == "adjacent":
         for part in model.submodules:
             if isinstance(part, Encoder) and part.trainable:
-                _attend_to_adjacent_tokens(part, config)
+                _initialize_heads(part, config)
 
 
-def _attend_to_adjacent_tokens(encoder: Encoder, config: InitializationConfig) -> None:
+def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
     matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
     waves = np.geomspace(  # Radians per token; at pi, sines of all positions would be 0.
@@ -120,7 +106,7 @@ def _attend_to_offsets(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray,
 
 
 def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: float, norm: float,
-                 product: float) -> None:
+                      product: float) -> None:
     """Initializes the last heads of the first layer as duplicate-token heads.
 
     After the layer norm, which multiplies the tables by `norm`, waves have amplitude `size`.
@@ -136,12 +122,17 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
+    # At most as many orthonormal word directions as fit, orthogonal to all segments' vectors.
+    width = segments.shape[1]
+    count = max(1, min(head_size - len(columns), width - len(segments)))
     position_scale = np.sqrt(_AT_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
     for index in range(heads):
-        directions = _word_directions(segments, head_size - len(columns), index)
+        # Each head takes the next dimensions of the word vectors, which are interchangeable.
+        axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
+        directions = np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
         square = np.mean(np.sum((norm * words @ directions.T)**2, axis=1))
         first = (shape.num_heads - heads + index) * head_size
         middle = first + len(directions)
@@ -154,14 +145,3 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)
-
-
-def _word_directions(segments: np.ndarray, count: int, index: int) -> np.ndarray:
-    """Returns at most `count` orthonormal rows, orthogonal to all segments' vectors.
-
-    Each head takes the next dimensions of the word vectors, whose dimensions are interchangeable.
-    """
-    width = segments.shape[1]
-    count = max(1, min(count, width - len(segments)))
-    axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
-    return np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]

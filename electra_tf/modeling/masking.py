@@ -45,7 +45,9 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
     candidates = maskable(ids, valid, kinds.special)
-    counts = number_to_predict(valid, config)
+    # The number of positions to select by the number of a row's tokens.
+    counts = tf.gather(tf.constant(config.predictions_by_length(length)),
+                       tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
     bits = randomness.bits("masking/positions", batch_size, length)
     if config.whole_words:
         continues = tf.gather(tf.constant(kinds.continues_word), ids)
@@ -71,12 +73,6 @@ def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Ten
     """Returns bool [B, L], True for tokens other than padding, [CLS], [SEP] and [MASK]."""
     ordinary = (ids != special.cls) & (ids != special.sep) & (ids != special.mask)
     return valid & ordinary & (ids != special.pad)
-
-
-def number_to_predict(valid: tf.Tensor, config: MaskingConfig) -> tf.Tensor:
-    """Returns the number of positions to select, int32 [B], by each row's number of tokens."""
-    table = tf.constant(config.predictions_by_length(valid.shape[1]))
-    return tf.gather(table, tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
 
 
 def draw_distinct(candidates: tf.Tensor, counts: tf.Tensor, bits: tf.Tensor,

@@ -59,11 +59,6 @@ class ScoreHead(tf_keras.layers.Layer):
         return dropout(vectors, self.dropout_rate, keys)
 
 
-def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
-    """Returns the vectors of [CLS], [B, H], of hidden [B, L, H]."""
-    return hidden[:, 0]
-
-
 def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     """Marks positions where an answer may begin or end, bool [B, L]; [CLS] is for "no answer".
 
@@ -120,21 +115,18 @@ class QuestionHead(tf_keras.layers.Layer):
 
         `allowed` bool [B, L] is that of `answer_positions`.
         """
-        start = self._start_logits(hidden, allowed)
+        start = _positions(self.start(hidden)) + _forbidding(allowed)
         ends = self._end_logits(hidden, allowed, true_start[:, tf.newaxis])
         return SpanLogits(start, ends[:, 0], self._impossible_logit(hidden, start))
 
     def beams(self, hidden: tf.Tensor, allowed: tf.Tensor, size: int) -> SpanBeams:
         """Returns the `size` most probable starts, and as many ends for each; see `call`."""
-        start = self._start_logits(hidden, allowed)
+        start = _positions(self.start(hidden)) + _forbidding(allowed)
         start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
         ends = self._end_logits(hidden, allowed, start_index)
         end_log_probs, end_index = tf.math.top_k(tf.nn.log_softmax(ends), size)
         return SpanBeams(start_log_probs, start_index, end_log_probs, end_index,
                          self._impossible_logit(hidden, start))
-
-    def _start_logits(self, hidden: tf.Tensor, allowed: tf.Tensor) -> tf.Tensor:
-        return _positions(self.start(hidden)) + _forbidding(allowed)
 
     def _end_logits(self, hidden: tf.Tensor, allowed: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
         """Scores ends, float32 [B, K, L], for each of the starts int32 [B, K]."""
@@ -156,7 +148,7 @@ class QuestionHead(tf_keras.layers.Layer):
             return None
         weights = tf.cast(tf.nn.softmax(start), hidden.dtype)
         mean_start = tf.squeeze(tf.matmul(weights[:, tf.newaxis], hidden), axis=1)
-        both = tf.concat([first_vectors(hidden), mean_start], axis=-1)
+        both = tf.concat([hidden[:, 0], mean_start], axis=-1)  # [CLS] is first.
         return _positions(self.impossible(self.impossible_hidden(both)))
 
 

@@ -38,7 +38,6 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import Outcome, count
 from electra_tf.objectives.pretraining import (
-    GeneratorOutcome,
     MaskedBatch,
     generator_details,
     score_predictions,
@@ -125,38 +124,25 @@ class ElectricObjective(ElectraObjective):
                 *, training: bool) -> Outcome:
         """Runs the generator on the original text, redraws selected tokens, and detects them."""
         batch, predictions = inputs.original, inputs.predictions
-        noise = self.noise(model, batch, randomness, training=training)
+        dropout = randomness if training else None
+        everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
+        noise = score_predictions(
+            model.generator(batch.ids, batch.segment_ids, batch.valid, dropout), everywhere,
+            training=training)
         rows, length = batch.ids.shape
         index = tf.reshape(
             predictions.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
         sampled = self.sample(selected, predictions, randomness)
-        outcome = self.discriminate_noise(
-            model, inputs, noise.softmax, sampled, randomness, training=training)
+        corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
+        redrawn = mark_positions(predictions.positions, predictions.valid, length)
+        energies = model.discriminator(corrupted, batch.segment_ids, batch.valid, dropout)
+        outcome = self.detection_outcome(inputs, sampled, corrupted, redrawn, self.noise_logits(
+            energies, noise.softmax, corrupted))
         best = gather_at(noise.best_ids, predictions.positions)
         return outcome._replace(
             loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | outcome.loss_sums,
             details=outcome.details | generator_details(predictions, best))
-
-    def noise(self, model: ElectricModel, batch: Batch, randomness: Randomness,
-              *, training: bool) -> GeneratorOutcome:
-        """Predicts every token [B, L] from those before and after it."""
-        logits = model.generator(batch.ids, batch.segment_ids, batch.valid,
-                                 randomness if training else None)
-        everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
-        return score_predictions(logits, everywhere, training=training)
-
-    def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Distribution,
-                           sampled: tf.Tensor, randomness: Randomness,
-                           *, training: bool) -> Outcome:
-        """Writes the samples int32 [B, N] into the text and detects them; `noise` is q."""
-        batch, predictions = inputs.original, inputs.predictions
-        corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
-        redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
-        energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
-                                       randomness if training else None)
-        logits = self.noise_logits(energies, noise, corrupted)
-        return self.detection_outcome(inputs, sampled, corrupted, redrawn, logits)
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:

@@ -1,9 +1,7 @@
 """Replaced token detection whose replacements come from a generator that isn't trained.
 
 The fixed generator draws all vocabulary entries equally often, or as often as they occur in the
-records. The difference to ELECTRA is the effect of a trained generator.
-
-The frozen generator was trained by another run; only its forward pass is computed.
+records. The frozen generator was trained by another run; only its forward pass is computed.
 
 Two-stage training (ELECTRA, section 3.2) first trains a masked language model of the
 discriminator's size for `objective.generator_part` of the steps. The second stage initializes the
@@ -17,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.modeling import weight_table
@@ -38,7 +35,6 @@ from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     ObjectiveContext,
-    TrainedGenerator,
     generator_details,
     run_generator,
 )
@@ -111,7 +107,10 @@ class FrozenGeneratorObjective(ElectraObjective):
                             "train one first, and give its weights.")
         model = FrozenGeneratorModel(config, self.context.generator.encoder, seed=seed,
                                      policy=policy, recompute=recompute)
-        assign_generator(model.generator, self.context.generator)
+        values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
+                  for name, value in self.context.generator.weights.items()}
+        for variable in model.generator.variables:
+            variable.assign(values[variable.name.split(":")[0]])
         return model
 
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
@@ -177,11 +176,3 @@ def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarr
             logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
     return np.pad(logits.astype(np.float32), [0, -size % BLOCK],
                   constant_values=IMPOSSIBLE_LOGIT)
-
-
-def assign_generator(generator: tf_keras.layers.Layer, trained: TrainedGenerator) -> None:
-    """Sets all weights of a frozen generator from another run's."""
-    values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
-              for name, value in trained.weights.items()}
-    for variable in generator.variables:
-        variable.assign(values[variable.name.split(":")[0]])

@@ -1,6 +1,7 @@
 """The command line of every program: its exit status, its errors and a grouped `--help`."""
 
 import atexit
+import faulthandler
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn, TextIO
 
-from absl import app, flags, logging
+from absl import flags, logging
 
 from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
@@ -30,73 +31,65 @@ Groups = Mapping[str, Iterable[str]]
 """Title in `--help` -> names of the flags below it."""
 
 
-def program(main: Callable[..., None], define: Callable[[], None] = lambda: None, *, summary: str,
-            groups: Groups | None = None, operand: str = "") -> Callable[[], None]:
-    """Returns the function of a program that defines its flags and then calls `run`."""
-
-    def start() -> None:
-        others = set(flags.FLAGS)
-        define()
-        own = {"Flags": [name for name in flags.FLAGS if name not in others]}
-        run(main, summary=summary, groups=own if groups is None else groups, operand=operand)
-
-    return start
-
-
-def run(main: Callable[..., None], *, summary: str, groups: Groups, operand: str = "") -> None:
-    """Parses absl flags, runs `main`, and prints a `UserError` or an interruption as one line.
+def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *, summary: str,
+        groups: Groups | None = None, operand: str = "") -> None:
+    """Runs a program: defines and parses absl flags, calls `main`, and ends the process.
 
     Exits with 0 after success, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143
-    after SIGTERM, 141 if the reader of its output ends.
+    after SIGTERM, 141 if the reader of its output ends. Errors and interruptions are one line.
 
     `main` takes the operands and reads `flags.FLAGS`; `operand` names them, such as "FROM TO".
-    `--help` prints `summary`, then the flags of `groups` under their titles.
+    `--help` prints `summary`, then the flags of `groups` under their titles; by default those that
+    `define` defines.
     """
-    operands = operand.split()
-
-    def parse(argv: Sequence[str]) -> list[str]:
-        if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
-            print(_grouped_help(summary, groups))
-            _end(0)
-        try:
-            words = flags.FLAGS(argv)
-        except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
-            missing = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
-            _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in missing)
-                    or f"{error} (--help lists the flags.)")
-        if len(words) > 1 + len(operands):
-            _refuse(f"unexpected argument {shown(words[-1])}; settings are written --name=value.")
-        if len(words) <= len(operands):
-            _refuse(f"{operands[len(words) - 1]} is missing (--help describes it).")
-        return words
-
-    def guarded(argv: Sequence[str]) -> None:
-        logging.set_verbosity(logging.WARNING)
-        try:
-            with signals.Interrupts():
-                main(*argv[1:])
-        except signals.Interrupted as interrupted:
-            if str(interrupted):
-                print(interrupted, file=sys.stderr)
-            _end(interrupted.status)
-        except (UserError, OSError, ModuleNotFoundError) as error:
-            if not (line := _line(error)):
-                raise
-            print(f"error: {line}", file=sys.stderr)
-            if isinstance(error, Abandoned):
-                _end(1)
-            raise SystemExit(1) from None
-        if "TF_CONFIG" not in os.environ:  # Several workers end together.
-            atexit._run_exitfuncs()
-            _end(0)
-
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:  # After `>&-` another file would get its number.
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
     sys.stdout, sys.stderr = _Output(sys.stdout), _Output(sys.stderr)
+    faulthandler.enable()
     native_logging.quiet()
-    app.run(guarded, flags_parser=parse)
+    logging.use_absl_handler()
+    logging.set_verbosity(logging.WARNING)
+    shared_flags = set(flags.FLAGS)
+    define()
+    if any(argument in ("--help", "-help", "-h") for argument in sys.argv[1:]):
+        own_flags = [name for name in flags.FLAGS if name not in shared_flags]
+        print(_grouped_help(summary, {"Flags": own_flags} if groups is None else groups))
+        _end(0)
+    operands = _parse(operand.split())
+    try:
+        with signals.Interrupts():
+            main(*operands)
+    except signals.Interrupted as interrupted:
+        if str(interrupted):
+            print(interrupted, file=sys.stderr)
+        _end(interrupted.status)
+    except (UserError, OSError, ModuleNotFoundError) as error:
+        if not (line := _line(error)):
+            raise
+        print(f"error: {line}", file=sys.stderr)
+        if isinstance(error, Abandoned):
+            _end(1)
+        raise SystemExit(1) from None
+    if "TF_CONFIG" not in os.environ:  # Several workers end together.
+        atexit._run_exitfuncs()
+        _end(0)
+
+
+def _parse(names: Sequence[str]) -> list[str]:
+    """Parses the flags of this process and returns its operands, one for each of some names."""
+    try:
+        _, *operands = flags.FLAGS(sys.argv)
+    except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
+        missing = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
+        _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in missing)
+                or f"{error} (--help lists the flags.)")
+    if len(operands) > len(names):
+        _refuse(f"unexpected argument {shown(operands[-1])}; settings are written --name=value.")
+    if len(operands) < len(names):
+        _refuse(f"{names[len(operands)]} is missing (--help describes it).")
+    return operands
 
 
 def _line(error: Exception) -> str:

@@ -13,18 +13,27 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from electra_tf.platform.errors import UserError
 
-_LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
-
 
 def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Config:
     """Returns uvicorn's settings for an application that listens at an address.
 
     At a loopback address, only the names of that address are accepted as Host: a page whose domain
-    resolves to this machine sends its own (DNS rebinding).
+    resolves to this machine sends its own (DNS rebinding). Requests that browsers send for other
+    sites' pages are refused.
     """
-    hosts = list(_LOCAL) if address in _LOCAL else ["*"]
+    async def own_pages_only(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        origin, host = headers.get("origin"), headers.get("host", "")
+        if origin is None or _hostname(origin) == _hostname(f"//{host}") != "":
+            await application(scope, receive, send)
+        else:
+            await JSONResponse({"error": "the Origin is another site's page; use this server's "
+                                         "own page, or send no Origin"}, 403)(scope, receive, send)
+
+    hosts = ["localhost", "127.0.0.1", "::1", "[::1]"]
     return uvicorn.Config(
-        TrustedHostMiddleware(_own_pages_only(application), hosts), http=_Protocol, ws="none",
+        TrustedHostMiddleware(own_pages_only, hosts if address in hosts else ["*"]),
+        http=_Protocol, ws="none",
         lifespan="off", log_level="error", access_log=False, server_header=False,
         h11_max_incomplete_event_size=16 * 1024, **settings)
 
@@ -41,21 +50,6 @@ def listen(host: str, port: int) -> socket.socket:
     # Connections inherit the option. Without it a body waits 40 ms for the client's confirmation.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
-
-
-def _own_pages_only(application: ASGIApp) -> ASGIApp:
-    """Refuses requests that browsers send for other sites' pages."""
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is None or _hostname(origin) == _hostname(f"//{host}") != "":
-            await application(scope, receive, send)
-        else:
-            await JSONResponse({"error": "the Origin is another site's page; use this server's "
-                                         "own page, or send no Origin"}, 403)(scope, receive, send)
-
-    return answer
 
 
 def _hostname(address: str) -> str:

@@ -12,15 +12,13 @@ continues a run that was interrupted, to the same weights; without --model_size 
 takes all settings from the run. A larger --num_train_steps extends a finished run. Several GPUs
 need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
-Expect a loss of 45 at the first step (ln V + 50 ln 2) and 27 within some hundred steps, when both
-networks have learned unigram statistics. Then it falls slowly. ELECTRA-Small on 128-token
-records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
-tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
-time. Runs much shorter than the paper's million steps need --recipe=short: with the paper's
-settings their discriminator plateaus at unigram statistics (docs/explanation/short_runs.md).
+Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, then a slow
+fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a time. Runs much
+shorter than the paper's million steps need --recipe=short (docs/explanation/short_runs.md).
 """
 
 import dataclasses
+import functools
 from typing import Literal
 
 from absl import flags
@@ -83,7 +81,16 @@ def main() -> None:
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
-    _require_records(values.data_dir, size)
+    if values.data_dir == RECORDS and not (
+            storage.path(RECORDS) / manifest.MANIFEST_NAME).exists():
+        dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
+        length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
+        raise UserError(
+            f"--data_dir={RECORDS} holds no records. Name others, or build them from Wikipedia: "
+            f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
+            f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
+            f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
+            f"--vocab_file=vocab.txt --output_dir={RECORDS} --max_seq_length={length}")
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     changes = overrides.given_settings(SETTINGS)
@@ -102,37 +109,23 @@ def main() -> None:
                      shape=None if values.model_size else shape)
 
     # Imported after the settings are checked.
-    from electra_tf.pretraining import loop, results, setup
+    from electra_tf.pretraining import evaluation, loop, setup
 
     if values.mode == "train":
         for run in setup.stages(config, data_dir, model_dir, vocab_file, initial,
                                 restart=values.restart):
             loop.train(run)
-        results.show_ending(run, data_dir)
+        evaluation.show_ending(run, data_dir)
         return
     fixed = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, fixed)
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
-    {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)
+    {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)
 
 
-def _require_records(data_dir: str, size: str) -> None:
-    """Raises `UserError` with the commands that build the default records, if there are none."""
-    if data_dir != RECORDS or (storage.path(data_dir) / manifest.MANIFEST_NAME).exists():
-        return
-    dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
-    length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
-    raise UserError(
-        f"--data_dir={data_dir} holds no records. Name others, or build them from Wikipedia: "
-        f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
-        f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
-        f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
-        f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
-
-
-run = command_line.program(main, define, summary=__doc__, groups=overrides.help_groups(
-    {"Model and data": settings_of(PretrainingFlags)}, SETTINGS))
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups=(
+    overrides.help_groups({"Model and data": settings_of(PretrainingFlags)}, SETTINGS)))
 
 
 if __name__ == "__main__":

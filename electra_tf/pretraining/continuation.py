@@ -32,8 +32,25 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
 
     Raises `UserError` for a vocabulary with other differences, and for another normalization.
     """
-    added = _added_ids(initial, text, records)
+    require_same_normalization(initial, text, records)
     old, new = initial.text.vocabulary, text.vocabulary
+    changed = [index for index, tokens in enumerate(zip(old.tokens, new.tokens, strict=False))
+               if tokens[0] != tokens[1]]
+    conflicts = [index for index in changed if not (
+        _UNUSED.fullmatch(old.tokens[index]) or _UNUSED.fullmatch(new.tokens[index]))]
+    advice = ("New tokens can follow its last line or replace [unusedN] lines. Build the records "
+              f"again with --vocab_file={old.source} or such an extension of it.")
+    if new.size < old.size:
+        raise UserError(f"the vocabulary of the records in {records} has {new.size} tokens, fewer "
+                        f"than the {old.size} of {initial.source}. {advice}")
+    if conflicts:
+        line = conflicts[0]
+        raise UserError(
+            f"the vocabulary of the records in {records} differs from that of {initial.source} in "
+            f"{len(conflicts)} lines, first in line {line + 1}: {shown(new.tokens[line])} instead "
+            f"of {shown(old.tokens[line])}. {advice}")
+    added = [*(index for index in changed if not _UNUSED.fullmatch(new.tokens[index])),
+             *range(old.size, new.size)]  # Ids of tokens that the checkpoint has in no such line.
     pieces = [pieces_of(new.tokens[index], old) for index in added]
     weights, positions = dict(initial.weights), initial.model.max_position_embeddings
     for name, value in initial.weights.items():
@@ -66,29 +83,6 @@ def require_same_normalization(initial: Pretrained, text: TextSettings, records:
         raise UserError(f"{initial.source} reads text with normalization {normalization}, but the "
                         f"records in {records} were built with {text.normalization}. {advice} "
                         "new weights without --init_checkpoint.")
-
-
-def _added_ids(initial: Pretrained, text: TextSettings, records: str) -> list[int]:
-    """Returns the ids of the tokens that the checkpoint doesn't have in the same line."""
-    require_same_normalization(initial, text, records)
-    old, new = initial.text.vocabulary, text.vocabulary
-    changed = [index for index, tokens in enumerate(zip(old.tokens, new.tokens, strict=False))
-               if tokens[0] != tokens[1]]
-    conflicts = [index for index in changed if not (
-        _UNUSED.fullmatch(old.tokens[index]) or _UNUSED.fullmatch(new.tokens[index]))]
-    advice = ("New tokens can follow its last line or replace [unusedN] lines. Build the records "
-              f"again with --vocab_file={old.source} or such an extension of it.")
-    if new.size < old.size:
-        raise UserError(f"the vocabulary of the records in {records} has {new.size} tokens, fewer "
-                        f"than the {old.size} of {initial.source}. {advice}")
-    if conflicts:
-        line = conflicts[0]
-        raise UserError(
-            f"the vocabulary of the records in {records} differs from that of {initial.source} in "
-            f"{len(conflicts)} lines, first in line {line + 1}: {shown(new.tokens[line])} instead "
-            f"of {shown(old.tokens[line])}. {advice}")
-    return [*(index for index in changed if not _UNUSED.fullmatch(new.tokens[index])),
-            *range(old.size, new.size)]
 
 
 def pieces_of(token: str, vocabulary: Vocabulary) -> list[int]:

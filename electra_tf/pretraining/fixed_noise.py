@@ -5,7 +5,7 @@ replacements follow counts over the training records: by token (unigram), and by
 previous one (bigram). Positions and draws are a function of the example's tokens alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -70,19 +70,19 @@ class Successors:
         return tf.gather(self._tokens, index), last > first
 
 
-class FixedNoise:
-    """A corruption of batches by counts of `COUNTED_EXAMPLES` of the records."""
+def fixed_noise(records: Records, special: SpecialTokens
+                ) -> Callable[[Batch], Mapping[str, Corrupted]]:
+    """Returns a function that corrupts a batch in each of `KINDS`; for `tf.data`.
 
-    def __init__(self, records: Records, special: SpecialTokens):
-        """Counts tokens, which follow the only context 0, and pairs of tokens."""
-        before, tokens = _token_pairs(records, special)
-        size = records.vocab_size
-        self._special = special
-        self._unigram = Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size)
-        self._bigram = Successors(before, tokens, num_contexts=size, vocab_size=size)
+    It counts tokens of the records, which are unigram successors of a single context, and pairs of
+    tokens.
+    """
+    previous, tokens = _token_pairs(records, special)
+    size = records.vocab_size
+    unigram = Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size)
+    bigram = Successors(previous, tokens, num_contexts=size, vocab_size=size)
 
-    def __call__(self, batch: Batch) -> Mapping[str, Corrupted]:
-        """Returns each kind's corruption of a batch; for `tf.data`, not for accelerators."""
+    def corrupt(batch: Batch) -> Mapping[str, Corrupted]:
         length = tf.shape(batch.ids)[1]
         # A function of each row's tokens alone. A factor per position; sums of 32 bits wrap around.
         keys = tf.reduce_sum(batch.ids * (tf.range(length) * -1640531535 + 1), axis=1)
@@ -90,14 +90,16 @@ class FixedNoise:
             lambda key: tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0])),
             keys, fn_output_signature=tf.float32)
         chosen, uniforms = draws[:, 0], draws[:, 1]
-        candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, self._special)
+        candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, special)
         before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
         flat = tf.reshape(uniforms, [-1])
-        common, _ = self._unigram.draw(tf.zeros_like(before), flat)
-        following, seen = self._bigram.draw(before, flat)
+        common, _ = unigram.draw(tf.zeros_like(before), flat)
+        following, seen = bigram.draw(before, flat)
         corrupted = {}
         for kind, drawn in zip(KINDS, (common, tf.where(seen, following, common)), strict=True):
             ids = tf.where(candidates, tf.reshape(drawn, tf.shape(batch.ids)), batch.ids)
             corrupted[kind] = Corrupted(tf.ensure_shape(ids, batch.ids.shape),
                                         tf.ensure_shape(ids != batch.ids, batch.ids.shape))
         return corrupted
+
+    return corrupt

@@ -19,9 +19,8 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics

@@ -12,7 +12,7 @@ from electra_tf.modeling import weight_table
 from electra_tf.modeling.flops import matmul_flops_per_token, peak_flops
 from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining import results
+from electra_tf.pretraining.evaluation import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, Totals
 from electra_tf.reporting import metrics_log
@@ -124,8 +124,8 @@ class Reporter:
 
     def on_eval(self, scores: Mapping[str, float]) -> None:
         """Reports an evaluation: as a table at the end of the run, before that as a line."""
-        self.say(results.report(self._run, scores, self._step, self._directory,
-                                as_table=self._step >= self.events.num_steps))
+        self.say(report(self._run, scores, self._step, self._directory,
+                        as_table=self._step >= self.events.num_steps))
         self._log(metrics_log.EVAL, scores)
         self._evaluations.add(self._step)
         self._timer.count_other_work("evaluation")

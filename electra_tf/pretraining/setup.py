@@ -141,7 +141,19 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)
-    _check_length(config, records)
+    length, max_positions = config.data.max_seq_length, config.model.max_position_embeddings
+    if length not in (0, records.max_seq_length):
+        raise UserError(f"--max_seq_length={length}, but the records in {records} were built with "
+                        f"{records.max_seq_length}. Leave the flag out, or build the records "
+                        "again.")
+    if records.max_seq_length > max_positions:
+        raise UserError(
+            f"the records in {records} are {records.max_seq_length} tokens long, but the model has "
+            f"model.max_position_embeddings={max_positions}. Build shorter records, or add "
+            f"--set model.max_position_embeddings={records.max_seq_length}.")
+    if not records.shards["train"]:
+        raise UserError(f"the records in {records} hold no training examples. Build them again "
+                        "with more text or a smaller --held_out_fraction.")
     added_rows: list[str] = []
     if initial is not None:
         _check_shape(initial, config)
@@ -236,19 +248,3 @@ def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSet
             f"{built.vocabulary.normalization}). Name the right one by --vocab_file, or build the "
             "records again.")
     return TextSettings(vocabulary=vocabulary, normalization=normalization)
-
-
-def _check_length(config: PretrainingConfig, records: Records) -> None:
-    length, built = config.data.max_seq_length, records.max_seq_length
-    max_positions = config.model.max_position_embeddings
-    if length not in (0, built):
-        raise UserError(f"--max_seq_length={length}, but the records in {records} were built with "
-                        f"{built}. Leave the flag out, or build the records again.")
-    if built > max_positions:
-        raise UserError(f"the records in {records} are {built} tokens long, but the model has "
-                        f"model.max_position_embeddings={max_positions}. Add "
-                        f"--set model.max_position_embeddings={built}, or build shorter records.")
-    if not records.shards["train"]:
-        raise UserError(f"the records in {records} hold no training examples. Build them again "
-                        "by `python -m data_prep.build_pretraining_data` with more text or a "
-                        "smaller --held_out_fraction.")

@@ -117,7 +117,13 @@ class WordSplitter(tf.Module):
         if self.normalization.lower_case:
             if not self.normalization.final_sigma:
                 texts = tf.strings.regex_replace(texts, "Σ", "σ")
-            texts = _lower(texts, keep_accents=not strip_accents)
+            # Lower-casing of Unicode follows the process's locale: under a Turkish one "I" becomes
+            # a dotless i, under a Lithuanian one some letters gain a dot. Therefore ASCII is
+            # lower-cased first, and where accents are kept, so are the other letters.
+            texts = tf.strings.lower(texts)
+            for capital, small in ({} if strip_accents else _LOCALE_DEPENDENT).items():
+                texts = tf.strings.regex_replace(texts, capital, small)
+            texts = tf.strings.lower(texts, encoding="utf-8")
         if strip_accents:
             # NFD would sort a long run of marks; its word becomes [UNK] in both cases.
             texts = _change_where(
@@ -268,19 +274,6 @@ class Tokenizer(tf.Module):
 def _running_sums(values: tf.Tensor) -> tf.Tensor:
     """Returns the sums of the first 0, 1, ... n values, [n + 1]."""
     return tf.concat([[0], tf.cumsum(values)], axis=0)
-
-
-def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
-    """Returns lower-cased texts, equal under every locale.
-
-    TensorFlow's Unicode lower-casing follows the process's locale: under a Turkish one "I" becomes
-    a dotless i, under a Lithuanian one some letters gain a dot. Therefore ASCII is lower-cased
-    first, and where accents are kept, so are the few other letters that depend on the locale.
-    """
-    texts = tf.strings.lower(texts)
-    for capital, small in _LOCALE_DEPENDENT.items() if keep_accents else ():
-        texts = tf.strings.regex_replace(texts, capital, small)
-    return tf.strings.lower(texts, encoding="utf-8")
 
 
 def _mark_tokens(texts: tf.Tensor, marks: Mapping[str, str]) -> tf.Tensor:

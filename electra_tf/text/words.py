@@ -23,13 +23,11 @@ class Words(NamedTuple):
     lengths: tf.Tensor  # int32 [W]: numbers of pieces before words were cut to fit a row.
 
 
-def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Returns the words of texts, string [B], split at spaces only, as in files of tags."""
-    return tokenize(encoder, tf.strings.split(column))
-
-
 def tokenize(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
-    """Returns words, string [B, (words)], with pieces; one that becomes empty is an [UNK]."""
+    """Returns words, string [B, (words)], with pieces; one that becomes empty is an [UNK].
+
+    The words of texts in files of tags are those between spaces, `tf.strings.split(texts)`.
+    """
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     ids = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
@@ -53,10 +51,23 @@ def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
 
 def pack_in_rows(encoder: RowEncoder, words: Words) -> WordRows:
     """Returns rows of as many words as fit; the rows of a text do not depend on other texts."""
+    max_pieces = encoder.max_length - 2
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
     before = tf.concat([[0], tf.cumsum(sizes)], axis=0)  # Pieces before every word.
-    first_words = _first_words(before, tf.cast(words.texts.row_splits, tf.int32),
-                               encoder.max_length - 2)
+    text_splits = tf.cast(words.texts.row_splits, tf.int32)
+    stops = text_splits[1:]
+
+    def next_rows(number: tf.Tensor, first: tf.Tensor, firsts: tf.TensorArray):
+        """Makes the next row of every text, whose first word is `first`, int32 [B]."""
+        end = tf.searchsorted(before[1:], tf.gather(before, first) + max_pieces, side="right")
+        return number + 1, tf.minimum(end, stops), firsts.write(number, first)
+
+    number, first, firsts = next_rows(tf.constant(0), text_splits[:-1], tf.TensorArray(
+        tf.int32, size=1, dynamic_size=True, element_shape=[None]))
+    _, _, firsts = tf.while_loop(lambda _, first, __: tf.reduce_any(first < stops), next_rows,
+                                 [number, first, firsts], parallel_iterations=1)
+    first_words = tf.transpose(firsts.stack())
+    first_words = tf.boolean_mask(first_words, first_words < stops[:, tf.newaxis])  # [R].
     begins = tf.gather(before, first_words)
     pieces = tf.RaggedTensor.from_row_starts(words.pieces.flat_values, begins, validate=False)
     row = tf.searchsorted(first_words, tf.range(tf.size(sizes)), side="right") - 1
@@ -67,23 +78,3 @@ def pack_in_rows(encoder: RowEncoder, words: Words) -> WordRows:
 def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
     """Returns values [W] of words as [B, most words of a text], padded with `fill`."""
     return words.texts.with_flat_values(values).to_tensor(fill)
-
-
-def _first_words(before: tf.Tensor, text_splits: tf.Tensor, max_pieces: int) -> tf.Tensor:
-    """Returns the first word of every row, int32 [R].
-
-    `before`, int32 [W + 1], are the numbers of pieces before every word and of all; `text_splits`,
-    int32 [B + 1], those of words. A step of the loop makes a row of every text.
-    """
-    stops = text_splits[1:]
-
-    def next_rows(number: tf.Tensor, first: tf.Tensor, firsts: tf.TensorArray):
-        end = tf.searchsorted(before[1:], tf.gather(before, first) + max_pieces, side="right")
-        return number + 1, tf.minimum(end, stops), firsts.write(number, first)
-
-    number, first, firsts = next_rows(tf.constant(0), text_splits[:-1], tf.TensorArray(
-        tf.int32, size=1, dynamic_size=True, element_shape=[None]))
-    _, _, firsts = tf.while_loop(lambda _, first, __: tf.reduce_any(first < stops), next_rows,
-                                 [number, first, firsts], parallel_iterations=1)
-    first_words = tf.transpose(firsts.stack())
-    return tf.boolean_mask(first_words, first_words < stops[:, tf.newaxis])

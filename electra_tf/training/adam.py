@@ -56,8 +56,19 @@ class Adam(tf.Module):
         rate = tf.where(finite, rate, 0.0)
         clip_factor = tf.where(finite, clip_factor, 0.0)
         gradients = [tf.math.multiply_no_nan(gradient, clip_factor) for gradient in gradients]
+
+        def update_all(strategy, gradients, rates, decays, kernel):
+            columns = (self._variables, self.first_moments, self.second_moments, gradients,
+                       self._decayed, self._rate_factors)
+            for variable, m, v, gradient, decayed, factor in zip(*columns, strict=True):
+                strategy.extended.update(
+                    variable, self._update,
+                    args=(m, v, gradient, rates[factor],
+                          decays.get(factor) if decayed else None, kernel),
+                    group=False)
+
         tf.distribute.get_replica_context().merge_call(
-            self._update_all, args=(gradients, *self._hyperparameters(rate, step, finite)))
+            update_all, args=(gradients, *self._hyperparameters(rate, step, finite)))
 
     def _hyperparameters(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
@@ -87,18 +98,6 @@ class Adam(tf.Module):
             -tf.math.expm1(t * np.log(beta)) if beta > 0.0 else tf.ones([])
             for beta in (self._config.beta_1, self._config.beta_2))
         return m_correction, tf.sqrt(v_correction)
-
-    def _update_all(self, strategy: tf.distribute.Strategy, gradients: Sequence[tf.Tensor],
-                    rates: Mapping[float, tf.Tensor], decays: Mapping[float, tf.Tensor],
-                    kernel: Mapping[str, tf.Tensor]) -> None:
-        columns = (self._variables, self.first_moments, self.second_moments, gradients,
-                   self._decayed, self._rate_factors)
-        for variable, m, v, gradient, decayed, factor in zip(*columns, strict=True):
-            strategy.extended.update(
-                variable, self._update,
-                args=(m, v, gradient, rates[factor],
-                      decays.get(factor) if decayed else None, kernel),
-                group=False)
 
     def _update(self, variable: tf.Variable, m: tf.Variable, v: tf.Variable, gradient: tf.Tensor,
                 rate: tf.Tensor, decay: tf.Tensor | None,

@@ -19,8 +19,7 @@ from electra_tf.platform.errors import UserError, note, note_once, tensorflow_re
 from electra_tf.platform.machine import usable_cores
 from electra_tf.training import workers
 from electra_tf.training.devices import resolve_precision
-from electra_tf.training.micro_batches import largest_divisor
-from electra_tf.training.step import Settings
+from electra_tf.training.step import Settings, largest_divisor
 
 MAX_PARTS = 4
 """Each part has its own gradients for all weights; more parts are not faster."""
@@ -59,7 +58,8 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
     Otherwise this sets up the CPU: threads, if TensorFlow has run no op, and no rewriting of
     graphs, which delays the first step by 4 s and only fuses what `modeling/fused.py` has fused.
     """
-    if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
+    if (config.xla is Xla.ON or config.deterministic or _kind(config) is not Strategy.ONE_DEVICE
+            or _gpu_names(config.num_gpus)):
         return 1
     tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
     cores = usable_cores()
@@ -87,16 +87,20 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
         if workers.cluster():
             raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
                             "this one of several. Leave either out.")
-        return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
+        cpu, *_ = tf.config.list_physical_devices("CPU")
+        with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * config.num_replicas)
+        names = _cpu_names()
+        if len(names) < config.num_replicas:
+            raise UserError(
+                f"--num_replicas={config.num_replicas}, but this process began with {len(names)} "
+                "CPU devices. Start a process that sets it before TensorFlow's first op.")
+        return tf.distribute.MirroredStrategy(names[:config.num_replicas])
     gpus = _gpu_names(config.num_gpus)
     if kind is Strategy.MIRRORED:
         return tf.distribute.MirroredStrategy(gpus or _cpu_names())
     return tf.distribute.OneDeviceStrategy(gpus[0] if gpus else "CPU:0")
-
-
-def is_one_cpu(config: RuntimeConfig) -> bool:
-    """Returns True if `create_strategy` will choose a single CPU; starts no device."""
-    return _kind(config) is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
 
 
 def _kind(config: RuntimeConfig) -> Strategy:
@@ -123,19 +127,6 @@ def _gpu_names(count: int) -> list[str]:
             f"this machine has {len(names)}. Ask for at most that many"))
             + "; --num_gpus=0 runs on the CPU.")
     return names if count < 0 else names[:count]
-
-
-def _virtual_cpus(count: int) -> list[str]:
-    """Splits the CPU into `count` logical devices and names them."""
-    cpu, *_ = tf.config.list_physical_devices("CPU")
-    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
-        tf.config.set_logical_device_configuration(
-            cpu, [tf.config.LogicalDeviceConfiguration()] * count)
-    names = _cpu_names()
-    if len(names) < count:
-        raise UserError(f"--num_replicas={count}, but this process began with {len(names)} CPU "
-                        "devices. Start a process that sets it before TensorFlow's first op.")
-    return names[:count]
 
 
 def _cpu_names() -> list[str]:

@@ -145,7 +145,17 @@ class Agreement:
 
     def __init__(self, strategy: tf.distribute.Strategy):
         self._strategy = strategy
-        self._sum = tf.function(self._replicas_sum, autograph=False)
+
+        @tf.function(autograph=False)
+        def sum_over_workers(facts: tf.Tensor) -> tf.Tensor:
+            def replica(values):
+                return tf.distribute.get_replica_context().all_reduce(
+                    tf.distribute.ReduceOp.SUM, tf.identity(values))  # A tensor of this device.
+
+            total = strategy.run(replica, args=(facts,))
+            return strategy.experimental_local_results(total)[0]
+
+        self._sum = sum_over_workers
 
     def any(self, facts: Sequence[bool]) -> list[bool]:
         """Returns for each fact if it is True in any worker; all workers must call it together."""
@@ -157,11 +167,3 @@ class Agreement:
         """Returns the signal that any worker received, the same one on all workers."""
         received = self.any([stop.number == number for number in STOPPING])
         return max(itertools.compress(STOPPING, received), default=None)
-
-    def _replicas_sum(self, facts: tf.Tensor) -> tf.Tensor:
-        def replica(values):
-            return tf.distribute.get_replica_context().all_reduce(
-                tf.distribute.ReduceOp.SUM, tf.identity(values))  # A tensor of this device.
-
-        total = self._strategy.run(replica, args=(facts,))
-        return self._strategy.experimental_local_results(total)[0]

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from annotated_types import Interval
 
-from data_prep.cleaning.settings import CleaningSettings
-from data_prep.settings import BuildSettings
+from data_prep.settings import BuildSettings, CleaningSettings
 from docs.generate_reference import settings_page
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES

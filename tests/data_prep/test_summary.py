@@ -3,7 +3,7 @@
 import pytest
 
 from data_prep import summary
-from data_prep.cleaning.settings import CleaningSettings
+from data_prep.settings import CleaningSettings
 from data_prep.sources.source import SourceOptions
 
 NEAR = CleaningSettings(drop_near_duplicates=True)

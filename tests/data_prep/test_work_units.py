@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_prep.documents import DocumentPart, key_of
+from data_prep.documents import DocumentPart, key_of, lines_of
 from data_prep.sources.registry import open_source
 from data_prep.work_units import CorpusPiece, held_out_keys
 
@@ -42,7 +42,8 @@ def test_all_parts_of_a_long_document_are_in_one_split(tmp_path):
     assert [(part.begins, part.ends) for part in parts] == [
         (True, False), (False, False), (False, False), (False, True)]
     (unit,) = CorpusPiece(source).units(1 << 24, range(2**64))
-    assert (unit.split, unit.documents, len(list(unit.lines()))) == ("eval", 1, 4001)
+    lines = list(lines_of(unit.parts, unit.parse))
+    assert (unit.split, unit.documents, len(lines)) == ("eval", 1, 4001)
 
 
 def test_a_corpus_cut_into_other_files_holds_out_the_same_documents(build, tmp_path):

@@ -1,4 +1,4 @@
-"""However many replicas share the batch, together or one number after the other: the same run."""
+"""Replicas or workers that share every batch train what one device trains."""
 
 import signal
 from pathlib import Path
@@ -50,3 +50,22 @@ def test_a_run_goes_on_with_another_number_of_replicas(records, alone, tmp_path)
         before, stopped = stopped, processes.step_of(tmp_path / "run")
         assert before < stopped < STEPS
     assert_equal(processes.train(records, tmp_path / "run", *FLAGS, "--num_replicas=3"), alone)
+
+
+SHORT = ("--train_batch_size=12", "--num_train_steps=10", "--save_checkpoints_steps=5",
+         "--log_every_steps=5", "--sample_every_steps=0", "--eval_steps=1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3])
+def test_workers_train_what_one_process_trains(records, tmp_path, count):
+    expected = processes.train(records, tmp_path / "alone", *SHORT)
+    together = tmp_path / "together"
+    cluster = [processes.free_address() for _ in range(count)]
+    workers = [processes.start_worker(records, together, cluster, index, *SHORT)
+               for index in range(count)]
+    outputs = ["".join(worker.communicate(timeout=300)) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * count, "\n".join(outputs)
+    assert "step 10/10" in outputs[0]
+    assert not any("step" in output for output in outputs[1:])  # Only the chief reports.
+    named_arrays.assert_close(processes.weights(together), processes.weights(expected), atol=1e-4)

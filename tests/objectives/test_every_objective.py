@@ -12,8 +12,7 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.results import report
+from electra_tf.pretraining.evaluation import Evaluator, report
 from electra_tf.reporting.samples import terminal_page
 from tests.support import tiny_encoder, tiny_run
 from tests.support.golden_batch import CONTEXT, RANDOMNESS

@@ -13,7 +13,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.adversarial import AdversarialModel, policy_losses
-from electra_tf.objectives.electra import ElectraObjective, detection_scores
+from electra_tf.objectives.electra import detection_scores
 from electra_tf.objectives.language_models import copy_loss
 from electra_tf.platform.errors import UserError
 from tests.support import golden_files, named_arrays
@@ -49,13 +49,15 @@ def test_the_loss_is_the_references_of_the_selected_tokens_alone():
     assert losses[selected()].sum() < 0.5 * losses[inputs.original.valid].sum()
 
 
-def test_the_loss_averages_over_the_selected_tokens():
-    inputs, _ = masked_batch()
-    own, weights = objective("electra_15").prepare_inputs(inputs.original, RANDOMNESS)
-    assert float(weights["discriminator_loss"]) == float(weights["generator_loss"])
-    _, all_weights = ElectraObjective(PretrainingConfig(), CONTEXT).prepare_inputs(
-        inputs.original, RANDOMNESS)
-    assert float(all_weights["discriminator_loss"]) == inputs.original.valid.numpy().sum()
+@pytest.mark.parametrize(("name", "loss", "of_all"), [
+    ("electra_15", "discriminator_loss", False), ("electra", "discriminator_loss", True),
+    ("replace_mlm", "restoring_loss", False), ("all_tokens_mlm", "all_tokens_loss", True)])
+def test_a_loss_averages_over_the_selected_tokens_or_over_all(name, loss, of_all):
+    batch = masked_batch()[0].original
+    _, num_terms = objective(name).prepare_inputs(batch, RANDOMNESS)
+    tokens = batch.valid.numpy().sum()
+    assert float(num_terms[loss]) == (tokens if of_all else float(num_terms["generator_loss"]))
+    assert float(num_terms["generator_loss"]) < 0.2 * tokens
 
 
 def test_scores_equal_a_count_by_hand():
@@ -79,25 +81,19 @@ def test_scores_of_no_flags_and_of_one_class_alone():
     assert math.isnan(scores["discriminator_auc"])
 
 
-def test_the_losses_of_one_sample_by_hand():
-    # The discriminator is right with probability 0.8: R = -ln 0.8. The baseline expected 0.6.
-    reward, surprise = tf.constant(-np.log(0.8), tf.float32), tf.constant(2.0)
-    logit = tf.constant(np.log(0.6 / 0.4), tf.float32)
-    policy, baseline = policy_losses(reward, surprise, logit)
-    assert float(policy) == pytest.approx((-np.log(0.8) + np.log(0.6)) * 2.0, rel=1e-5)
-    assert float(baseline) == pytest.approx(
-        -0.8 * np.log(0.6) - 0.2 * np.log(0.4), rel=1e-5)
-
-
 def test_the_gradient_ascends_the_advantage_and_leaves_the_baseline_alone():
     reward = tf.constant([1.0, 0.1])
     logits = tf.Variable([[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]])
-    logit = tf.Variable([0.0, 0.0])  # Expects ln 2.
+    logit = tf.Variable([0.0, np.log(0.6 / 0.4)], dtype=tf.float32)  # Expects ln 2 and -ln 0.6.
     sampled = [2, 0]
     with tf.GradientTape(persistent=True) as tape:
         surprise = tf.nn.sparse_softmax_cross_entropy_with_logits(sampled, logits)
         policy, baseline = policy_losses(reward, surprise, logit)
-    advantage = reward.numpy() - np.log(2.0)
+    advantage = reward.numpy() + np.log([0.5, 0.6])
+    np.testing.assert_allclose(policy, advantage * surprise, rtol=1e-5)
+    right = np.exp(-reward.numpy())  # Probability that the discriminator gave to the label.
+    np.testing.assert_allclose(
+        baseline, -right * np.log([0.5, 0.6]) - (1 - right) * np.log([0.5, 0.4]), rtol=1e-5)
     softmax = tf.nn.softmax(logits).numpy()
     np.testing.assert_allclose(  # -(R - b) d log p / d logits
         tape.gradient(policy, logits),
@@ -221,20 +217,10 @@ def test_neither_the_mixtures_loss_nor_its_gradient_overflows():
             d_copy, share * sigmoid - (1 - share) * (1 - sigmoid), atol=1e-5)
 
 
-def test_replace_mlm_learns_of_selected_tokens_and_all_tokens_mlm_of_all():
-    inputs, _ = masked_batch()
-    tokens = inputs.original.valid.numpy().sum()
-    _, of_selected = built("replace_mlm")[0].prepare_inputs(inputs.original, RANDOMNESS)
-    _, of_all = built("all_tokens_mlm")[0].prepare_inputs(inputs.original, RANDOMNESS)
-    assert float(of_selected["restoring_loss"]) == float(of_selected["generator_loss"])
-    assert float(of_all["all_tokens_loss"]) == tokens
-    assert max(float(of["generator_loss"]) for of in (of_selected, of_all)) < 0.2 * tokens
-
-
-def test_the_copy_head_judges_tokens():
+def test_logits_of_not_copying_are_those_that_detect_replaced_tokens():
     made, model = built("all_tokens_mlm")
     inputs, _ = masked_batch()
-    judged = made.detection_logits(model, inputs.original)
     unchanged = Corrupted(inputs.original.ids, tf.zeros_like(inputs.original.valid))
     outcome = made.restore(model, inputs, unchanged, RANDOMNESS, training=False)
-    np.testing.assert_array_equal(judged, outcome.details["logits"])
+    np.testing.assert_array_equal(
+        made.detection_logits(model, inputs.original), outcome.details["logits"])

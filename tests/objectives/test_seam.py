@@ -24,7 +24,7 @@ from electra_tf.objectives.frozen_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import DisplayedText, PretrainingObjective
 from electra_tf.platform import storage
-from electra_tf.pretraining import loop, results
+from electra_tf.pretraining import evaluation, loop
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.support import named_arrays, tiny_run
 
@@ -107,7 +107,7 @@ def test_it_trains_evaluates_draws_and_shows_samples(records, trained, capsys):
     assert "random_called" in printed and "of all tokens" in printed
     assert "  random 0." in printed  # The loss on the line of progress.
     assert drawn == metrics
-    results.show_samples(run_on(records, directory))
+    evaluation.show_samples(run_on(records, directory))
     assert "detected" in capsys.readouterr().out
 
 

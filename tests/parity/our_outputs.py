@@ -11,7 +11,6 @@ from electra_tf.finetuning import setup
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.tasks.task import Kind
 from tests.support import seeded
 
@@ -56,7 +55,7 @@ def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
                            tf.zeros([batch], tf.int32))
         return _hidden(layers) | {"start_logits": spans.start.numpy(),
                                   "end_logits": spans.end.numpy()}
-    vectors = layers[-1] if spec.kind is Kind.TAGGING else first_vectors(layers[-1])
+    vectors = layers[-1] if spec.kind is Kind.TAGGING else layers[-1][:, 0]
     return _hidden(layers) | {
         "logits": model.head(vectors).numpy() * spec.scale + spec.offset}
 

@@ -28,10 +28,9 @@ def model():
 def compute(model):
     inputs, sampled = masked_batch()
     made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), CONTEXT)
-    noise = made.noise(model, inputs.original, RANDOMNESS, training=False)
-    outcome = made.discriminate_noise(
-        model, inputs, noise.softmax, sampled, RANDOMNESS, training=False)
-    losses = {"generator_loss": tf.reduce_sum(noise.losses) / GOLDEN["cloze_weights"].sum(),
+    made.sample = lambda *args: sampled
+    outcome = made.compute(model, inputs, RANDOMNESS, training=False)
+    losses = {"generator_loss": outcome.loss_sums["generator_loss"] / GOLDEN["cloze_weights"].sum(),
               "discriminator_loss": outcome.loss_sums["discriminator_loss"] / MASK.sum()}
     total = tf.add_n([made.coefficients[name] * loss for name, loss in losses.items()])
     return losses, total, outcome.details

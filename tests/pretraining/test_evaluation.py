@@ -2,8 +2,7 @@
 
 import pytest
 
-from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.results import explanation, report, saved_scores
+from electra_tf.pretraining.evaluation import Evaluator, explanation, report, saved_scores
 from tests.support import tiny_run
 
 

@@ -9,7 +9,7 @@ from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.fixed_noise import RATE, FixedNoise, Successors
+from electra_tf.pretraining.fixed_noise import RATE, Successors, fixed_noise
 from tests.support import tiny_run
 
 SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
@@ -19,7 +19,7 @@ PERIOD = 35
 
 @pytest.fixture(scope="module")
 def corruption(records):
-    return FixedNoise(load_records(records), SPECIAL)
+    return fixed_noise(load_records(records), SPECIAL)
 
 
 def random_rows(count: int) -> tuple[np.ndarray, Batch]:

@@ -75,18 +75,27 @@ def programs():
         main = [node for node in tree.body if isinstance(node, ast.If)
                 and "__main__" in ast.unparse(node.test)]
         if len(path.parts) == 1 or not main or not re.search(
-                r"\bcommand(_line)?\.(run|program)\(", ast.unparse(tree)):
+                r"\bcommand(_line)?\.run\b", ast.unparse(tree)):
             continue
         variables = vars(importlib.import_module(module))
         at_import |= take_away()
 
-        def record(*_, groups, module=module, at_import=at_import, **__):
+        def record(_, define=lambda: None, *, groups=None, module=module, at_import=at_import,
+                   **__):
+            define()
+            groups = groups or {"Flags": [
+                name for name in flags.FLAGS
+                if not flags.FLAGS.find_module_defining_flag(name).startswith("absl.")]}
             program_flags[module] = {
                 name: flags.FLAGS[name] if name in flags.FLAGS else at_import[name]
                 for group in groups.values() for name in group}
 
+        program = variables.get("run")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(command_line, "run", record)
+            if isinstance(program, functools.partial):
+                patch.setitem(variables, "run",
+                              functools.partial(record, *program.args, **program.keywords))
             exec(compile(ast.Module(main[0].body, []), str(path), "exec"), variables)
         take_away()
         modules |= {module.removesuffix(".__main__"): module, FILES.get(module, module): module}

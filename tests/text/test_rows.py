@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.text import rows, windows
+from electra_tf.text import rows
 from electra_tf.text.rows import RowEncoder, cut_notes, encode_texts, shortened
-from electra_tf.text.words import pack_in_rows, split_as_tokenized, split_at_spaces
+from electra_tf.text.words import pack_in_rows, split_as_tokenized, tokenize
 from tests.support.few_words import TEXT, VOCABULARY
 
 ENCODER = RowEncoder(TEXT, 8)
@@ -98,7 +98,7 @@ def test_windows_are_those_made_one_by_one(seed):
     queries = [draw.integers(5, 19, size).tolist() for size in (0, 3, 2, 4, 1, 2, 3)]
     context_of = [3, 3, 0, 4, 1, 2, 4]  # Some questions share a context.
     max_length, stride = 16, int(draw.choice([1, 4, 50]))
-    tokens, parts = windows.encode(
+    tokens, parts = rows.encode_windows(
         RowEncoder(TEXT, max_length), tf.ragged.constant(queries, tf.int32),
         tf.ragged.constant(contexts, tf.int32), tf.constant(context_of), stride=stride)
     line = piece = 0
@@ -121,7 +121,7 @@ def test_windows_are_those_made_one_by_one(seed):
 
 
 def test_spaces_separate_words_and_nothing_else_does():
-    words = split_at_spaces(ENCODER, tf.constant(["The  cafés, won.", "", " a "]))
+    words = tokenize(ENCODER, tf.strings.split(["The  cafés, won.", "", " a "]))
     assert [[word.decode() for word in row] for row in words.texts.to_list()] == [
         ["The", "cafés,", "won."], [], ["a"]]
     assert [[VOCABULARY.tokens[index] for index in row] for row in words.pieces.to_list()] == [
@@ -152,7 +152,7 @@ def rows_by_hand(sentences, pieces_of):
 
 @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
 def rows_in_graph(sentences):
-    return pack_in_rows(ENCODER, split_at_spaces(ENCODER, sentences))
+    return pack_in_rows(ENCODER, tokenize(ENCODER, tf.strings.split(sentences)))
 
 
 @pytest.mark.parametrize("batch", [1, 7, 300])
@@ -175,9 +175,9 @@ def test_long_sentences_have_the_rows_that_they_have_alone(batch):
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
 def test_no_words_make_no_rows(texts):
-    for split in (split_at_spaces, split_as_tokenized):
-        words = split(ENCODER, tf.constant(texts, tf.string))
+    texts = tf.constant(texts, tf.string)
+    for words in (tokenize(ENCODER, tf.strings.split(texts)), split_as_tokenized(ENCODER, texts)):
         rows = pack_in_rows(ENCODER, words)
-        assert words.texts.nrows() == len(texts)
+        assert words.texts.nrows() == texts.shape[0]
         assert rows.tokens.ids.shape[0] == 0
         assert rows.first_piece.shape == (0, 2)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.training.step import LossScale
+from electra_tf.training.step import LossScale, concat_parts, sum_parts
 from tests.support import named_arrays, tiny_records, tiny_run
 
 STEPS = 4
@@ -42,6 +42,28 @@ def assert_same(result, expected):
 def test_another_seed_gives_other_numbers(records, baseline):
     history, _ = train(records, steps=1, training__seed=2)
     assert history[0]["loss"] != pytest.approx(baseline[0][0]["loss"], rel=1e-6)
+
+
+ROWS = tf.range(24, dtype=tf.int64)
+
+
+@pytest.mark.parametrize(("parts", "rounds", "expected"), [
+    (1, 1, [list(range(24))]),
+    (2, 1, [list(range(12)), list(range(12, 24))]),
+    (2, 3, [[0, 3, 6, 9], [12, 15, 18, 21], [1, 4, 7, 10], [13, 16, 19, 22], [2, 5, 8, 11],
+            [14, 17, 20, 23]]),
+])
+def test_a_part_has_consecutive_rows_and_a_round_every_nth_of_them(parts, rounds, expected):
+    def positions(rows, first_row):
+        return tf.reduce_sum(tf.one_hot(rows, 24, dtype=tf.int64), axis=0) * first_row
+
+    seen = sum_parts(positions, ROWS, rounds=rounds, parts=parts).numpy().tolist()
+    assert seen == [min(group) for row in range(24) for group in expected if row in group]
+
+
+def test_concatenated_parts_keep_the_order_of_rows():
+    rows = concat_parts(lambda rows, first_row: rows + 0 * first_row, ROWS, 4)
+    assert rows.numpy().tolist() == list(range(24))
 
 
 REPLICAS = {"runtime__distribution_strategy": "mirrored"}

@@ -8,6 +8,7 @@ pre-training run, or a checkpoint of Google's or Hugging Face's with both networ
 Ctrl-C or SIGTERM.
 """
 
+import functools
 import signal
 import sys
 
@@ -69,7 +70,7 @@ def define() -> None:
     flags.DEFINE_integer("port", 8502, "Port; 0 selects a free one.", 0, 65535)
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

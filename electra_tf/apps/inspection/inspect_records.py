@@ -9,6 +9,7 @@ pieces, and some examples with the masks that training would draw for them. --ht
 page with colors. The command reads all examples. docs/how_to/data.md describes the output.
 """
 
+import functools
 import pathlib
 
 from absl import flags
@@ -55,7 +56,7 @@ def define() -> None:
     overrides.define_setting_flags({}, SIZES)
 
 
-run = command_line.program(main, define, summary=__doc__, operand="DIR", groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, operand="DIR", groups={
     "What is shown": ["examples", "seed", "html"], "Masking, section.field=value": ANY_SETTING})
 
 if __name__ == "__main__":

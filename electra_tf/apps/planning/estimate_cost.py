@@ -9,6 +9,7 @@ The command does not train. docs/how_to/cost.md explains the two counts of FLOPs
 
 import csv
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -217,7 +218,7 @@ def define() -> None:
                        "Default: the table's.")
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "The run": ["model_size", "recipe", *SETTINGS, *ANY_SETTING],
     "Devices": ["devices", "count", "utilization"]})
 

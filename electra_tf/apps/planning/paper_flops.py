@@ -6,7 +6,6 @@ backward pass costs one forward pass.
 
 from collections.abc import Iterable
 
-from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.weight_table import NetworkSpec
 
 # Operations per element by the paper's count.
@@ -31,42 +30,29 @@ def forward(network: NetworkSpec, length: int) -> float:
 
     For a discriminator, whose head stands for a task's, and L = 128 it is table 1's "Infer FLOPs".
     """
-    config, vocab_size = network.encoder, network.encoder.vocab_size
-    operations = network.towers * length * (
-        config.num_layers * block(config, length) + embedding(config, length))
-    for head in network.heads:
-        *inner, (inputs, outputs) = (
-            shape for path, shape in head.weights.items() if path.endswith("/kernel"))
-        if head.scores_vocabulary:
-            per_position = ((2 * inputs + 1 + _GELU + _LAYER_NORM) * outputs
-                            + 2 * outputs * vocab_size + (_SOFTMAX + 2) * vocab_size)
-        else:  # The last layer has no bias.
-            per_position = 2 * inputs * outputs + sum(
-                (2 * wide + 1 + _GELU) * narrow for wide, narrow in inner)
-        operations += length * head.positions(_SELECTED) * per_position
-    return operations
-
-
-def block(config: EncoderConfig, length: int) -> int:
-    """Returns the FLOPs per token of a Transformer block.
-
-    The layer norm after attention counts 5 per token and not 5 H, as in the published numbers.
-    """
-    hidden, inner = config.hidden_size, config.intermediate_size
+    config = network.encoder
+    size, hidden, inner = config.embedding_size, config.hidden_size, config.intermediate_size
+    # The embeddings of a token: words, positions and segments, regularization, projection.
+    embedding = (2 * size * config.vocab_size + 2 * size * (length + 2) + 2 * size
+                 + (_LAYER_NORM + _DROPOUT) * size + (2 * size + 1) * hidden * (size != hidden))
+    # A Transformer block for a token. The layer norm after attention counts 5 and not 5 H, as in
+    # the published numbers.
     query_key_value = 3 * (2 * hidden + 1) * hidden
     # Scores and weighted sum are matmuls; the rest is scale, softmax and dropout of the scores.
     attention = 4 * hidden * length + (1 + _SOFTMAX + _DROPOUT) * length * config.num_heads
     attention_output = (2 * hidden + 1) * hidden + (_DROPOUT + 1) * hidden + _LAYER_NORM
     intermediate = (2 * hidden + 1 + _GELU) * inner
     output = (2 * inner + 1) * hidden + (_DROPOUT + 1 + _LAYER_NORM) * hidden
-    return query_key_value + attention + attention_output + intermediate + output
-
-
-def embedding(config: EncoderConfig, length: int) -> int:
-    """Returns the FLOPs per token of the embeddings, with look-ups as one-hot matmuls."""
-    size, hidden = config.embedding_size, config.hidden_size
-    look_up = 2 * size * config.vocab_size
-    position_and_type = 2 * size * (length + 2) + 2 * size
-    regularize = (_LAYER_NORM + _DROPOUT) * size
-    project = (2 * size + 1) * hidden if size != hidden else 0
-    return look_up + position_and_type + regularize + project
+    block = query_key_value + attention + attention_output + intermediate + output
+    operations = network.towers * length * (config.num_layers * block + embedding)
+    for head in network.heads:
+        *hidden_layers, (inputs, outputs) = (
+            shape for path, shape in head.weights.items() if path.endswith("/kernel"))
+        if head.scores_vocabulary:
+            per_position = ((2 * inputs + 1 + _GELU + _LAYER_NORM) * outputs
+                            + (2 * outputs + _SOFTMAX + 2) * config.vocab_size)
+        else:  # The last layer has no bias.
+            per_position = 2 * inputs * outputs + sum(
+                (2 * rows + 1 + _GELU) * columns for rows, columns in hidden_layers)
+        operations += length * head.positions(_SELECTED) * per_position
+    return operations

@@ -11,6 +11,7 @@ minutes. If --model_dir already holds a run, the program continues it, or extend
 """
 
 import dataclasses
+import functools
 import operator
 import os
 import re
@@ -312,7 +313,7 @@ def define() -> None:
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

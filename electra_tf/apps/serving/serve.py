@@ -9,6 +9,7 @@ served, and a newer one replaces it once it is loaded. For several models write
 Ctrl-C or SIGTERM stops the server; it answers running requests first.
 """
 
+import functools
 import signal
 import sys
 
@@ -33,7 +34,7 @@ def main() -> None:
         rest_api.Server(models, config).run(sockets=[listening])
 
 
-run = command_line.program(main, lambda: define_flags(ServerConfig), summary=__doc__)
+run = functools.partial(command_line.run, main, lambda: define_flags(ServerConfig), summary=__doc__)
 
 if __name__ == "__main__":
     run()

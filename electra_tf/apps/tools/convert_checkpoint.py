@@ -9,6 +9,8 @@ The command detects the format of --from. A weight that the other format lacks i
 is not created. run_pretraining.py and run_finetuning.py accept all formats as --init_checkpoint.
 """
 
+import functools
+
 from absl import flags
 
 from electra_tf.platform import command_line, storage
@@ -58,7 +60,7 @@ def define() -> None:
         "beside the checkpoint, or that of the published model of this size.", lower_bound=1)
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "Networks": ["from", "to", "to_format"],
     "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
 

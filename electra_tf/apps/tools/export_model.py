@@ -7,6 +7,8 @@ Writes served/cola/1 for TensorFlow Serving. The signatures of a discriminator d
 and embed texts. See docs/how_to/serving.md.
 """
 
+import functools
+
 from absl import flags
 
 from electra_tf.platform import command_line, storage
@@ -42,7 +44,7 @@ def define() -> None:
                       "with bfloat16 instructions.")
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

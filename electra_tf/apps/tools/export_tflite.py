@@ -9,6 +9,8 @@ outputs of the signature token_ids that export_model writes. The command compare
 the trained network before it gives the file its name.
 """
 
+import functools
+
 from absl import flags
 
 from electra_tf.platform import command_line, storage
@@ -47,7 +49,7 @@ def define() -> None:
                          "Default: any number of rows of any length.", lower_bound=1)
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -4,6 +4,8 @@
     python -m electra_tf.apps.tools.plot_curves --model_dir=runs/a,runs/b --output=compared.png
 """
 
+import functools
+
 from absl import flags
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
@@ -17,8 +19,8 @@ def main() -> None:
     values = flags.FLAGS
     directories = [storage.path(name) for name in values.model_dir]
     runs = {str(path): read_metrics(path / METRICS_FILE) for path in directories}
-    home = directories[0] if len(directories) == 1 else storage.path(".")
-    output = storage.path(values.output) if values.output else home / "loss_curves.png"
+    directory = directories[0] if len(directories) == 1 else storage.path(".")
+    output = storage.path(values.output) if values.output else directory / "loss_curves.png"
     draw_curves(runs, output)
     print(f"wrote {output}")
 
@@ -31,7 +33,7 @@ def define() -> None:
                         "directory, or in the current one for several runs.")
 
 
-run = command_line.program(main, define, summary=__doc__)
+run = functools.partial(command_line.run, main, define, summary=__doc__)
 
 if __name__ == "__main__":
     run()

@@ -10,6 +10,7 @@ generator are in generator/. Log in first with `hf auth login`, or set HF_TOKEN.
 the model.
 """
 
+import functools
 import pathlib
 import tempfile
 
@@ -64,7 +65,7 @@ def define() -> None:
                         "trained on; the card describes them. Default: none.")
 
 
-run = command_line.program(main, define, summary=__doc__, operand="RUN NAME")
+run = functools.partial(command_line.run, main, define, summary=__doc__, operand="RUN NAME")
 
 if __name__ == "__main__":
     run()

@@ -13,6 +13,7 @@ tokens. --blimp counts how often the grammatical sentence of a pair is likelier 
 2020), for every paradigm and network; chance is 50 %.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,6 @@ from absl import flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.tables import read_lines, read_rows
 
 BLIMP_RESULTS = "blimp_results.json"
@@ -36,7 +36,14 @@ def main() -> None:
 
         paradigms = tfds_source.read_blimp(None)
     elif values.blimp:
-        paradigms = read_pairs(storage.path(values.blimp))
+        directory = storage.path(values.blimp)
+        paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
+                       ) if directory.is_dir() else []
+        if not paths:
+            raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its "
+                            "folder data/.")
+        paradigms = {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
+                                 for row in read_rows(path)] for path in paths}
     else:
         path = storage.path("/dev/stdin" if values.input == "-" else values.input)
         lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
@@ -90,17 +97,6 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
         print(f"\nresults  {directory / BLIMP_RESULTS}")
 
 
-def read_pairs(directory: Path) -> dict[str, list[tuple[str, str]]]:
-    """Returns the pairs of `.jsonl` files by name; `UserError` if missing or malformed."""
-    paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
-                   ) if directory.is_dir() else []
-    if not paths:
-        raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its folder "
-                        "data/.")
-    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
-                        for row in read_rows(path)] for path in paths}
-
-
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "A pre-training run, or another checkpoint.",
@@ -118,7 +114,7 @@ def define() -> None:
     flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 
-run = command_line.program(main, define, summary=__doc__, groups={
+run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
     "BLiMP": ["blimp", "output_dir"]})
 

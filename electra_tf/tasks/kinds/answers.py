@@ -19,7 +19,7 @@ from electra_tf.data.buckets import Row
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.kinds.base import RowResults, Scored
 from electra_tf.tasks.task import QuestionExample
-from electra_tf.text.windows import Windows
+from electra_tf.text.rows import Windows
 
 _NEVER = -1e30
 """Log probability of a span that isn't allowed."""

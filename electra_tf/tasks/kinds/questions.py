@@ -21,10 +21,15 @@ from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
-from electra_tf.text import windows
-from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, token_rows
+from electra_tf.text.rows import (
+    RowEncoder,
+    Tokens,
+    Windows,
+    cut_notes,
+    encode_windows,
+    token_rows,
+)
 from electra_tf.text.tokenizer import Pieces
-from electra_tf.text.windows import Windows
 
 CHUNK = 1000
 """Number of questions that one call encodes; those about one context share its pieces."""
@@ -219,7 +224,7 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
     """
     pieces = encoder.tokenizer.tokenize_with_offsets(contexts)
     queries = encoder.tokenizer.tokenize(questions)
-    return *windows.encode(
+    return *encode_windows(
         encoder, queries[:, :config.max_query_length], pieces.ids, context_of,
         stride=config.doc_stride), pieces, queries.row_lengths()
 

@@ -161,7 +161,7 @@ class Tagging(base.TaskKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
-        split = words.split_at_spaces(network.texts, *columns)
+        split = words.tokenize(network.texts, tf.strings.split(*columns))
         rows = words.pack_in_rows(network.texts, split)
         every = inference.map_in_chunks(
             lambda *part: self.served_scores(network, Tokens(*part))["probabilities"],

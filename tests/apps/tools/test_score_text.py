@@ -125,10 +125,10 @@ def test_accuracies_of_pairs_are_saved_for_every_paradigm(run, scores, tmp_path,
 
 def test_unusable_files_of_pairs_are_refused(run, tmp_path):
     (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
-    with pytest.raises(UserError, match=r"c.jsonl:1: .*sentence_bad"):
-        score_text.read_pairs(tmp_path)
-    for empty in (tmp_path / "none", tmp_path / "c.jsonl"):
-        with pytest.raises(UserError, match="holds no .jsonl files"):
-            score_text.read_pairs(empty)
+    for blimp, words in ((tmp_path, r"c.jsonl:1: .*sentence_bad"),
+                         (tmp_path / "none", "holds no .jsonl files"),
+                         (tmp_path / "c.jsonl", "holds no .jsonl files")):
+        with pytest.raises(UserError, match=words):
+            command_flags.run(score_text, f"--model_dir={run}", f"--blimp={blimp}")
     with pytest.raises(flags.Error, match="input, blimp"):
         command_flags.run(score_text, f"--model_dir={run}")

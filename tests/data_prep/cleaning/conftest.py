@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 
 from data_prep.cleaning import benchmarks, plan
-from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DocumentPart, key_of, parse_plain_text
+from data_prep.settings import CleaningSettings
 from data_prep.work_units import CorpusPiece, Progress
 from tests.data_prep.reading import split
 

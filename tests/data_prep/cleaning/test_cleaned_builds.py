@@ -7,9 +7,8 @@ import pytest
 
 from data_prep import vocabulary_learner
 from data_prep.cleaning import plan
-from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
-from data_prep.settings import BuildSettings
+from data_prep.settings import BuildSettings, CleaningSettings
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import UNCASED

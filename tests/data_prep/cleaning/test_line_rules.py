@@ -3,7 +3,7 @@
 import pytest
 
 from data_prep.cleaning.line_rules import is_boilerplate, reason_to_drop
-from data_prep.cleaning.settings import CleaningSettings
+from data_prep.settings import CleaningSettings
 
 BOILERPLATE = [
     "All rights reserved.", "Alle Rechte vorbehalten", "© 2019 Example Media Group",

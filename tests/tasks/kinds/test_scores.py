@@ -15,7 +15,7 @@ from electra_tf.tasks.kinds.tagging import WORD_SCORERS, Tagging, tag_scores
 from electra_tf.tasks.kinds.texts import SCORERS, label_scores
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
-from electra_tf.text.windows import Windows
+from electra_tf.text.rows import Windows
 
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".
 LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])
