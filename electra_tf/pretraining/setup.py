@@ -153,7 +153,8 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             f"--set model.max_position_embeddings={records.max_seq_length}.")
     if not records.shards["train"]:
         raise UserError(f"the records in {records} hold no training examples. Build them again "
-                        "with more text or a smaller --held_out_fraction.")
+                        "with build_pretraining_data from more text or with a smaller "
+                        "--held_out_fraction.")
     added_rows: list[str] = []
     if initial is not None:
         _check_shape(initial, config)

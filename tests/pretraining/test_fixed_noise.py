@@ -65,7 +65,7 @@ def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
         run = tiny_run.run_on(records, **changes)
         corrupt, batches = Evaluator(run, None)._corrupt, []
         for batch in evaluation_batches(
-                run.records, pad_id=0, context=tf.distribute.InputContext(),
+                run.records, pad_id=0, input_context=tf.distribute.InputContext(),
                 global_batch_size=run.config.runtime.eval_batch_size):
             kept = batch.valid.numpy().any(axis=1)
             batches.append([ids.numpy()[kept] for ids, _ in corrupt(batch).values()])
