@@ -53,15 +53,25 @@ class BeamRunner:
     def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
         """Yields the results of all items after the whole job."""
-        worked = functools.partial(_worked, work, kind)
-        return self._run_job(pieces, cut, worked, beam.GroupByKey(), kind)
+        def result_by_part(item: Item) -> Iterator[tuple[int, bytes]]:
+            content = strict_json.dumps(work(item), kind)
+            yield zlib.crc32(content) % PARTS, content
+
+        return self._run_job(pieces, cut, result_by_part, beam.GroupByKey(), kind)
 
     def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
                count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields sums of all counts; each word is in one of them."""
-        counted = functools.partial(_counted, count)
-        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(_as_json)
-        for counts in self._run_job(pieces, cut, counted, add_up, dict[str, int]):
+        def counts_by_part(item: Item) -> Iterable[tuple[int, WordCounts]]:
+            groups: dict[int, WordCounts] = collections.defaultdict(collections.Counter)
+            for word, number in count(item).items():
+                groups[zlib.crc32(word) % PARTS][word] = number
+            return groups.items()
+
+        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(lambda part, counts: (
+            part, [strict_json.dumps({word.decode(): number for word, number in counts.items()},
+                                     dict[str, int])]))
+        for counts in self._run_job(pieces, cut, counts_by_part, add_up, dict[str, int]):
             yield WordCounts({word.encode(): number for word, number in counts.items()})
 
     def _run_job(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
@@ -176,26 +186,11 @@ def _reporting(scratch: Path, function: Callable[..., Iterable], *arguments: Any
         raise
 
 
-def _worked(work: Callable[[Item], Result], kind: type[Result], item: Item
-            ) -> Iterator[tuple[int, bytes]]:
-    """Yields the part of an item's result, and the result as JSON."""
-    content = strict_json.dumps(work(item), kind)
-    yield zlib.crc32(content) % PARTS, content
-
-
 def _write_results(scratch: Path, results: tuple[int, Iterable[bytes]]) -> tuple[()]:
     part, contents = results
     atomic_file.write_atomically(
         scratch / f"part-{part:02d}", b"[%b]" % b",\n".join(sorted(contents)))
     return ()
-
-
-def _counted(count: Callable[[Item], WordCounts], item: Item) -> Iterable[tuple[int, WordCounts]]:
-    """Returns the counts of an item's words by part."""
-    groups: dict[int, WordCounts] = collections.defaultdict(collections.Counter)
-    for word, number in count(item).items():
-        groups[zlib.crc32(word) % PARTS][word] = number
-    return groups.items()
 
 
 def _sum(counts: Iterable[WordCounts]) -> WordCounts:
@@ -204,8 +199,3 @@ def _sum(counts: Iterable[WordCounts]) -> WordCounts:
     for summand in counts:
         total.update(summand)
     return total
-
-
-def _as_json(part: int, counts: WordCounts) -> tuple[int, list[bytes]]:
-    by_text = {word.decode(): number for word, number in counts.items()}
-    return part, [strict_json.dumps(by_text, dict[str, int])]

@@ -32,29 +32,26 @@ flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
 def main() -> None:
     """Builds records and prints a summary."""
+    values = flags.FLAGS
+    for name in ("vocab_file", "output_dir"):
+        if not values[name].value:
+            raise errors.UserError(f"--{name} is missing; see --help for an example.")
     try:
-        _build(flags.FLAGS)
+        local_runner.quiet_tensorflow()
+        start = time.monotonic()
+        text = text_settings_from_flags(values)
+        output_dir = storage.path(values.output_dir)
+        packing = values.packing or BuildSettings.packing
+        settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
+                              short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))
+        source = shared_flags.source()
+        result = record_builder.build_records(
+            source, text, settings, output_dir,
+            shared_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     except signals.Interrupted as interrupted:
         raise signals.Interrupted(interrupted.number, (
             "interrupted; the finished shards are kept, and the same command builds the others: "
             f"{command_line.same_command()}")) from None
-
-
-def _build(values: flags.FlagValues) -> None:
-    for name in ("vocab_file", "output_dir"):
-        if not values[name].value:
-            raise errors.UserError(f"--{name} is missing; see --help for an example.")
-    local_runner.quiet_tensorflow()
-    start = time.monotonic()
-    text = text_settings_from_flags(values)
-    output_dir = storage.path(values.output_dir)
-    packing = values.packing or BuildSettings.packing
-    settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
-                          short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))
-    source = shared_flags.source()
-    result = record_builder.build_records(
-        source, text, settings, output_dir,
-        shared_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} already holds the records of this text with these settings.")
         return

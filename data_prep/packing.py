@@ -1,10 +1,8 @@
 """Packs tokenized lines into examples `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`.
 
 A packing takes lines with `add` and returns the examples that are complete; `finish` returns the
-rest. Every token goes into exactly one example, in the order of the text.
-
-Python code runs once per example, not per token: segments are slices of one array, and
-`bytes.find` searches marks, one byte per token, for the positions to cut.
+rest. Every token goes into exactly one example, in order. Python code runs once per example, not
+per token: segments are slices of one array, and `bytes.find` searches for the positions to cut.
 """
 
 import bisect

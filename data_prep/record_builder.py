@@ -49,9 +49,12 @@ def build_records(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
         pieces = work_units.pieces_of(source)
+        digests = [digest for _, digest in sorted(runner.run(
+            pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))]
         identity = settings.identity(text.normalization) | (texts.facts() if texts else {}) | {
             "vocabulary_sha256": text.vocabulary.sha256,
-            "corpus_sha256": work_units.corpus_sha256(pieces, runner)}
+            "corpus_sha256": digests[0] if len(digests) == 1 else
+            hashlib.sha256("".join(digests).encode()).hexdigest()}
         if revisions := source.revisions():
             identity["hub_revisions"] = ",".join(revisions)
         directory = RecordDirectory(output_dir)

@@ -6,7 +6,6 @@ machines has no effect on this choice. All copies of a document are in one split
 
 import collections
 import dataclasses
-import hashlib
 import statistics
 import sys
 import time
@@ -110,14 +109,6 @@ class Runner(typing.Protocol):
     def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
                count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields counts whose sum is the sum of `count(item)` over all items."""
-
-
-def corpus_sha256(pieces: Sequence[CorpusPiece], runner: Runner) -> str:
-    """Returns the digest of one piece, or of all digests in order; `UserError` if unreadable."""
-    digests = sorted(runner.run(pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))
-    if len(digests) == 1:
-        return digests[0][1]
-    return hashlib.sha256("".join(digest for _, digest in digests).encode()).hexdigest()
 
 
 class Progress:

@@ -123,10 +123,10 @@ def export(records: pathlib.Path, target: pathlib.Path, config: PretrainingConfi
     train = training_batches(
         source, pad_id=pad_id, seed=config.training.seed,
         buffer_examples=config.data.shuffle_buffer, first_step=0, last_step=steps,
-        global_batch_size=config.training.train_batch_size, context=context)
+        global_batch_size=config.training.train_batch_size, input_context=context)
     held_out = list(evaluation_batches(
         source, pad_id=pad_id, global_batch_size=config.runtime.eval_batch_size,
-        context=context).take(EVAL_BATCHES).as_numpy_iterator())
+        input_context=context).take(EVAL_BATCHES).as_numpy_iterator())
     np.save(target / "train.npy", np.stack([rows.ids for rows in train.as_numpy_iterator()]))
     np.savez(target / "held_out.npz", ids=np.stack([rows.ids for rows in held_out]),
              valid=np.stack([rows.valid for rows in held_out]))

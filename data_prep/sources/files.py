@@ -1,8 +1,7 @@
 """Reads files of one format, compressed or not.
 
-Compressed files are read to their end. Python's `bz2` and `lzma` modules stop without an error at
-a damaged second stream of a file. zstandard's reader does so where a file is cut short. This module
-reports both as errors.
+Python's `bz2` and `lzma` modules stop without an error at a damaged second stream of a file, and
+zstandard's reader does so where a file is cut short. This module reports both as errors.
 """
 
 import bz2

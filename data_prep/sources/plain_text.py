@@ -1,10 +1,8 @@
 """Reads plain text, with a blank line between documents, and books, one per file.
 
-Memory is bounded for files, documents and lines of any size.
-
-Books have the format of Project Gutenberg or BooksCorpus. The reader finds a book's beginning and
-end in its bytes; workers join wrapped lines. A file of Project Gutenberg has lines
-`*** START OF THE PROJECT GUTENBERG EBOOK ... ***` and `*** END OF ...`.
+Memory is bounded for files, documents and lines of any size. Books have the format of BooksCorpus,
+or of Project Gutenberg with its lines `*** START OF THE PROJECT GUTENBERG EBOOK ... ***` and
+`*** END OF ...`. The reader searches a book's bytes for them; workers join wrapped lines.
 """
 
 import io

@@ -1,11 +1,8 @@
 """Reads dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
 
-The reader splits pages as bytes; workers parse their XML and their wikitext.
-
-The <siteinfo> of a dump names each namespace once, without its other names: a German dump names
-"Datei" and its pages also write "Bild:". The names and words in this module are those of MediaWiki
-1.39 (languages/messages/Messages*.php, with the aliases of each language's fallbacks), for 15 large
-Wikipedias also those of 1.46. Short names such as "CAT" are in Wikimedia's settings
+A dump's <siteinfo> names each namespace once; this module has the other names and words: those of
+MediaWiki 1.39 (languages/messages/Messages*.php, with the aliases of each language's fallbacks), of
+1.46 for 15 large Wikipedias, and short names such as "CAT" of Wikimedia's settings
 (wmf-config/core-Namespaces.php). English names are valid in every wiki.
 """
 
@@ -166,18 +163,7 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
     """Returns a page's prose as its dump's wiki shows it; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
-    title, text = _read_page(part)
-    try:
-        lines = wikitext.prose(text, headings=headings, **wikis[part.path])
-    except wikitext.UNREADABLE as error:
-        raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
-                        f"{part.offset}, is nested too deeply ({error}).") from error
-    return iter([title, *lines] if headings and title and lines else lines)
-
-
-def _read_page(part: DocumentPart) -> tuple[str, str]:
-    """Returns title and wikitext of a page's last revision."""
-    texts: dict[str, list[str]] = {"title": [], "text": []}
+    texts: dict[str, list[str]] = {"title": [], "text": []}  # The text of the last revision.
     open_elements: list[str] = []
 
     def start(name: str, _attributes: dict[str, str]) -> None:
@@ -185,13 +171,13 @@ def _read_page(part: DocumentPart) -> tuple[str, str]:
         if name in texts:
             texts[name] = []
 
-    def text(content: str) -> None:
+    def add(content: str) -> None:
         if open_elements[-1] in texts:
             texts[open_elements[-1]].append(content)
 
     parser = xml.parsers.expat.ParserCreate("UTF-8")
     parser.buffer_text = True
-    parser.StartElementHandler, parser.CharacterDataHandler = start, text
+    parser.StartElementHandler, parser.CharacterDataHandler = start, add
     parser.EndElementHandler = lambda _name: open_elements.pop()
     try:
         parser.Parse(part.content, True)
@@ -200,4 +186,11 @@ def _read_page(part: DocumentPart) -> tuple[str, str]:
             f"{part.path}: the page at byte {part.offset} is no XML: "
             f"{xml.parsers.expat.ErrorString(error.code)} at byte "
             f"{part.offset + parser.ErrorByteIndex}; get a whole copy of the file.") from error
-    return "".join(texts["title"]).strip(), "".join(texts["text"])
+    title, text = ("".join(texts[name]) for name in ("title", "text"))
+    title = title.strip()
+    try:
+        lines = wikitext.prose(text, headings=headings, **wikis[part.path])
+    except wikitext.UNREADABLE as error:
+        raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
+                        f"{part.offset}, is nested too deeply ({error}).") from error
+    return iter([title, *lines] if headings and title and lines else lines)

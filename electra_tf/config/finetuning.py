@@ -7,7 +7,7 @@ from annotated_types import Interval
 
 from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
-from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
+from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
 SCRATCH = "none"
@@ -71,7 +71,7 @@ class FinetuningTrainingConfig(Section, prefix="training."):
 
     num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = 3.0
     """Passes over the training examples; RTE and STS-B take 10, extractive QA 2."""
-    train_batch_size: Annotated[Batch, TRAINING] = 32
+    train_batch_size: Annotated[BatchSize, TRAINING] = 32
     """Examples per step, over all devices."""
     seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
     """Seed of the head's initial weights, the order and dropout; trial t takes seed + t."""

@@ -15,7 +15,7 @@ from absl import flags
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.setting_flags import define_flag, given_values, written
+from electra_tf.platform.setting_flags import define_flag, display_value, given_values
 from electra_tf.platform.settings import Section, Setting, require_one_of, settings_of, suggestion
 from electra_tf.platform.storage import Path
 
@@ -73,7 +73,7 @@ def flatten(config: Any) -> dict[str, Any]:
 
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
     """Returns the default of `section.field` in words, or of each size where they differ."""
-    values = {size: written(setting_of(config, name), flatten(config)[name])
+    values = {size: display_value(setting_of(config, name), flatten(config)[name])
               for size, config in sizes.items()}
     if len(set(values.values())) == 1:
         return next(iter(values.values()))

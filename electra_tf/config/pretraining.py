@@ -9,7 +9,7 @@ from electra_tf.config.model import InitializationConfig, MaskingConfig, ModelCo
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.overrides import Changes, override
-from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
+from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
 
 PAPER, SHORT = RECIPES = ("paper", "short")
@@ -32,7 +32,7 @@ class TrainingConfig(Section, prefix="training."):
     num_train_steps: Annotated[PositiveCount, TRAINING] = 1_000_000
     """Steps of the whole run; the learning rate reaches zero there. A larger number extends a
     finished run."""
-    train_batch_size: Annotated[Batch, TRAINING] = 128
+    train_batch_size: Annotated[BatchSize, TRAINING] = 128
     """Examples per step, the global batch: the sum over all replicas and micro-batches."""
     seed: Annotated[Count, TRAINING] = 1
     """Seed of initial weights, input order, masks, samples and dropout."""

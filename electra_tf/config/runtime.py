@@ -8,7 +8,7 @@ from annotated_types import Interval
 
 from electra_tf.platform.settings import Count, Flag, PositiveCount, Section, require
 
-Batch = Annotated[int, Interval(gt=0, le=1 << 20)]
+BatchSize = Annotated[int, Interval(gt=0, le=1 << 20)]
 """Examples of a step; the bound is 500 times ELECTRA-Large's batch."""
 HARDWARE, LOOP = Flag("Hardware"), Flag("Hardware", ("pretraining",))
 REPORTS = Flag("Checkpoints and reports")
@@ -38,7 +38,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     steps_per_loop: Annotated[Count, LOOP] = 0
     """Largest number of steps that the devices run before control returns to the program; SIGTERM
     and Ctrl-C wait for them. 0: 20 on a TPU, otherwise 1."""
-    gradient_accumulation_steps: Annotated[Batch, HARDWARE] = 1
+    gradient_accumulation_steps: Annotated[BatchSize, HARDWARE] = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: Annotated[bool, HARDWARE] = False
     """Keep only the inputs of layers for the gradient: less memory, a third more time."""
@@ -60,7 +60,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
     eval_every_steps: Annotated[Count, CHECKPOINTS] = 0
     """Steps between evaluations on the held-out shards; 0 evaluates at the end only."""
-    eval_batch_size: Annotated[Batch, REPORTS] = 32
+    eval_batch_size: Annotated[BatchSize, REPORTS] = 32
     """Examples per batch of an evaluation, rounded up to a multiple of the number of replicas."""
     eval_steps: Annotated[Count, CHECKPOINTS] = 100
     """Batches per evaluation; 0 for all that were held out."""

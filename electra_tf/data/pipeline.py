@@ -29,7 +29,7 @@ _BUFFER_BYTES = 1 << 20  # Bytes of one read, which is a request to an object st
 
 def training_batches(records: Records, *, pad_id: int, seed: int, buffer_examples: int,
                      global_batch_size: int, first_step: int, last_step: int,
-                     context: tf.distribute.InputContext) -> tf.data.Dataset:
+                     input_context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
     Replica r of R reads rows [r * B / R, (r + 1) * B / R) of a global batch of B rows: successive
@@ -43,7 +43,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, buffer_example
     return (
         _examples(records.paths("train"), sizes, buffers)
         .batch(global_batch_size, drop_remainder=True)
-        .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
+        .flat_map(lambda batch: _own_share(batch, global_batch_size, input_context))
         .map(lambda examples: parse_examples(examples, records, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(_BATCHES_AHEAD)
@@ -52,7 +52,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, buffer_example
 
 
 def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
-                       context: tf.distribute.InputContext) -> tf.data.Dataset:
+                       input_context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns one worker's share of the held-out examples; see `training_batches`.
 
     Examples come in the order of the manifest. The last batch is padded with rows without valid
@@ -68,7 +68,7 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
         tf.data.TFRecordDataset(records.paths("eval"))
         .batch(global_batch_size)
         .map(parse_and_fill)
-        .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
+        .flat_map(lambda batch: _own_share(batch, global_batch_size, input_context))
         .prefetch(_BATCHES_AHEAD)
         .with_options(_without_autotuning())
     )
@@ -104,11 +104,11 @@ def first_examples(records: Records, count: int, pad_id: int) -> tf.data.Dataset
 
 
 def _own_share(batch: tf.Tensor | Batch, batch_size: int,
-               context: tf.distribute.InputContext) -> tf.data.Dataset:
+               input_context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns a worker's rows of a global batch, an element for each of its replicas."""
-    per_worker = batch_size // context.num_input_pipelines
-    per_replica = batch_size // context.num_replicas_in_sync
-    first_row = context.input_pipeline_id * per_worker
+    per_worker = batch_size // input_context.num_input_pipelines
+    per_replica = batch_size // input_context.num_replicas_in_sync
+    first_row = input_context.input_pipeline_id * per_worker
     return tf.data.Dataset.from_tensor_slices(tf.nest.map_structure(
         lambda part: tf.reshape(part[first_row:first_row + per_worker],
                                 [-1, per_replica, *part.shape[1:]]), batch))

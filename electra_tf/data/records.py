@@ -1,10 +1,9 @@
 """A directory of records: its shards, the order of its examples, and the bytes of one.
 
 The order is a pure function of (dataset, seed, position). An epoch visits the shards in an order
-drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A shuffle buffer of bounded size takes
-an equal part of each of these shards and shuffles it completely: a shard is consecutive text, a
-buffer samples many shards. Reading can begin at any position for the cost of one buffer, without a
-saved buffer. The module does not need TensorFlow; `manifest` has the directory's file.
+drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A shuffle buffer takes an equal part of
+each of these shards, which are consecutive text, and shuffles it completely. Reading can begin at
+any position for the cost of one buffer. The module does not need TensorFlow.
 """
 
 import dataclasses

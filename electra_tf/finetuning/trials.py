@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -34,8 +34,6 @@ from electra_tf.text import coverage
 from electra_tf.training import failures
 from electra_tf.training.devices import build_state, build_step, device_name, run_on_replicas
 
-_LAYER = re.compile(r"/encoder/layer_(\d+)/")
-
 
 @failures.explained()
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
@@ -45,67 +43,21 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     every epoch. `Interrupted` keeps finished trials. `UserError` for another run's directory,
     missing weights, or a loss that isn't finite.
     """
-    training, batch_size = run.config.training, run.config.training.train_batch_size
     checkpoints = run.model_dir / run_directory.CHECKPOINTS
+    num_trials = run.config.training.num_trials
     with _claimed_directory(run, task, initial):
         results, rows, dev = _prepare(run, task, initial)
-        metric, num_steps = results.metrics[0], run.config.num_train_steps(len(rows))
-        log_every = run.config.runtime.log_interval(num_steps)
-        lengths, padded_lengths = [len(row.ids) for row in rows], run.padded_lengths(rows)
-        for number in range(len(results.trials), training.num_trials):
-            seed = training.seed + number
-            if training.num_trials > 1:
-                print(f"trial {number + 1} of {training.num_trials}, seed {seed}", flush=True)
+        for number in range(len(results.trials), num_trials):
+            seed = run.config.training.seed + number
+            if num_trials > 1:
+                print(f"trial {number + 1} of {num_trials}, seed {seed}", flush=True)
             model = run.build_model(seed, initial)
-            train_step = compile_train_step(run, model, num_steps=num_steps, seed=seed)
-            predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
-            epochs, history, step = [], [], 0
-            while step < num_steps:
-                plan = plan_epoch(lengths, batch_size, seed=seed, epoch=len(epochs))
-                plan = plan[:num_steps - step]
-                next_step, last_step = step + 1, step + len(plan)
-                losses, loss_sum = [], 0.0
-                for step, indices in enumerate(plan, start=next_step):
-                    batch = make_batch([rows[index] for index in indices], batch_size,
-                                       padded_lengths, run.text.vocabulary.pad_id)
-                    losses.append(train_step(batch.ids.shape[1], run.distributed(batch))["loss"])
-                    ends_interval = step == last_step or step % log_every == 0
-                    if not (ends_interval or progress.is_line_due()):
-                        continue  # The devices compute on; a loss is read only for a line.
-                    loss = float(np.mean([ratio.sum.numpy() / ratio.weight.numpy()
-                                          for ratio in losses]))
-                    if not np.isfinite(loss):
-                        raise UserError(f"the loss is not finite in epoch {len(epochs) + 1}. Try a "
-                                        "lower --learning_rate, or --precision=float32, in a new "
-                                        "--model_dir.")
-                    progress.trained(step, epoch=len(epochs) + 1)
-                    if step < last_step:
-                        print(progress.line(f"loss {loss:.4f}"), flush=True)
-                    if ends_interval:
-                        history.append((step, loss))
-                        loss_sum += len(losses) * loss
-                        losses = []
-                scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
-                          for name, split in dev.items()}
-                progress.count_other_work("evaluation")
-                epochs.append(Epoch(epoch=len(epochs) + 1, step=step, loss=loss_sum / len(plan),
-                                    scores=scores))
-                print(progress.epoch_line(epochs[-1], results.metrics), flush=True)
-                kept = epochs[-1]
-                if training.keep_best:
-                    kept = max(epochs, key=lambda epoch: main_score(epoch.scores, metric))
-                    if kept is epochs[-1]:
-                        kept_weights = [variable.numpy() for variable in model.variables]
-            if training.keep_best:
-                for variable, value in zip(model.variables, kept_weights, strict=True):
-                    variable.assign(value)
-            trial = Trial(seed=seed, losses=tuple(history), epochs=tuple(epochs),
-                          kept_epoch=kept.epoch, seconds=progress.elapsed,
-                          examples_per_second=progress.examples_per_second)
+            trial = _train_trial(run, model, rows, dev, results.metrics, seed)
             results = dataclasses.replace(results, trials=(*results.trials, trial))
             if results.best is trial:
-                saved_step = tf.Variable(kept.step, dtype=tf.int64, name="step")
-                CheckpointManager(tf.train.Checkpoint(model=model, step=saved_step), checkpoints,
+                step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
+                                   name="step")
+                CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
                                   keep=0).save(results.best_number)
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
             results.save(run.model_dir)
@@ -116,6 +68,56 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
           f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {checkpoints}", flush=True)
     return results
+
+
+def _train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
+                 dev: Mapping[str, Split], metrics: Sequence[str], seed: int) -> Trial:
+    """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
+    training, num_steps = run.config.training, run.config.num_train_steps(len(rows))
+    log_every = run.config.runtime.log_interval(num_steps)
+    lengths, padded_lengths = [len(row.ids) for row in rows], run.padded_lengths(rows)
+    train_step = compile_train_step(run, model, num_steps=num_steps, seed=seed)
+    predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
+    epochs, history, step = [], [], 0
+    while step < num_steps:
+        plan = plan_epoch(lengths, training.train_batch_size, seed=seed, epoch=len(epochs))
+        plan = plan[:num_steps - step]
+        next_step, last_step = step + 1, step + len(plan)
+        losses, loss_sum = [], 0.0
+        for step, indices in enumerate(plan, start=next_step):
+            batch = make_batch([rows[index] for index in indices], training.train_batch_size,
+                               padded_lengths, run.text.vocabulary.pad_id)
+            losses.append(train_step(batch.ids.shape[1], run.distributed(batch))["loss"])
+            ends_interval = step == last_step or step % log_every == 0
+            if not (ends_interval or progress.is_line_due()):
+                continue  # The devices compute on; a loss is read only for a line.
+            loss = float(np.mean([ratio.sum.numpy() / ratio.weight.numpy() for ratio in losses]))
+            if not np.isfinite(loss):
+                raise UserError(f"the loss is not finite in epoch {len(epochs) + 1}. Try a lower "
+                                "--learning_rate, or --precision=float32, in a new --model_dir.")
+            progress.trained(step, epoch=len(epochs) + 1)
+            if step < last_step:
+                print(progress.line(f"loss {loss:.4f}"), flush=True)
+            if ends_interval:
+                history.append((step, loss))
+                loss_sum += len(losses) * loss
+                losses = []
+        scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
+                  for name, split in dev.items()}
+        progress.count_other_work("evaluation")
+        epochs.append(Epoch(epoch=len(epochs) + 1, step=step, loss=loss_sum / len(plan),
+                            scores=scores))
+        print(progress.epoch_line(epochs[-1], metrics), flush=True)
+        kept = epochs[-1]
+        if training.keep_best:
+            kept = max(epochs, key=lambda epoch: main_score(epoch.scores, metrics[0]))
+            if kept is epochs[-1]:
+                kept_weights = [variable.numpy() for variable in model.variables]
+    if training.keep_best:
+        for variable, value in zip(model.variables, kept_weights, strict=True):
+            variable.assign(value)
+    return Trial(seed=seed, losses=tuple(history), epochs=tuple(epochs), kept_epoch=kept.epoch,
+                 seconds=progress.elapsed, examples_per_second=progress.examples_per_second)
 
 
 def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
@@ -150,10 +152,8 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
     for path in paths:
         depth = 0
         if path.startswith("electra/"):
-            layer = _LAYER.search(path)
+            layer = re.search(r"/encoder/layer_(\d+)/", path)
             depth = num_layers - int(layer.group(1)) if layer else num_layers + 1
-            if depth < 1:
-                raise ValueError(f"{path} is beyond the encoder's {num_layers} layers")
             depth += skip_first
         factors.append(decay ** depth)
     return factors

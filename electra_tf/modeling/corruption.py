@@ -114,12 +114,12 @@ class Corrupted(NamedTuple):
     replaced: tf.Tensor  # bool [B, L], True for tokens that differ from the original ones.
 
 
-def corrupt(ids: tf.Tensor, valid: tf.Tensor, predictions: MaskedPositions,
+def corrupt(ids: tf.Tensor, valid: tf.Tensor, masked: MaskedPositions,
             sampled: tf.Tensor) -> Corrupted:
     """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
     They include the positions whose original token the generator read. A token is replaced if it
     differs from the original one and is `valid`, bool [B, L].
     """
-    corrupted = write_tokens(ids, predictions.positions, sampled, predictions.valid)
+    corrupted = write_tokens(ids, masked.positions, sampled, masked.valid)
     return Corrupted(corrupted, valid & (ids != corrupted))

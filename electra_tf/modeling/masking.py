@@ -56,17 +56,17 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
         positions, filled = draw_distinct(candidates, counts, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
-    predictions = MaskedPositions(positions, gather_at(ids, positions), filled)
+    masked = MaskedPositions(positions, gather_at(ids, positions), filled)
     uniform = randomness.uniform("masking/hide", batch_size, slots)
-    masked = uniform < config.mask_token_rate
+    is_masked = uniform < config.mask_token_rate
     mask_ids = tf.fill([batch_size, slots], kinds.special.mask)
-    masked_ids = write_tokens(ids, positions, mask_ids, filled & masked)
+    masked_ids = write_tokens(ids, positions, mask_ids, filled & is_masked)
     if config.random_token_rate:
         random = randomness.uniform("masking/random", batch_size, slots) * kinds.size
         random = tf.minimum(tf.cast(random, tf.int32), kinds.size - 1)
-        randomized = ~masked & (uniform < config.mask_token_rate + config.random_token_rate)
+        randomized = ~is_masked & (uniform < config.mask_token_rate + config.random_token_rate)
         masked_ids = write_tokens(masked_ids, positions, random, filled & randomized)
-    return masked_ids, predictions
+    return masked_ids, masked
 
 
 def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Tensor:

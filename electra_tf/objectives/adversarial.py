@@ -67,32 +67,32 @@ class AdversarialObjective(ElectraObjective):
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, then the discriminator, whose loss is the generator's reward."""
-        batch, predictions = inputs.original, inputs.predictions
+        batch, masked = inputs.original, inputs.masked
         hidden = gather_vectors(model.generator.encode(
             inputs.ids, batch.segment_ids, batch.valid,
-            randomness if training else None), predictions.positions)
+            randomness if training else None), masked.positions)
         logits = model.generator.head(hidden)
-        generated = score_predictions(logits, predictions, training=training)
-        sampled = self.sample(generated.softmax, predictions, randomness)
+        generated = score_predictions(logits, masked, training=training)
+        sampled = self.sample(generated.softmax, masked, randomness)
         outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
             tf.cast(outcome.details["replaced"], tf.float32), outcome.details["logits"])
-        reward = tf.stop_gradient(gather_at(reward, predictions.positions))
-        shape = predictions.positions.shape
+        reward = tf.stop_gradient(gather_at(reward, masked.positions))
+        shape = masked.positions.shape
         surprise = tf.reshape(cross_entropy(
             logits, tf.reshape(sampled, [-1]), generated.softmax), shape)
         baseline = tf.reshape(tf.cast(
             model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
         policy_loss, baseline_loss = policy_losses(reward, surprise, baseline)
-        masked = tf.cast(predictions.valid, tf.float32)
-        slots = count(predictions.valid)
+        valid = tf.cast(masked.valid, tf.float32)
+        slots = count(masked.valid)
         return Outcome(
-            {"policy_loss": tf.reduce_sum(policy_loss * masked),
-             "baseline_loss": tf.reduce_sum(baseline_loss * masked)} | outcome.loss_sums,
+            {"policy_loss": tf.reduce_sum(policy_loss * valid),
+             "baseline_loss": tf.reduce_sum(baseline_loss * valid)} | outcome.loss_sums,
             dict(outcome.measures) | {
                 "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
-                "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
-            outcome.details | generator_details(predictions, generated.best_ids))
+                "generator_reward": Ratio(tf.reduce_sum(reward * valid), slots)},
+            outcome.details | generator_details(masked, generated.best_ids))
 
     def networks(self) -> Sequence[weight_table.NetworkSpec]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""

@@ -41,19 +41,19 @@ class ElectraObjective(PretrainingObjective):
     def compute(self, model: ElectraModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
-        predictions = inputs.predictions
+        masked = inputs.masked
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.sample(generated.softmax, predictions, randomness)
+        sampled = self.sample(generated.softmax, masked, randomness)
         outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
         return Outcome(
             {"generator_loss": tf.reduce_sum(generated.losses)} | outcome.loss_sums,
-            outcome.measures, outcome.details | generator_details(predictions, generated.best_ids))
+            outcome.measures, outcome.details | generator_details(masked, generated.best_ids))
 
     def discriminate(self, model: ElectraModel, inputs: MaskedBatch, sampled: tf.Tensor,
                      randomness: Randomness, *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the original text and detects them."""
-        batch, predictions = inputs.original, inputs.predictions
-        corrupted, replaced = corrupt(batch.ids, batch.valid, predictions, sampled)
+        batch, masked = inputs.original, inputs.masked
+        corrupted, replaced = corrupt(batch.ids, batch.valid, masked, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
         return self.detection_outcome(inputs, sampled, corrupted, replaced, logits)
@@ -61,14 +61,14 @@ class ElectraObjective(PretrainingObjective):
     def detection_outcome(self, inputs: MaskedBatch, sampled: tf.Tensor, corrupted: tf.Tensor,
                           replaced: tf.Tensor, logits: tf.Tensor) -> Outcome:
         """Computes the loss of logits float32 [B, L] for the labels `replaced`, bool [B, L]."""
-        valid, predictions = inputs.original.valid, inputs.predictions
+        valid, masked = inputs.original.valid, inputs.masked
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
         loss_sum = tf.reduce_sum(losses * tf.cast(self.loss_mask(inputs), tf.float32))
-        correct = sampled == predictions.original_ids
+        correct = sampled == masked.original_ids
         flagged = logits > 0.0
         valid_logits, tokens = tf.where(valid, logits, 0.0), count(valid)
         measures = {
-            "generator_sampled_accuracy": share(correct, predictions.valid),
+            "generator_sampled_accuracy": share(correct, masked.valid),
             "discriminator_accuracy": share(flagged == replaced, valid),
             "discriminator_precision": share(replaced, flagged & valid),
             "discriminator_recall": share(flagged, replaced),
@@ -108,9 +108,9 @@ class Electra15Objective(ElectraObjective):
 
     def loss_mask(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the selected positions, bool [B, L]."""
-        predictions = inputs.predictions
+        masked = inputs.masked
         return mark_positions(
-            predictions.positions, predictions.valid, inputs.original.ids.shape[1])
+            masked.positions, masked.valid, inputs.original.ids.shape[1])
 
 
 def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:

@@ -123,7 +123,7 @@ class ElectricObjective(ElectraObjective):
     def compute(self, model: ElectricModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator on the original text, redraws selected tokens, and detects them."""
-        batch, predictions = inputs.original, inputs.predictions
+        batch, masked = inputs.original, inputs.masked
         dropout = randomness if training else None
         everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
         noise = score_predictions(
@@ -131,18 +131,18 @@ class ElectricObjective(ElectraObjective):
             training=training)
         rows, length = batch.ids.shape
         index = tf.reshape(
-            predictions.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
+            masked.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
-        sampled = self.sample(selected, predictions, randomness)
-        corrupted, _ = corrupt(batch.ids, batch.valid, predictions, sampled)
-        redrawn = mark_positions(predictions.positions, predictions.valid, length)
+        sampled = self.sample(selected, masked, randomness)
+        corrupted, _ = corrupt(batch.ids, batch.valid, masked, sampled)
+        redrawn = mark_positions(masked.positions, masked.valid, length)
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid, dropout)
         outcome = self.detection_outcome(inputs, sampled, corrupted, redrawn, self.noise_logits(
             energies, noise.softmax, corrupted))
-        best = gather_at(noise.best_ids, predictions.positions)
+        best = gather_at(noise.best_ids, masked.positions)
         return outcome._replace(
             loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | outcome.loss_sums,
-            details=outcome.details | generator_details(predictions, best))
+            details=outcome.details | generator_details(masked, best))
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:

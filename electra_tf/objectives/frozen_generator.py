@@ -76,12 +76,12 @@ class FixedGeneratorObjective(ElectraObjective):
     def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Draws tokens and runs the discriminator on them."""
-        predictions = inputs.predictions
-        rows = predictions.positions.shape.num_elements()
+        masked = inputs.masked
+        rows = masked.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
-        sampled = self.sample(softmax, predictions, randomness)
+        sampled = self.sample(softmax, masked, randomness)
         outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
-        return outcome._replace(details=outcome.details | generator_details(predictions, sampled))
+        return outcome._replace(details=outcome.details | generator_details(masked, sampled))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the draws, and the discriminator's scores."""
@@ -116,13 +116,13 @@ class FrozenGeneratorObjective(ElectraObjective):
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Samples from the generator, without dropout, and runs the discriminator."""
-        predictions = inputs.predictions
+        masked = inputs.masked
         generated = run_generator(model.generator, inputs, None, training=training)
-        sampled = self.sample(generated.softmax, predictions, randomness)
+        sampled = self.sample(generated.softmax, masked, randomness)
         outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
-        loss = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
+        loss = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(masked.valid))
         return Outcome(outcome.loss_sums, dict(outcome.measures) | {"generator_loss": loss},
-                       outcome.details | generator_details(predictions, generated.best_ids))
+                       outcome.details | generator_details(masked, generated.best_ids))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, and the generator's loss."""

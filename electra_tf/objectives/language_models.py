@@ -58,7 +58,7 @@ class MlmObjective(PretrainingObjective):
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
         return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                       generator_details(inputs.predictions, generated.best_ids))
+                       generator_details(inputs.masked, generated.best_ids))
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
@@ -104,17 +104,17 @@ class ReplaceMlmObjective(PretrainingObjective):
     def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and predicts the original tokens."""
-        batch, predictions = inputs.original, inputs.predictions
+        batch, masked = inputs.original, inputs.masked
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.sample(generated.softmax, predictions, randomness)
-        corrupted = corrupt(batch.ids, batch.valid, predictions, sampled)
+        sampled = self.sample(generated.softmax, masked, randomness)
+        corrupted = corrupt(batch.ids, batch.valid, masked, sampled)
         restored = self.restore(model, inputs, corrupted, randomness, training=training)
         return Outcome(
             {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
             {"generator_sampled_accuracy": share(
-                sampled == predictions.original_ids, predictions.valid),
+                sampled == masked.original_ids, masked.valid),
              "replaced_fraction": share(corrupted.replaced, batch.valid)},
-            generator_details(predictions, generated.best_ids) | restored.details)
+            generator_details(masked, generated.best_ids) | restored.details)
 
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
@@ -171,7 +171,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 randomness: Randomness, *, training: bool) -> Outcome:
         """Predicts all tokens; "logits" float32 [B, L] are those of not copying a token."""
-        batch, selected = inputs.original, inputs.predictions
+        batch, selected = inputs.original, inputs.masked
         hidden = model.restorer.encode(
             corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
         everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, batch.valid)

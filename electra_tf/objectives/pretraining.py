@@ -66,7 +66,7 @@ class MaskedBatch(NamedTuple):
 
     original: Batch
     ids: tf.Tensor  # int32 [B, L], tokens that the generator reads.
-    predictions: MaskedPositions
+    masked: MaskedPositions
 
 
 class PretrainingObjective(Objective):
@@ -110,15 +110,15 @@ class PretrainingObjective(Objective):
 
     def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of terms of every loss, float32 []; by default of masked tokens."""
-        return dict.fromkeys(self.coefficients, count(inputs.predictions.valid))
+        return dict.fromkeys(self.coefficients, count(inputs.masked.valid))
 
-    def sample(self, softmax: Distribution, predictions: MaskedPositions,
+    def sample(self, softmax: Distribution, masked: MaskedPositions,
                randomness: Randomness) -> tf.Tensor:
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         softmax = at_temperature(softmax, self.config.sampling.temperature)
         if self.config.sampling.disallow_correct:
-            softmax = without(softmax, tf.reshape(predictions.original_ids, [-1]))
-        shape = predictions.positions.shape
+            softmax = without(softmax, tf.reshape(masked.original_ids, [-1]))
+        shape = masked.positions.shape
         uniforms = tf.reshape(randomness.uniform("sampling", *shape), [-1])
         return tf.reshape(sample(softmax, uniforms), shape)
 
@@ -157,29 +157,29 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
 
     `randomness` is for dropout, which only training applies.
     """
-    predictions = inputs.predictions
+    masked = inputs.masked
     logits = generator(
         inputs.ids, inputs.original.segment_ids, inputs.original.valid,
-        predictions.positions, randomness if training else None)
-    return score_predictions(logits, predictions, training=training)
+        masked.positions, randomness if training else None)
+    return score_predictions(logits, masked, training=training)
 
 
-def score_predictions(logits: tf.Tensor, predictions: MaskedPositions,
+def score_predictions(logits: tf.Tensor, masked: MaskedPositions,
                       *, training: bool) -> GeneratorOutcome:
-    """Computes the losses of logits [B * N, V'] at the positions of `predictions`, [B, N]."""
+    """Computes the losses of logits [B * N, V'] at the positions of `masked`, [B, N]."""
     softmax = distribution(logits)
-    shape = predictions.positions.shape
-    losses = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]), softmax)
-    weights = tf.cast(predictions.valid, tf.float32)
-    best = (tf.zeros_like(predictions.original_ids) if training else tf.reshape(
+    shape = masked.positions.shape
+    losses = cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)
+    weights = tf.cast(masked.valid, tf.float32)
+    best = (tf.zeros_like(masked.original_ids) if training else tf.reshape(
         tf.argmax(logits, axis=-1, output_type=tf.int32), shape))
     return GeneratorOutcome(tf.reshape(losses, shape) * weights, softmax, best)
 
 
-def generator_details(predictions: MaskedPositions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
+def generator_details(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
     """Returns the details, each [B, N], that scores and samples of a generator need."""
-    return {"best_ids": best_ids, "predicted": predictions.valid,
-            "original_ids": predictions.original_ids, "positions": predictions.positions}
+    return {"best_ids": best_ids, "predicted": masked.valid,
+            "original_ids": masked.original_ids, "positions": masked.positions}
 
 
 def generator_accuracy(details: Arrays) -> float:

@@ -64,7 +64,7 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
     except signals.Interrupted as interrupted:
         if str(interrupted):
             print(interrupted, file=sys.stderr)
-        _end(interrupted.status)
+        _end(128 + interrupted.number)  # As a shell reports signals.
     except (UserError, OSError, ModuleNotFoundError) as error:
         if not (line := _line(error)):
             raise

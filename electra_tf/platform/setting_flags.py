@@ -35,7 +35,7 @@ def _docstrings(section: type) -> Mapping[str, str]:
     return texts
 
 
-def written(setting: Setting, value: Any) -> str:
+def display_value(setting: Setting, value: Any) -> str:
     """Returns a value as help texts and tables show it; "" for an empty one."""
     if setting.kind is bool or isinstance(value, str):
         return str(value)
@@ -59,7 +59,7 @@ def define_flags(section: type[Section], names: Iterable[str] | None = None) -> 
     for name in names or settings_of(section):
         setting = settings_of(section)[name]
         default = setting.default
-        define_flag(setting, "" if default is None else written(setting, default),
+        define_flag(setting, "" if default is None else display_value(setting, default),
                     default if isinstance(default, str | bool) else None)
 
 

@@ -29,8 +29,6 @@ Count = Annotated[int, Interval(ge=0, le=LARGEST_COUNT)]
 PositiveCount = Annotated[int, Interval(gt=0, le=LARGEST_COUNT)]
 Probability = Annotated[float, Interval(ge=0, lt=1)]
 
-_LARGEST = 1e30  # Above every bound.
-_MAX_DIGITS = 100
 _BOUNDS = {"gt": (operator.gt, "greater than {:,}"), "ge": (operator.ge, "{:,} or more"),
            "lt": (operator.lt, "less than {:,}"), "le": (operator.le, "at most {:,}")}
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
@@ -136,12 +134,13 @@ class Setting:
 def _exact_number(kind: type, value: Any) -> int | float | None:
     if isinstance(value, str):
         with contextlib.suppress(ValueError, SyntaxError, TypeError):
-            value = ast.literal_eval(value.strip()) if len(value) <= _MAX_DIGITS else None
+            value = ast.literal_eval(value.strip()) if len(value) <= 100 else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if kind is int and isinstance(value, int):
         return value
-    exact = abs(value) < _LARGEST and (kind is float or value == int(value))
+    # 1e30 is above every bound.
+    exact = abs(value) < 1e30 and (kind is float or value == int(value))
     return kind(value) if exact else None
 
 

@@ -6,8 +6,8 @@
             while stop.number is None:
                 work()
 
-Python does not call its handlers while TensorFlow compiles, computes or waits for another machine.
-Therefore a thread reads signals too, and ends the process if the work does not react in time.
+Python calls no handlers while TensorFlow computes or waits. Therefore a thread reads signals too,
+and ends the process if the work does not react in time.
 """
 
 import contextlib
@@ -31,12 +31,7 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, number: int, line: str = "interrupted."):
         super().__init__(line)
-        self.number = number
-
-    @property
-    def status(self) -> int:
-        """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.number  # Not in __init__, which Beam calls with the message as `number`.
+        self.number = number  # Beam calls __init__ with the message as `number`.
 
 
 class StopRequest:

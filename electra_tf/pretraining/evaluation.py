@@ -106,9 +106,9 @@ class Evaluator:
         """Yields the outcomes of the first batches; of all for 0."""
         run, replicas, corrupt = self._run, self._run.strategy.num_replicas_in_sync, self._corrupt
         dataset = distributed(
-            run.strategy, lambda context: evaluation_batches(
+            run.strategy, lambda input_context: evaluation_batches(
                 run.records, pad_id=run.vocabulary.pad_id,
-                global_batch_size=self._rows * replicas, context=context,
+                global_batch_size=self._rows * replicas, input_context=input_context,
             ).map(lambda batch: (batch, corrupt(batch))))
         for index, batch in enumerate(dataset):
             if num_batches and index == num_batches:

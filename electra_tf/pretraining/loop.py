@@ -52,10 +52,10 @@ def train(run: Run) -> None:
                         steps_per_loop=steps_per_loop(config.runtime, strategy))
         reporter = Reporter(run, directory, events, out=out)
         reporter.on_start(state, new_parts)
-        batches = distributed(strategy, lambda context: training_batches(
+        batches = distributed(strategy, lambda input_context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
             buffer_examples=config.data.shuffle_buffer, global_batch_size=batch_size,
-            first_step=events.first_step, last_step=num_steps, context=context))
+            first_step=events.first_step, last_step=num_steps, input_context=input_context))
         run_steps = compile_steps(
             strategy, build_step(config, run.objective, state, strategy, num_steps,
                                  run.finished_at),

@@ -152,8 +152,8 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             f"model.max_position_embeddings={max_positions}. Build shorter records, or add "
             f"--set model.max_position_embeddings={records.max_seq_length}.")
     if not records.shards["train"]:
-        raise UserError(f"the records in {records} hold no training examples. Run "
-                        "data_prep.build_pretraining_data again with more text or a smaller "
+        raise UserError(f"the records in {records} hold no training examples. Build them again "
+                        "with build_pretraining_data from more text or with a smaller "
                         "--held_out_fraction.")
     added_rows: list[str] = []
     if initial is not None:

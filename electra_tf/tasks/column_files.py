@@ -65,9 +65,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     if not sentences:
         raise UserError(f"{path} holds no sentences.")
     word = _column_index(path, "--text_columns", words, 0, width, names)
-    tag = None
-    if tagged or tags in names or (tags.isdecimal() and int(tags) <= width):
-        tag = _column_index(path, "--label_column", tags, width - 1, width, names)
+    has_tags = tagged or tags in names or (tags.isdecimal() and int(tags) <= width)
+    tag = _column_index(path, "--label_column", tags, width - 1, width, names) if has_tags else None
     for number, cells in itertools.chain.from_iterable(sentences):
         if len(cells) != width or (tagged and width < 2):
             expected = "at least 2" if len(cells) == width else str(width)
@@ -75,8 +74,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
                             f"Received: {shown(' '.join(cells))}")
         if not (cells[word] and cells[tag or 0]):
             raise UserError(f"{path}:{number}: the word or its tag is empty.")
-    selected = (words,) if tag is None else (words, tags)
-    if not all(name.isdecimal() or name in names for name in selected):
+    if not all(name.isdecimal() or name in names 
+               for name in ((words, tags) if has_tags else (words,))):
         _require_words(path, sentences, word, tag)
 
     if notes is not None and (width > 1 or any(left_out.values())):

@@ -61,7 +61,11 @@ def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.dist
     the feed-forward layer's inner vector, in 16 bits; with gradient checkpointing only the input.
     `batch` is the number of examples of a step over all replicas, `length` is L.
     """
-    memory, weights = _physical_bytes(), BYTES_PER_WEIGHT * model.parameters
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _CGROUP.read_text().strip() if _CGROUP.exists() else "max"
+    if limit.isdigit():  # A container has less than the machine.
+        memory = min(memory, int(limit))
+    weights = BYTES_PER_WEIGHT * model.parameters
     if weights > memory:
         raise UserError(
             f"a network of {model.parameters:,} weights takes {weights / 1e9:,.0f} GB with its "
@@ -75,10 +79,3 @@ def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.dist
         raise UserError(f"a step of {rows:,} rows of {length} tokens takes at least "
                         f"{needed / 1e9:,.0f} GB; this machine has {memory / 1e9:,.0f}. "
                         f"{_SMALLER_STEPS}")
-
-
-def _physical_bytes() -> int:
-    """Returns the bytes of memory that this process can use: the machine's or its container's."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = _CGROUP.read_text().strip() if _CGROUP.exists() else "max"
-    return min(memory, int(limit)) if limit.isdigit() else memory

@@ -123,7 +123,7 @@ def test_the_baseline_gets_our_examples_in_our_order(records, tmp_path):
     ours = training_batches(
         load_records(records), pad_id=0, seed=3,
         buffer_examples=settings.data.shuffle_buffer,
-        global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
+        global_batch_size=4, first_step=0, last_step=5, input_context=tf.distribute.InputContext())
     np.testing.assert_array_equal(
         np.load(tmp_path / "train.npy"), [rows.ids for rows in ours.as_numpy_iterator()])
     with np.load(tmp_path / "held_out.npz") as held_out:

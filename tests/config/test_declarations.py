@@ -13,7 +13,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_flags import meaning, written
+from electra_tf.platform.setting_flags import display_value, meaning
 from electra_tf.platform.settings import LARGEST_COUNT, Section, settings_of
 
 
@@ -62,7 +62,7 @@ def test_a_declaration_has_type_bounds_choices_and_meaning():
     assert meaning(EXAMPLE["form"]) == "Form. One of `flat`, `deep`."
     assert (EXAMPLE["rate"].allowed, EXAMPLE["workers"].allowed) == ("in (0, 1)", "1 or more")
     assert EXAMPLE["steps"].allowed == "0 or more and at most 2,147,483,647"
-    assert written(EXAMPLE["steps"], 2_000) == "2,000"
+    assert display_value(EXAMPLE["steps"], 2_000) == "2,000"
 
 
 @pytest.mark.parametrize(("values", "words"), [

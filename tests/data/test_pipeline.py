@@ -81,7 +81,7 @@ def context(workers=1, worker=0, replicas=1):
 def batches(records, first_step=0, last_step=5, ctx=None, buffer=40):
     return list(training_batches(
         load_records(records), pad_id=0, seed=1, buffer_examples=buffer, global_batch_size=BATCH,
-        first_step=first_step, last_step=last_step, context=ctx or context()))
+        first_step=first_step, last_step=last_step, input_context=ctx or context()))
 
 
 def test_two_epochs_hold_every_example_twice(records):
@@ -124,7 +124,7 @@ def test_evaluation_reads_each_held_out_example_once_and_pads_a_batch(records):
     for replicas in (1, 2):
         seen = list(evaluation_batches(
             load_records(records), pad_id=0, global_batch_size=BATCH,
-            context=context(replicas=replicas)))
+            input_context=context(replicas=replicas)))
         valid = np.concatenate([batch.valid for batch in seen])
         assert {batch.ids.shape[0] for batch in seen} == {BATCH // replicas}
         assert valid.any(axis=1).sum() == tiny_records.HELD_OUT
@@ -149,7 +149,7 @@ def test_many_examples_cost_no_list_of_them(tmp_path):
     assert sum(shard.examples for shard in records.shards["train"]) > 10**8
     training_batches(
         records, pad_id=0, seed=1, buffer_examples=131072, global_batch_size=1024,
-        first_step=900_000, last_step=10**6, context=tf.distribute.InputContext())
+        first_step=900_000, last_step=10**6, input_context=tf.distribute.InputContext())
     assert tracemalloc.get_traced_memory()[1] < 100 << 20
     tracemalloc.stop()
     assert time.process_time() - began < 30

@@ -1,37 +1,20 @@
 """The summary of a build: skipped, held-out and counted documents, and unknown words."""
 
-import pytest
-
 from data_prep import summary
-from data_prep.settings import CleaningSettings
 from data_prep.sources.source import SourceOptions
 
-NEAR = CleaningSettings(drop_near_duplicates=True)
-SKIP = SourceOptions(on_error="skip")
 
-
-@pytest.fixture
-def damaged(tmp_path):
-    """Three documents, of which the second isn't UTF-8."""
-    path = tmp_path / "text.txt"
-    path.write_bytes(b"the first one\n\nthe \xff second\n\nthe third one\n")
-    return path
-
-
-def test_skipped_documents_are_counted_and_explained(damaged, build):
-    made = build(text=str(damaged), options=SKIP)
-    assert (made.counts.documents, made.counts.skipped_documents, made.counts.lines) == (3, 1, 2)
-    assert [str(damaged) in line and "0xff" in line for line in made.skipped] == [True]
-    assert "damaged documents skipped     1\n" in summary.table(made, 1.0)
-
-
-def test_files_of_several_sources_are_counted_apart(damaged, build, tmp_path):
-    (tmp_path / "text.jsonl").write_text('{"text": "from an object"}\n{"text": 3}\n')
-    made = build(text=f"text:{damaged},jsonl:{tmp_path}/text.jsonl", options=SKIP)
+def test_documents_of_several_sources_are_counted_apart_and_skipped(build, tmp_path):
+    text, lines = tmp_path / "text.txt", tmp_path / "text.jsonl"
+    text.write_bytes(b"the first one\n\nthe \xff second\n\nthe third one\n")
+    lines.write_text('{"text": "from an object"}\n{"text": 3}\n')
+    made = build(text=f"text:{text},jsonl:{lines}", options=SourceOptions(on_error="skip"))
     assert [(source.name, source.documents, source.text_bytes) for source in made.sources] == [
-        (f"text:{damaged}", 2, len("the first onethe third one")),
-        (f"jsonl:{tmp_path}/text.jsonl", 1, len("from an object"))]
-    assert made.counts.skipped_documents == len(made.skipped) == 2
+        (f"text:{text}", 2, len("the first onethe third one")),
+        (f"jsonl:{lines}", 1, len("from an object"))]
+    assert (made.counts.documents, made.counts.lines, made.counts.skipped_documents) == (5, 3, 2)
+    assert str(text) in made.skipped[0] and "0xff" in made.skipped[0]
+    assert "damaged documents skipped     2\n" in summary.table(made, 1.0)
 
 
 def test_unknown_words_are_counted_by_script(build, tmp_path):

@@ -94,9 +94,9 @@ def test_a_read_only_directory_is_one_line(records, encoder, table, tmp_path, re
             call()
 
 
-def flip(path, place=0.5):
+def flip(path, fraction=0.5):
     content = bytearray(path.read_bytes())
-    content[int(len(content) * place)] ^= 1
+    content[int(len(content) * fraction)] ^= 1
     path.write_bytes(content)
 
 
@@ -113,9 +113,9 @@ def test_damaged_shards_are_named_before_a_run_is_begun(copied, tmp_path, damage
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [0.1, 0.5])
-def test_damaged_shards_that_were_not_verified_end_training_in_one_line(copied, tmp_path, place):
-    flip(copied / "train-00001.tfrecord", place)
+@pytest.mark.parametrize("fraction", [0.1, 0.5])
+def test_damaged_shards_that_were_not_verified_end_training_in_one_line(copied, tmp_path, fraction):
+    flip(copied / "train-00001.tfrecord", fraction)
     with pytest.raises(UserError, match="train-00001.tfrecord isn.t what manifest.json says.*cut"):
         train(copied, tmp_path / "run", "--set=runtime.verify_checksums=false",
               "--num_train_steps=16")

@@ -47,8 +47,8 @@ def test_finetuning_names_its_run_after_the_task(directory, capsys):
              "--label_column=topic", "--init_checkpoint=encoder", "--num_trials=1",
              "--num_train_epochs=1", "--max_seq_length=16", *HARDWARE)
     assert defaults(capsys.readouterr().out) == ["--model_dir=runs/classification"]
-    found = json.loads((directory / "runs" / "classification" / "results.json").read_text())
-    assert found["task"] == "classification"
+    results = json.loads((directory / "runs" / "classification" / "results.json").read_text())
+    assert results["task"] == "classification"
 
 
 def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys):

@@ -16,15 +16,15 @@ from tests.support.processes import state, step_of
 
 
 @pytest.fixture
-def place(records, finished, tmp_path):
+def directory(records, finished, tmp_path):
     """Records and a finished run of four steps."""
     (tmp_path / "records").symlink_to(records)
     shutil.copytree(finished, tmp_path / "first")
     return tmp_path
 
 
-def call(place, run, *arguments):
-    commands.pretrain(f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
+def call(directory, run, *arguments):
+    commands.pretrain(f"--data_dir={directory / 'records'}", f"--model_dir={directory / run}",
                       *commands.OFTEN, *arguments, "--keep_checkpoint_max=0")
 
 
@@ -33,74 +33,75 @@ def rates(model_dir):
             for line in read_metrics(model_dir / "metrics.jsonl") if line["kind"] == "train"}
 
 
-def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
-    call(place, "first", "--num_train_steps=10", "--log_every_steps=1")
+def test_an_extension_that_was_killed_ends_with_the_same_weights(directory, capsys):
+    call(directory, "first", "--num_train_steps=10", "--log_every_steps=1")
     printed = capsys.readouterr().out
     assert "steps    4 done, 6 to go\nextended at step 4: " in printed
     assert "--num_train_steps=20\n" in printed
-    expected = state(place / "first")
-    assert step_of(place / "first") == 10
+    expected = state(directory / "first")
+    assert step_of(directory / "first") == 10
     # From step 4 on a warm-up of 0.6 steps and a decay over 6.
-    assert rates(place / "first")[5] == 0.0
+    assert rates(directory / "first")[5] == 0.0
     for step in range(6, 11):
-        assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 5) / 6))
+        assert rates(directory / "first")[step] == pytest.approx(3e-3 * (1 - (step - 5) / 6))
     for name, left in ("killed", 6), ("damaged", 2):
-        shutil.copytree(place / "first", place / name)
-        checkpoint_files.remove(place / name / "checkpoints", range(left + 1, 11))
-        (place / name / "checkpoints" / "checkpoint").unlink()
-        call(place, name, "--num_train_steps=10")
+        shutil.copytree(directory / "first", directory / name)
+        checkpoint_files.remove(directory / name / "checkpoints", range(left + 1, 11))
+        (directory / name / "checkpoints" / "checkpoint").unlink()
+        call(directory, name, "--num_train_steps=10")
         assert f"steps    {left} done, {10 - left} to go" in capsys.readouterr().out
-        named_arrays.assert_close(state(place / name), expected)
-    call(place, "first")
+        named_arrays.assert_close(state(directory / name), expected)
+    call(directory, "first")
     assert "10 done, 0 to go: this run is finished" in capsys.readouterr().out
     with pytest.raises(UserError, match=r"training.num_train_steps: 10 then, 4 now"):
-        call(place, "first", "--num_train_steps=4")
+        call(directory, "first", "--num_train_steps=4")
 
 
-def test_only_a_finished_run_with_equal_settings_is_extended(place):
-    with pytest.raises(UserError, match=r"optimizer.learning_rate: 0.003 then, 0.0001 now\)"):
-        call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
-    checkpoint_files.remove(place / "first" / "checkpoints", {4})
+def test_only_a_finished_run_with_equal_settings_is_extended(directory):
+    with pytest.raises(UserError, match="optimizer.learning_rate: 0.003 then, 0.0001 now"):
+        call(directory, "first", "--num_train_steps=6", "--learning_rate=1e-4")
+    checkpoint_files.remove(directory / "first" / "checkpoints", {4})
     with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
-        call(place, "first", "--num_train_steps=8")
-    (place / "first" / "notes.txt").write_text("mine")
-    call(place, "first", "--restart", *ONE_LAYER, "--num_train_steps=6")
-    assert (place / "first" / "notes.txt").read_text() == "mine"
-    assert "finished_at" not in json.loads((place / "first" / "settings.json").read_text())
+        call(directory, "first", "--num_train_steps=8")
+    (directory / "first" / "notes.txt").write_text("mine")
+    call(directory, "first", "--restart", *ONE_LAYER, "--num_train_steps=6")
+    assert (directory / "first" / "notes.txt").read_text() == "mine"
+    assert "finished_at" not in json.loads((directory / "first" / "settings.json").read_text())
 
 
 @pytest.mark.slow
-def test_two_stages_are_extended_in_the_second(place, capsys):
-    call(place, "both", *ONE_LAYER, "--set=objective.name=two_stage", "--num_train_steps=4")
+def test_two_stages_are_extended_in_the_second(directory, capsys):
+    call(directory, "both", *ONE_LAYER, "--set=objective.name=two_stage", "--num_train_steps=4")
     assert "--num_train_steps=8\n" in capsys.readouterr().out
-    call(place, "both", "--num_train_steps=8")
-    assert (step_of(place / "both" / "generator"), step_of(place / "both")) == (2, 6)
+    call(directory, "both", "--num_train_steps=8")
+    assert (step_of(directory / "both" / "generator"), step_of(directory / "both")) == (2, 6)
 
 
-def test_initial_networks_give_a_new_run_their_shape(place, capsys):
-    initial = f"--init_checkpoint={place / 'first'}"
-    call(place, "second", initial, "--num_train_steps=2", "--set=model.max_position_embeddings=40")
+def test_initial_networks_give_a_new_run_their_shape(directory, capsys):
+    initial = f"--init_checkpoint={directory / 'first'}"
+    call(directory, "second", initial, "--num_train_steps=2",
+         "--set=model.max_position_embeddings=40")
     assert "; new: positions 32 to 39 (copies of the first 32)\n" in capsys.readouterr().out
-    first, second = (json.loads((place / name / "settings.json").read_text())
+    first, second = (json.loads((directory / name / "settings.json").read_text())
                      for name in ("first", "second"))
     for name in ("hidden_size", "num_layers", "num_heads", "generator_width", "tying"):
         assert second[f"model.{name}"] == first[f"model.{name}"]
-    call(place, "second", "--num_train_steps=3")
+    call(directory, "second", "--num_train_steps=3")
     for change, words in (
             ("--set=model.generator_width=1.0", "model.generator_width is 0.5 there, 1.0 here"),
             ("--set=model.num_heads=4", "model.num_heads is 2 there, 4 here"),
             ("--model_size=small", "model.hidden_size is 32 there, 256 here")):
         with pytest.raises(UserError, match=words):
-            call(place, "third", initial, change)
-    assert not (place / "third").exists()
+            call(directory, "third", initial, change)
+    assert not (directory / "third").exists()
 
 
-def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
+def test_a_failed_start_leaves_the_directory_free(directory, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("electra_tf.pretraining.loop.restore",
                         mock.Mock(side_effect=UserError("no room")))
         with pytest.raises(UserError, match="no room"):
-            call(place, "new", *ONE_LAYER, "--num_train_steps=2")
-    assert (place / "new" / "settings.json").exists()
-    call(place, "new", *ONE_LAYER, "--num_train_steps=2", "--seed=7")
-    assert step_of(place / "new") == 2
+            call(directory, "new", *ONE_LAYER, "--num_train_steps=2")
+    assert (directory / "new" / "settings.json").exists()
+    call(directory, "new", *ONE_LAYER, "--num_train_steps=2", "--seed=7")
+    assert step_of(directory / "new") == 2

@@ -199,7 +199,7 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, model,
     heading, *rows = cells(tmp_path / "new.tsv")
     assert heading == ["key", "prediction", "probability of no", "probability of yes", "title"]
     assert [(row[1], row[4]) for row in rows] == [
-        (one["prediction"], text) for one, text in zip(
+        (record["prediction"], text) for record, text in zip(
             json_lines(model / "predictions" / "test.jsonl"), written, strict=True)]
     assert "6 predictions" in capsys.readouterr().out
 
@@ -218,16 +218,16 @@ def unprepared(tmp_path_factory, encoder):
 
 
 def test_own_files_need_no_preparation(unprepared, encoder):
-    found = json_of(unprepared / "results.json")
-    assert found["baseline"] == {"name": "always no", "scores": {
+    saved = json_of(unprepared / "results.json")
+    assert saved["baseline"] == {"name": "always no", "scores": {
         "dev": {"accuracy": 0.5, "f1_macro": pytest.approx(1 / 3)}}}
     records = json_lines(unprepared / "predictions" / "dev.jsonl")
-    assert [one["gold"] for one in records].count("yes") == 4 and len(records) == 8
-    assert all(one["texts"][0].startswith("word") for one in records)
-    assert all(sum(one["probabilities"].values()) == pytest.approx(1.0) for one in records)
+    assert [record["gold"] for record in records].count("yes") == 4 and len(records) == 8
+    assert all(record["texts"][0].startswith("word") for record in records)
+    assert all(sum(record["probabilities"].values()) == pytest.approx(1.0) for record in records)
     scratch = unprepared / "from_scratch"
     assert json_of(scratch / "results.json")["initial"] == "none"
-    assert found["initial"] == f"{encoder}, step 7"
+    assert saved["initial"] == f"{encoder}, step 7"
     settings, others = (json_of(path / "settings.json") for path in (unprepared, scratch))
     assert {name for name, value in settings.items() if others[name] != value} == {"initial"}
 
@@ -255,10 +255,10 @@ def sentences(tmp_path_factory):
     lines = []
     for _ in range(64):
         words = [f"word{number}" for number in numbers.integers(9, 35, 5)]
-        place = numbers.integers(4)
-        words[place:place + 2] = ["word7", "word8"]
+        position = numbers.integers(4)
+        words[position:position + 2] = ["word7", "word8"]
         tags = ["O"] * 5
-        tags[place:place + 2] = ["B-PER", "I-PER"]
+        tags[position:position + 2] = ["B-PER", "I-PER"]
         lines += [f"{word} {tag}" for word, tag in zip(words, tags, strict=True)] + [""]
     return write(path / "train.txt", "\n".join(lines) + "\n")
 
@@ -308,11 +308,11 @@ def squad(path: Path) -> Path:
     paragraphs = []
     for index in range(48):
         words = [f"word{number}" for number in numbers.integers(8, 35, 6)]
-        place, answers = int(numbers.integers(5)), []
+        position, answers = int(numbers.integers(5)), []
         if index % 3:
-            words[place] = "word7"
-            answers = [{"text": words[place + 1],
-                        "answer_start": len(" ".join(words[:place + 1])) + 1}]
+            words[position] = "word7"
+            answers = [{"text": words[position + 1],
+                        "answer_start": len(" ".join(words[:position + 1])) + 1}]
         paragraphs.append({"context": " ".join(words), "qas": [{
             "id": f"q{index}", "answers": answers,
             "question": "word1 word2" if index else "word1 " * 11,
@@ -361,7 +361,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
         submitted = packed.read("CoLA.tsv").decode()
     assert re.fullmatch(r"index\tprediction\n0\t[01]\n1\t[01]\n", submitted)
     for split in ("dev", "test"):
-        assert {one["prediction"] for one in json_lines(
+        assert {record["prediction"] for record in json_lines(
             run / "cola" / "predictions" / f"{split}.jsonl")} <= {"acceptable", "unacceptable"}
 
 

@@ -36,7 +36,7 @@ def work(tmp_path_factory):
     return path
 
 
-def test_training_prints_its_progress(work):
+def test_training_prints_its_progress_and_leaves_what_it_promises(work):
     printed = (work / "printed").read_text()
     lines = printed.splitlines()
     progress = [line for line in lines if line.startswith("step ")]
@@ -48,9 +48,6 @@ def test_training_prints_its_progress(work):
     assert lines[-5].startswith("result   the discriminator detects ")
     assert "healthy range for this budget, 0.0 million tokens: " in lines[-5]
     assert lines[-1].endswith("--num_train_steps=60")
-
-
-def test_training_leaves_what_it_promises(work):
     model = work / "model"
     for name in ("settings.json", "vocab.txt", "metrics.jsonl", "eval_results.json"):
         assert (model / name).stat().st_size > 0

@@ -79,21 +79,21 @@ def test_a_sample_equal_to_the_original_isnt_replaced_and_padding_never_is():
 def test_special_tokens_are_never_selected(config):
     ids, valid = text(rows=64, length=40, padding=7)
     for step in range(20):
-        _, predictions = mask_tokens(ids, valid, config, KINDS, randomness_at(step))
-        chosen = gather_at(ids, predictions.positions).numpy()[predictions.valid.numpy()]
+        _, masked = mask_tokens(ids, valid, config, KINDS, randomness_at(step))
+        chosen = gather_at(ids, masked.positions).numpy()[masked.valid.numpy()]
         assert config is LEGACY or all(
-            len(set(row)) == len(row) for row in predictions.positions.numpy())
+            len(set(row)) == len(row) for row in masked.positions.numpy())
         assert chosen.min() > SPECIAL.mask
         np.testing.assert_array_equal(
-            predictions.original_ids.numpy()[predictions.valid.numpy()], chosen)
+            masked.original_ids.numpy()[masked.valid.numpy()], chosen)
 
 
 def test_every_candidate_is_selected_equally_often():
     ids, valid = text(rows=512, length=40)
     counts = np.zeros(40)
     for step in range(20):
-        _, predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, randomness_at(step))
-        chosen = predictions.positions.numpy()[predictions.valid.numpy()]
+        _, masked = mask_tokens(ids, valid, MaskingConfig(), KINDS, randomness_at(step))
+        chosen = masked.positions.numpy()[masked.valid.numpy()]
         counts += np.bincount(chosen, minlength=40)
     candidates = maskable(ids, valid, SPECIAL).numpy()[0]
     draws = 512 * 20
@@ -118,8 +118,8 @@ def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
                                     dataclasses.replace(LEGACY, rate=0.3)])
 def test_a_row_without_candidates_predicts_nothing(config):
     ids = tf.constant([[2, 3, 0, 0, 0, 0, 0, 0], [0] * 8, [2, 9, 8, 7, 6, 5, 9, 3]], tf.int32)
-    masked_ids, predictions = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
-    assert predictions.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
+    masked_ids, masked = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
+    assert masked.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
     np.testing.assert_array_equal(masked_ids[:2], ids[:2])
 
 
@@ -129,8 +129,8 @@ def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, gar
     """BERT, table 8: [MASK], random, same."""
     config = MaskingConfig(rate=0.5, mask_token_rate=hidden, random_token_rate=garbled)
     ids = tf.fill([400, 64], 7)
-    read, predictions = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
-    read = gather_at(read, predictions.positions).numpy()[predictions.valid.numpy()]
+    read, masked = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
+    read = gather_at(read, masked.positions).numpy()[masked.valid.numpy()]
     shares = {"hidden": np.mean(read == SPECIAL.mask), "kept": np.mean(read == 7)}
     spread = 4 * math.sqrt(0.25 / read.size)
     assert shares["hidden"] == pytest.approx(hidden, abs=spread)
@@ -175,9 +175,9 @@ def test_words_are_selected_whole_and_as_many_tokens_as_wanted():
 def test_whole_words_reach_the_batch():
     ids, valid = text(40, 64)
     config = MaskingConfig(rate=0.3, whole_words=True)
-    _, predictions = mask_tokens(ids, valid, config, KINDS._replace(
+    _, masked = mask_tokens(ids, valid, config, KINDS._replace(
         continues_word=np.arange(600) % 2 == 1), randomness_at())
-    for row, mask in zip(predictions.original_ids.numpy(), predictions.valid.numpy(), strict=True):
+    for row, mask in zip(masked.original_ids.numpy(), masked.valid.numpy(), strict=True):
         # The word of an odd entry begins with the even one before it.
         assert all(token - 1 in row for token in row[mask] if token % 2 and token - 1 in ids[0])
 

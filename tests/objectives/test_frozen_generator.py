@@ -87,7 +87,7 @@ def test_it_computes_what_the_generator_that_it_was_does(variant):
     inputs, _ = masked_batch()
     logits = frozen(variant, golden_files.load(f"{variant}_weights"))(
         inputs.ids, inputs.original.segment_ids, inputs.original.valid,
-        inputs.predictions.positions)
+        inputs.masked.positions)
     golden = golden_files.load(f"{variant}_outputs")["mlm_logits"].reshape(-1, 500)
     np.testing.assert_allclose(logits[:, :500], golden, atol=1e-5 * np.abs(golden).max())
 

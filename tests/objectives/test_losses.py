@@ -160,7 +160,7 @@ def test_replace_mlm_of_berts_input_is_the_references_bert():
     inputs, _ = masked_batch()
     outcome = made.restore(
         model, inputs, read_as_the_reference(inputs), RANDOMNESS, training=False)
-    slots = inputs.predictions.valid.numpy().sum()
+    slots = inputs.masked.valid.numpy().sum()
     assert float(outcome.loss_sums["restoring_loss"]) / slots == pytest.approx(
         float(golden_files.load("mlm_outputs")["mlm_loss"]), rel=1e-5)
 

@@ -79,7 +79,7 @@ def test_losses_equal_the_reference(variant):
 def require_equal_generator(variant: str, model):
     golden = golden_files.load(f"{variant}_outputs")
     inputs, _ = masked_batch()
-    batch, positions = inputs.original, inputs.predictions.positions
+    batch, positions = inputs.original, inputs.masked.positions
     layers = model.generator.encoder.all_layers(inputs.ids, batch.segment_ids, batch.valid)
     assert_close(layers[0], golden["gen_embedding_output"])
     assert_close(layers[-1], golden["gen_sequence_output"])

@@ -61,24 +61,16 @@ def test_every_table_of_words_grows(tying):
     assert set(tables.values()) == {13}
 
 
-def test_a_token_in_an_unused_line_gets_a_new_row():
-    initial, fitted, notes = fit(vocabulary(line_6="inin"))
-    assert notes == ["1 token (mean of their pieces)"]
+@pytest.mark.parametrize(("replaced", "line", "sources", "notes"), [
+    ({"line_6": "inin"}, 5, [10, 9], ["1 token (mean of their pieces)"]),
+    ({"line_6": "a", "line_12": "[unused5]"}, 5, [11], ["1 token (mean of their pieces)"]),
+    ({"line_6": "[unused99]"}, 5, [5], []), ({"line_12": "[unused3]"}, 11, [11], [])])
+def test_an_unused_line_keeps_its_row_or_gets_one_from_pieces(replaced, line, sources, notes):
+    initial, fitted, printed = fit(vocabulary(**replaced))
     old, new = initial.weights[WORDS], fitted.weights[WORDS]
-    np.testing.assert_allclose(new[5], (old[10] + old[9]) / 2, rtol=1e-6)
-    np.testing.assert_array_equal(np.delete(new, 5, axis=0), np.delete(old, 5, axis=0))
-
-
-@pytest.mark.parametrize("replaced", [{"line_6": "[unused99]"}, {"line_12": "[unused3]"}])
-def test_an_unused_line_keeps_its_row(replaced):
-    initial, fitted, notes = fit(vocabulary(**replaced))
-    assert notes == []
-    np.testing.assert_array_equal(fitted.weights[WORDS], initial.weights[WORDS])
-
-
-def test_a_token_that_moves_to_an_unused_line_keeps_its_values():
-    initial, fitted, _ = fit(vocabulary(line_6="a", line_12="[unused5]"))
-    np.testing.assert_array_equal(fitted.weights[WORDS][5], initial.weights[WORDS][11])
+    np.testing.assert_allclose(new[line], old[sources].mean(axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(np.delete(new, line, axis=0), np.delete(old, line, axis=0))
+    assert printed == notes
 
 
 def test_further_positions_are_copies_of_the_first():

@@ -61,16 +61,17 @@ def test_bigram_draws_are_what_follows_the_token_before(corruption):
 
 
 def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
-    def asked(**changes):
+    def corrupted_ids(**changes):
         run = tiny_run.run_on(records, **changes)
-        corrupt, asked = Evaluator(run, None)._corrupt, []
+        corrupt, batches = Evaluator(run, None)._corrupt, []
         for batch in evaluation_batches(
-                run.records, pad_id=0, context=tf.distribute.InputContext(),
+                run.records, pad_id=0, input_context=tf.distribute.InputContext(),
                 global_batch_size=run.config.runtime.eval_batch_size):
             kept = batch.valid.numpy().any(axis=1)
-            asked.append([ids.numpy()[kept] for ids, _ in corrupt(batch).values()])
-        return [np.concatenate(ids) for ids in zip(*asked, strict=True)]
+            batches.append([ids.numpy()[kept] for ids, _ in corrupt(batch).values()])
+        return [np.concatenate(ids) for ids in zip(*batches, strict=True)]
 
-    one, two = asked(), asked(training__seed=7, runtime__eval_batch_size=3, masking__rate=0.3)
-    np.testing.assert_array_equal(one, two)
-    assert (one[0] != one[1]).any()
+    unigram, bigram = corrupted_ids()
+    np.testing.assert_array_equal((unigram, bigram), corrupted_ids(
+        training__seed=7, runtime__eval_batch_size=3, masking__rate=0.3))
+    assert (unigram != bigram).any()

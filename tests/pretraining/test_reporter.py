@@ -92,13 +92,13 @@ def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path)
     out, clock = io.StringIO(), Clock()
     report = reporter(tmp_path, out, num_steps=100, clock=clock, log_every_steps=50,
                       save_checkpoints_steps=50, log_every_seconds=30.0)
-    said = []
+    steps = []
     for step in range(1, 15):
         clock.now += 9.0
         if report.is_line_due() or step == 1:
             train(report, totals(1.0), step)
-            said.append(step)
-    assert said == [1, 5, 9, 13]  # The first step of 9 s after 30 s.
+            steps.append(step)
+    assert steps == [1, 5, 9, 13]  # The first step of 9 s after 30 s.
     assert len(out.getvalue().splitlines()) == 4
     assert not (tmp_path / "metrics.jsonl").exists()
     train(report, totals(1.0), 50)
@@ -114,8 +114,8 @@ def test_a_collapse_is_warned_of_once_also_when_the_run_was_interrupted(tmp_path
             train(report, totals(1.0) | {
                 "discriminator_logit": (-2.0, 1.0),
                 "discriminator_logit_squared": (4.0 + deviation**2, 1.0)}, step)
-        said = out.getvalue()
-        assert said.count("collapsed") == said.count("collapsed: at step 4 ") == warnings
+        printed = out.getvalue()
+        assert printed.count("collapsed") == printed.count("collapsed: at step 4 ") == warnings
 
 
 def test_tensorboard_has_scalars_and_samples_by_step(tmp_path):

@@ -18,8 +18,8 @@ def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:
     arrays = golden_files.load("inputs")
     batch = Batch(tf.constant(arrays["input_ids"]), tf.constant(arrays["input_mask"] > 0),
                   tf.constant(arrays["segment_ids"]))
-    predictions = MaskedPositions(
+    masked = MaskedPositions(
         tf.constant(arrays["masked_lm_positions"]), tf.constant(arrays["masked_lm_ids"]),
         tf.constant(arrays["masked_lm_weights"] > 0))
-    return (MaskedBatch(batch, tf.constant(arrays["masked_input_ids"]), predictions),
+    return (MaskedBatch(batch, tf.constant(arrays["masked_input_ids"]), masked),
             tf.constant(arrays["sampled_tokids"]))

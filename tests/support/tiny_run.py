@@ -39,7 +39,7 @@ def batches(run: Run, steps: int, context: tf.distribute.InputContext | None = N
     """The first global batches of a run, or a worker's part of them."""
     return training_batches(
         run.records, pad_id=0, seed=1, buffer_examples=1000, global_batch_size=8, first_step=0,
-        last_step=steps, context=context or tf.distribute.InputContext())
+        last_step=steps, input_context=context or tf.distribute.InputContext())
 
 
 def state_of(run: Run) -> TrainState:

@@ -6,7 +6,6 @@ import pytest
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, registry
-from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.tables import read_rows
@@ -188,8 +187,6 @@ def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path)
         ("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC"), "3")
     assert (second.words, second.tags, second.key) == (
         ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
-    (sentence,) = read_columns(write(tmp_path / "a.txt", "He\nruns\n"), tagged=False)
-    assert (sentence.words, sentence.tags) == (("He", "runs"), None)
 
 
 def rows(path, data):

@@ -80,9 +80,7 @@ def test_predictions_are_written_as_the_server_reads_them(
 
 @pytest.mark.parametrize(("name", "row", "message"), [
     ("sst2", ["fine", "2"], r"dev\.tsv: 2: the label '2' isn't among .*: 0, 1\."),
-    ("stsb", [*"0nfy1ssab", "nan"], "'score' must be a number. Received: 'nan'"),
-    ("qqp", ["133273", "21", "22", "one?"], 
-     r"dev\.tsv: 1 of 2 lines don't have 6 columns, the first of them is line 2")])
+    ("stsb", [*"0nfy1ssab", "nan"], "'score' must be a number. Received: 'nan'")])
 def test_bad_rows_are_named(tmp_path, name, row, message):
     task = glue.TASKS[name]
     write(tmp_path / task.directory / "dev.tsv", [FILES[name][0][0], row])

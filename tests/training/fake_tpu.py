@@ -16,8 +16,8 @@ from electra_tf.training.strategies import create_strategy
 
 def strategy(monkeypatch) -> tf.distribute.TPUStrategy:
     """What --tpu=local gives on a machine with a TPU core for every logical CPU of this one."""
-    places = [device.name for device in tf.config.list_logical_devices("CPU")]
-    cores = [name.replace("CPU", "TPU") for name in places]
+    cpus = [device.name for device in tf.config.list_logical_devices("CPU")]
+    cores = [name.replace("CPU", "TPU") for name in cpus]
     real = tf.distribute.cluster_resolver.TPUClusterResolver
 
     class Resolver(real):
@@ -30,7 +30,7 @@ def strategy(monkeypatch) -> tf.distribute.TPUStrategy:
     monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", lambda resolver: None)
     made = create_strategy(RuntimeConfig(tpu="local"))
     host, extended = tf.config.list_logical_devices("CPU")[0].name, made.extended
-    extended._tpu_devices = np.array([[place] for place in places], dtype=object)
-    extended._device_input_worker_devices = collections.OrderedDict({host: places})
-    extended._host_input_worker_devices = collections.OrderedDict({host: [host] * len(places)})
+    extended._tpu_devices = np.array([[cpu] for cpu in cpus], dtype=object)
+    extended._device_input_worker_devices = collections.OrderedDict({host: cpus})
+    extended._host_input_worker_devices = collections.OrderedDict({host: [host] * len(cpus)})
     return made

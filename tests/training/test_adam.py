@@ -38,11 +38,11 @@ class Trajectory:
         rounding = float(1 - np.float32(0.999)) / 0.001
         columns = (self.names, self.variables, optimizer.first_moments, optimizer.second_moments)
         for name, value, first, second in zip(*columns, strict=True):
-            for kind, ours in (("value|{}", value), ("slot|{}/adam_m", first),
+            for kind, actual in (("value|{}", value), ("slot|{}/adam_m", first),
                                ("slot|{}/adam_v", second / rounding)):
                 expected = self.golden[f"step{step}|{kind.format(name)}"]
                 np.testing.assert_allclose(
-                    ours, expected, rtol=0, atol=1e-6 * np.abs(expected).max(), err_msg=name)
+                    actual, expected, rtol=0, atol=1e-6 * np.abs(expected).max(), err_msg=name)
 
 
 def factor(name: str) -> float:
@@ -109,17 +109,17 @@ def test_ten_steps_of_lamb_equal_model_gardens(weight_decay):
     names = ("layer_0/dense/kernel", "layer_0/dense/bias", "LayerNorm/gamma", "word_embeddings")
     random = np.random.default_rng(0)
     values = [random.normal(size=shape) for shape in ((4, 3), (3,), (4,), (6, 4))]
-    ours, theirs = ([tf.Variable(value, name=name, dtype=tf.float32)
+    variables, expected = ([tf.Variable(value, name=name, dtype=tf.float32)
                      for name, value in zip(names, values, strict=True)] for _ in range(2))
-    optimizer = Lamb(OptimizerConfig(bias_correction=True, weight_decay=weight_decay), ours)
+    optimizer = Lamb(OptimizerConfig(bias_correction=True, weight_decay=weight_decay), variables)
     # Its list of weights without adaptation is that of weights without decay.
     peer = model_garden.LAMB(learning_rate=0.01, weight_decay_rate=weight_decay,
                              exclude_from_weight_decay=["bias", "gamma"])
     for step in range(10):
         gradients = [tf.constant(random.normal(size=variable.shape), tf.float32)
-                     for variable in ours]
+                     for variable in variables]
         apply(optimizer, gradients, step, rate=0.01)
-        peer.apply_gradients(zip(gradients, theirs, strict=True))
-    apply(optimizer, [tf.fill(variable.shape, np.nan) for variable in ours], 10, finite=False)
-    for name, one, other in zip(names, ours, theirs, strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-7, err_msg=name)
+        peer.apply_gradients(zip(gradients, expected, strict=True))
+    apply(optimizer, [tf.fill(variable.shape, np.nan) for variable in variables], 10, finite=False)
+    for name, variable, other in zip(names, variables, expected, strict=True):
+        np.testing.assert_allclose(variable, other, rtol=2e-6, atol=1e-7, err_msg=name)

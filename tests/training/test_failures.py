@@ -50,8 +50,10 @@ def require_memory(batch=32, length=128, model=ModelConfig(), **runtime):  # noq
                           tf.distribute.OneDeviceStrategy("CPU:0"), length=length, batch=batch)
 
 
-def test_a_batch_that_cannot_fit_is_refused_before_anything_is_allocated(monkeypatch):
-    monkeypatch.setattr(failures, "_physical_bytes", lambda: 8 * 10**9)
+def test_a_batch_that_cannot_fit_is_refused_before_anything_is_allocated(monkeypatch, tmp_path):
+    (tmp_path / "memory.max").write_text("8000000000\n")
+    monkeypatch.setattr(failures, "_CGROUP", tmp_path / "memory.max")
+    monkeypatch.setattr(failures.os, "sysconf", lambda name: 10**6)  # 1,000 GB without a container.
     require_memory()
     with pytest.raises(UserError, match="65,536 rows of 512 tokens takes at least 1,856 GB; this "
                                         "machine has 8. Take a smaller --train_batch_size"):

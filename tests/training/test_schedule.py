@@ -20,8 +20,8 @@ def test_rates_equal_the_reference_and_stay_zero_at_the_end():
     golden = golden_files.load("optimizer_learning_rates")
     golden["no_warmup|lr"][0] = 1e-3  # 0/0 on newer TensorFlow; the full rate on TensorFlow 1.15.
     for name, schedule in CASES.items():
-        ours = [float(schedule(step)) for step in range(len(golden[f"{name}|lr"]))]
-        np.testing.assert_allclose(ours, golden[f"{name}|lr"], rtol=1e-6, atol=1e-12)
+        computed = [float(schedule(step)) for step in range(len(golden[f"{name}|lr"]))]
+        np.testing.assert_allclose(computed, golden[f"{name}|lr"], rtol=1e-6, atol=1e-12)
         assert float(schedule(schedule.decay_steps + 2)) == 0.0
 
 
@@ -66,5 +66,5 @@ def test_skipping_one_gives_the_rates_of_the_reference():
     for key, factor in zip(keys, rate_factors(PATHS, num_layers=3, decay=0.8, skip_first=True),
                            strict=True):
         rates = golden[f"layerwise_0.8_3_layers|{key}"]
-        ours = [factor * float(schedule(step)) for step in range(len(rates))]
-        np.testing.assert_allclose(ours, rates, rtol=1e-5, atol=1e-12)
+        computed = [factor * float(schedule(step)) for step in range(len(rates))]
+        np.testing.assert_allclose(computed, rates, rtol=1e-5, atol=1e-12)

@@ -34,8 +34,8 @@ def baseline(records):
 
 
 def assert_same(result, expected):
-    for ours, theirs in zip(result[0], expected[0], strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-4)
+    for measured, reference in zip(result[0], expected[0], strict=True):
+        assert measured == pytest.approx(reference, rel=1e-4)
     named_arrays.assert_close(result[1], expected[1], atol=3e-5)
 
 
@@ -75,8 +75,8 @@ def split(parts, rounds):
 
 
 @pytest.mark.parametrize("changes", [REPLICAS, split(2, 2), *(
-    pytest.param(one, marks=pytest.mark.slow)
-    for one in (split(4, 1), split(1, 8), RECOMPUTING))], ids=str)
+    pytest.param(changed, marks=pytest.mark.slow)
+    for changed in (split(4, 1), split(1, 8), RECOMPUTING))], ids=str)
 def test_replicas_parts_micro_batches_and_recomputing_change_nothing(records, baseline, changes):
     assert_same(train(records, **changes), baseline)
 
@@ -92,8 +92,8 @@ def test_the_whole_step_compiles_with_xla(records, baseline):
 
 def test_bfloat16_stays_near_float32(records, baseline):
     history, _ = train(records, steps=2, training__precision="bfloat16")
-    for ours, theirs in zip(history, baseline[0], strict=False):
-        assert ours["loss"] == pytest.approx(theirs["loss"], rel=0.02)
+    for measured, reference in zip(history, baseline[0], strict=False):
+        assert measured["loss"] == pytest.approx(reference["loss"], rel=0.02)
 
 
 @pytest.mark.slow

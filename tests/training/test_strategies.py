@@ -1,12 +1,71 @@
-"""Strategies, and one line where the hardware is missing."""
+"""Strategies, precision and the parts of a batch fit the devices; missing ones are one line."""
+
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.runtime import RuntimeConfig, Strategy
+from electra_tf.config.pretraining import Precision
+from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform.errors import UserError, note_once
+from electra_tf.pretraining.steps import steps_per_loop
 from electra_tf.training import strategies
-from electra_tf.training.strategies import create_strategy
+from electra_tf.training.devices import device_name, resolve_precision, use_xla
+from electra_tf.training.strategies import create_strategy, prepare_cpu
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch):
+    monkeypatch.setattr(strategies, "usable_cores", lambda: 4)
+
+
+@pytest.mark.parametrize(("changes", "rows", "parts"), [
+    ({}, 32, 4), ({}, 6, 3), ({}, 1, 1), ({"cpu_parts": 3}, 32, 2), ({"xla": Xla.ON}, 32, 1),
+    ({"distribution_strategy": Strategy.MIRRORED}, 32, 1), ({"tpu": "somewhere"}, 32, 1),
+    ({"deterministic": True}, 32, 1)])
+def test_parts_divide_the_batch_and_a_cpus_cores_if_nothing_else_does(changes, rows, parts):
+    assert prepare_cpu(RuntimeConfig(**changes), rows) == parts
+
+
+def test_every_part_gets_its_share_of_the_threads(monkeypatch):
+    configured = {}
+    for kind in ("inter", "intra"):
+        monkeypatch.setattr(
+            tf.config.threading, f"set_{kind}_op_parallelism_threads",
+            lambda count, kind=kind: configured.update({kind: count}))
+    prepare_cpu(RuntimeConfig(cpu_parts=2), 32)
+    assert configured == {"inter": 4, "intra": 2}
+
+
+def test_a_cpu_has_no_xla_unless_asked_for_and_an_explicit_precision_stays():
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    assert device_name(strategy) == "CPU"
+    assert [use_xla(choice, strategy) for choice in (Xla.AUTO, Xla.ON, Xla.OFF)] == [
+        False, True, False]
+    assert resolve_precision(Precision.FLOAT16, strategy) is Precision.FLOAT16
+    assert resolve_precision(Precision.AUTO, strategy) in (Precision.FLOAT32, Precision.BFLOAT16)
+
+
+@pytest.mark.parametrize(("capability", "auto"), [
+    ((7, 0), Precision.FLOAT32), ((8, 0), Precision.BFLOAT16)])
+def test_bfloat16_is_for_gpus_that_multiply_it(monkeypatch, capability, auto):
+    details = {"device_name": "Some GPU", "compute_capability": capability}
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["a GPU"])
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
+    strategy = SimpleNamespace(extended=SimpleNamespace(worker_devices=("/device:GPU:0",)))
+    assert resolve_precision(Precision.AUTO, strategy) is auto
+    if auto is Precision.BFLOAT16:
+        assert resolve_precision(Precision.BFLOAT16, strategy) is Precision.BFLOAT16
+    else:
+        with pytest.raises(UserError, match="Some GPU multiplies no bfloat16"):
+            resolve_precision(Precision.BFLOAT16, strategy)
+
+
+@pytest.mark.parametrize(("device", "configured", "steps"), [
+    ("TPU", 0, 20), ("TPU", 5, 5), ("GPU", 0, 1), ("CPU", 0, 1), ("CPU", 7, 7)])
+def test_a_tpu_runs_several_steps_at_a_time_unless_told_otherwise(device, configured, steps):
+    strategy = SimpleNamespace(extended=SimpleNamespace(worker_devices=(f"/device:{device}:0",)))
+    assert steps_per_loop(RuntimeConfig(steps_per_loop=configured), strategy) == steps
 
 
 def test_one_device_is_the_default_and_replicas_are_logical_cpus():

@@ -35,14 +35,15 @@ def on_the_cores(graph):
     """Counts ops that TPU cores are to compute, and all others of a graph with its functions."""
     cores, elsewhere = collections.Counter(), collections.Counter()
     definition = graph.as_graph_def()
-    functions = {one.signature.name: one.node_def for one in definition.library.function}
+    functions = {function.signature.name: function.node_def
+                 for function in definition.library.function}
 
     def count(nodes, on_cores):
         for node in nodes:
             inside = on_cores or "_tpu_replicate" in node.attr
             (cores if inside else elsewhere)[node.op] += 1
             for value in node.attr.values():
-                names = [value.func.name, *(one.name for one in value.list.func)]
+                names = [value.func.name, *(function.name for function in value.list.func)]
                 for name in filter(functions.__contains__, names):
                     count(functions[name], inside)
 

@@ -29,7 +29,7 @@ def test_a_cluster_knows_its_task_and_the_others(jobs, kind, index, others):
     assert "evaluator" not in resolver.cluster_spec().jobs
 
 
-@pytest.mark.parametrize(("given", "problem"), [
+@pytest.mark.parametrize(("value", "problem"), [
     (text({"chief": ["a:1", "b:1"], "worker": ["c:1"]}, "chief"), "the cluster has a job chief"),
     (text(TWO | {"ps": ["c:1"]}), r"parameter servers \(the job ps\) are not supported; leave"),
     (text({"master": ["c:1"]}, "master"), "the job master is named chief since TensorFlow 2"),
@@ -41,31 +41,31 @@ def test_a_cluster_knows_its_task_and_the_others(jobs, kind, index, others):
     (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 is listed twice"),
     (text(index=2), "the cluster has no task.type 'worker' with task.index 2"),
 ])
-def test_what_no_cluster_can_be_is_refused(given, problem):
+def test_what_no_cluster_can_be_is_refused(value, problem):
     with pytest.raises(UserError, match=f"^TF_CONFIG: {problem}"):
-        workers.parse(given)
+        workers.parse(value)
 
 
-@pytest.mark.parametrize("given", [
+@pytest.mark.parametrize("value", [
     "\udcff\udcfe",  # Bytes that are not UTF-8, as Python has them in the environment.
     "", "{}", text({"worker": "one:2222"}), '{"cluster": {}, "cluster": {}}'])
-def test_what_is_no_description_is_answered_with_an_example(given):
+def test_what_is_no_description_is_answered_with_an_example(value):
     with pytest.raises(UserError, match="for example {\"cluster\""):
-        workers.parse(given)
+        workers.parse(value)
 
 
-@pytest.mark.parametrize("given", [
+@pytest.mark.parametrize("value", [
     None, "", " ", "{}", '{"cluster": {}}', '{"cluster": null, "task": {}}',
     '{"task": {"type": "chief", "index": 0}}', '{"environment": "cloud", "model_dir": "runs"}'])
-def test_a_variable_without_a_cluster_means_one_device(monkeypatch, given):
+def test_a_variable_without_a_cluster_means_one_device(monkeypatch, value):
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    if given is not None:
-        monkeypatch.setenv("TF_CONFIG", given)
+    if value is not None:
+        monkeypatch.setenv("TF_CONFIG", value)
     assert workers.cluster() is None
 
 
 def test_a_damaged_variable_is_no_single_device(monkeypatch):
-    for given in ("{", '{"cluster": [], "task": {}}', text({"worker": []})):
-        monkeypatch.setenv("TF_CONFIG", given)
+    for value in ("{", '{"cluster": [], "task": {}}', text({"worker": []})):
+        monkeypatch.setenv("TF_CONFIG", value)
         with pytest.raises(UserError, match="TF_CONFIG"):
             workers.cluster()

@@ -229,11 +229,12 @@ def _numbers(spec: TaskSpec, examples: Sequence[TextExample]) -> np.ndarray:
     return np.array([index[label] for label in labels] if spec.labels else labels)
 
 
-def _correlation(of: Callable[..., Any], labels: np.ndarray, predictions: np.ndarray) -> float:
+def _correlation(correlate: Callable[..., Any], labels: np.ndarray,
+                 predictions: np.ndarray) -> float:
     """Returns NaN where either side is constant, without SciPy's warning."""
     if len(labels) < 2 or np.ptp(labels) == 0.0 or np.ptp(predictions) == 0.0:
         return np.nan
-    return of(labels, predictions).statistic
+    return correlate(labels, predictions).statistic
 
 
 _f1 = functools.partial(metrics.f1_score, zero_division=0.0)

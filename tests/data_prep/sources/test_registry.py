@@ -41,7 +41,6 @@ def test_an_input_means(text, meaning):
     ("books:", "'books:' must be books:PATTERN;"),
     ("embedded:ruby", "embedded must be one of python, docstrings. Received: 'ruby'"),
     ("text:\0", "must not contain NUL"),
-    ("nosuch://a", "TensorFlow has no file system for nosuch://"),
 ])
 def test_a_mistake_is_one_line(text, message):
     with pytest.raises(UserError, match=message):
