@@ -1,5 +1,8 @@
 """The batch that Google's reference code made its numbers of, as our objectives read it."""
 
+import dataclasses
+
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
@@ -8,7 +11,9 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.pretraining import MaskedBatch, ObjectiveContext
 from tests.support import golden_files
 
-CONTEXT = ObjectiveContext.placeholder(500, SpecialTokens(pad=0, cls=2, sep=3, mask=4))
+CONTEXT = dataclasses.replace(
+    ObjectiveContext.placeholder(500, SpecialTokens(pad=0, cls=2, sep=3, mask=4)),
+    token_counts=lambda: np.arange(500))
 RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
                         first_example=tf.constant(0, tf.int64))
 
