@@ -149,14 +149,6 @@ def scores_of(tasks: Sequence[str], rows: Sequence[ScoreRow]) -> Scores:
     return {task: variants for task, variants in spreads.items() if variants}
 
 
-def write(sweep: Sweep, budget: Budget, table: ResultsTable, directory: Path) -> Path:
-    """Writes report.md and, once there is a score, report.png; returns the page's path."""
-    lines = [f"# {sweep.title}", "", *section(sweep, budget, table, directory / "report.png",
-                                              "report.png"), ""]
-    write_atomically(directory / "report.md", "\n".join(lines).encode())
-    return directory / "report.md"
-
-
 def section(sweep: Sweep, budget: Budget, table: ResultsTable, picture: Path,
             link: str) -> list[str]:
     """Returns the comparison as Markdown, and draws its picture once there is a score."""

@@ -21,7 +21,7 @@ from absl import flags
 
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import lock_directory, make_directory
+from electra_tf.platform.atomic_file import lock_directory, make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from experiments import sweep
 
@@ -59,8 +59,11 @@ def main(name: str) -> None:
         failures = runner.SweepRunner(
             comparison, budget, table, data_dir=storage.path(values.data_dir).absolute(),
             tasks_dir=tasks_dir).run(jobs)
-        page = results.write(comparison, budget, table, directory)
-    print(f"{page.read_text(encoding='utf-8')}\npage     {page}\nresults  {values.results}")
+        page = "\n".join([f"# {comparison.title}", "", *results.section(
+            comparison, budget, table, directory / "report.png", "report.png"), ""])
+        path = directory / "report.md"
+        write_atomically(path, page.encode())
+    print(f"{page}\npage     {path}\nresults  {values.results}")
     if failures:
         raise UserError(f"{len(failures)} of {len(jobs)} runs failed; the first: {failures[0]}")
 

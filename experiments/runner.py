@@ -133,7 +133,16 @@ class SweepRunner:
     def run(self, jobs: Sequence[Job]) -> list[str]:
         """Runs the jobs that the table lacks; returns a line for every job that failed."""
         remaining = [job for job in jobs if self._missing_tasks(job)]
-        core_sets = _core_sets(self._budget.threads)
+        # The cores of each run that fits beside the others; an empty set stands for all.
+        threads = self._budget.threads
+        if not threads:
+            core_sets = [frozenset()]
+        elif not hasattr(os, "sched_getaffinity"):  # macOS binds no process to cores.
+            core_sets = [frozenset()] * max(1, usable_cores() // threads)
+        else:
+            cores = sorted(os.sched_getaffinity(0))
+            core_sets = [frozenset(cores[first:first + threads]) for first in range(
+                0, len(cores) - threads + 1, threads)] or [frozenset()]
         print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them done; "
               f"{len(core_sets)} side by side", flush=True)
         failures: list[str] = []
@@ -203,7 +212,15 @@ class SweepRunner:
                     f"--init_checkpoint={encoder}", f"--model_dir={target}",
                     *(f"--set={name}={value}" for name, value in settings.items())]
             seconds = self._call(command, job, task)
-            scores = scores_of(task, target)
+            if task == "blimp":
+                scores = strict_json.read(
+                    target / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
+            else:
+                content = strict_json.read(
+                    target / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
+                summary, metrics = next(iter(content["summary"].values())), content["metrics"]
+                names = dict.fromkeys([_MAIN_METRIC.get(task, metrics[0]), *metrics])
+                scores = {name: summary[name]["mean"] for name in names if name in summary}
             main = next(iter(scores))
             self._add(job, scores, task, main, self._task_settings)
             print(f"scored   {job.name}: {task} {main} {100 * scores[main]:.1f} in "
@@ -238,24 +255,3 @@ class SweepRunner:
             reason = lines[-1].removeprefix("error: ") if lines else "no output"
             raise UserError(f"{task} ended with status {status}: {reason} ({log})")
         return time.monotonic() - begun
-
-
-def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
-    """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
-    if task == "blimp":
-        return strict_json.read(model_dir / BLIMP_RESULTS, dict, max_bytes=MAX_RESULT_BYTES)["mean"]
-    results = strict_json.read(model_dir / RESULTS_FILE, dict, max_bytes=MAX_RESULT_BYTES)
-    summary = next(iter(results["summary"].values()))
-    names = dict.fromkeys([_MAIN_METRIC.get(task, results["metrics"][0]), *results["metrics"]])
-    return {name: summary[name]["mean"] for name in names if name in summary}
-
-
-def _core_sets(threads: int) -> list[frozenset[int]]:
-    """Returns the cores of each run that fits beside the others; an empty set stands for all."""
-    if not threads:
-        return [frozenset()]
-    if not hasattr(os, "sched_getaffinity"):  # macOS binds no process to cores.
-        return [frozenset()] * max(1, usable_cores() // threads)
-    cores = sorted(os.sched_getaffinity(0))
-    return [frozenset(cores[first:first + threads])
-            for first in range(0, len(cores) - threads + 1, threads)] or [frozenset()]

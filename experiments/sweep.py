@@ -91,7 +91,7 @@ class Variant:
     def config(self, budget: Budget) -> PretrainingConfig:
         """Returns the settings of its runs; `UserError` for an invalid one."""
         return resolve(budget.model_size, self.recipe or budget.recipe,
-                            budget.settings | dict(self.settings))
+                       budget.settings | dict(self.settings))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,8 +141,19 @@ def load(name: str) -> Sweep:
         for values in itertools.product(*grid.values()):
             choice = dict(zip(grid, values, strict=True))
             words = [f"{key.rpartition('.')[2]} {value}" for key, value in choice.items()]
-            variants.append(_variant(path, ", ".join(filter(None, [section, *words])),
-                                     common | settings | choice))
+            name, own = ", ".join(filter(None, [section, *words])), common | settings | choice
+            subject = f"{path}: variant {shown(name)}"
+            recipe, share = own.pop("recipe", ""), own.pop("share", "1")
+            for key in own:
+                if not re.fullmatch(r"\w+\.\w+", key):
+                    raise UserError(
+                        f"{subject}: {shown(key)} is neither section.field nor recipe or share.")
+            if recipe:
+                require_one_of(pretraining.RECIPES, f"{subject}: recipe", recipe)
+            if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
+                raise UserError(
+                    f"{subject}: share must be a number above 0, 1 for the whole budget.")
+            variants.append(Variant(name=name, settings=own, share=float(share), recipe=recipe))
     return Sweep(
         name=path.stem, title=about["title"], source=about["source"],
         question=about.get("question", ""), note=about.get("note", ""), tasks=tasks,
@@ -165,20 +176,6 @@ def check(sweep: Sweep, budget: Budget) -> None:
             variant.config(budget)
     except UserError as error:
         raise UserError(f"{part}: {error}") from error
-
-
-def _variant(path: Path, name: str, settings: dict[str, str]) -> Variant:
-    subject = f"{path}: variant {shown(name)}"
-    recipe, share = settings.pop("recipe", ""), settings.pop("share", "1")
-    for key in settings:
-        if not re.fullmatch(r"\w+\.\w+", key):
-            raise UserError(
-                f"{subject}: {shown(key)} is neither section.field nor recipe or share.")
-    if recipe:
-        require_one_of(pretraining.RECIPES, f"{subject}: recipe", recipe)
-    if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
-        raise UserError(f"{subject}: share must be a number above 0, 1 for the whole budget.")
-    return Variant(name=name, settings=settings, share=float(share), recipe=recipe)
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import time
-from typing import Any
 
 from absl import flags
 
@@ -34,14 +33,27 @@ def main() -> None:
     has_tpu = os.path.exists("/dev/accel0") or os.path.exists("/dev/vfio")
     os.environ.update((_QUIET if has_tpu else _QUIET | _WITHOUT_TPU) | os.environ)
     try:
+        from jax.experimental import topologies
+
         from benchmarks.accelerator.ours import compile_step
     except ModuleNotFoundError as error:
         raise UserError(f"there is no {error.name} here; run this command with the Python of "
                         "`make compile-env`.") from error
     step = lifted_step.read(pathlib.Path(flags.FLAGS.step))
     batch_size, length = step.layout.batch[0].shape
-    cores_of = {name: _cores(name) for name in flags.FLAGS.topology}
-    for name, cores in cores_of.items():
+    cores_of = {}
+    for name in flags.FLAGS.topology:
+        one_chip = {"chips_per_host_bounds": [1, 1, 1]} if re.search(":1x1(x1)?$", name) else {}
+        try:
+            if not name:
+                raise ValueError("a name is missing")
+            cores = topologies.get_topology_desc(
+                platform="tpu", topology_name=name, **one_chip).devices
+        except (ValueError, RuntimeError, NotImplementedError) as error:
+            reason = str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0]
+            raise UserError(f"--topology: there is no {shown(name)}; take for example {EXAMPLES} "
+                            f"(libtpu: {one_line(reason, 200)})") from error
+        cores_of[name] = cores
         if batch_size % len(cores):
             raise UserError(f"--topology: the {len(cores)} cores of {name} can't share a batch of "
                             f"{batch_size}; export a case whose batch is a multiple.")
@@ -65,23 +77,6 @@ def main() -> None:
               flush=True)
     if failed:
         raise SystemExit(1)
-
-
-def _cores(topology: str) -> list[Any]:
-    """Returns the cores of a topology, "GENERATION:CHIPS" such as "v5e:2x4"."""
-    from jax.experimental import topologies
-
-    is_one_chip = re.fullmatch(r".*:1x1(x1)?", topology)
-    options = {"chips_per_host_bounds": [1, 1, 1]} if is_one_chip else {}
-    try:
-        if not topology:
-            raise ValueError("a name is missing")
-        return topologies.get_topology_desc(
-            platform="tpu", topology_name=topology, **options).devices
-    except (ValueError, RuntimeError, NotImplementedError) as error:
-        reason = str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0]
-        raise UserError(f"--topology: there is no {shown(topology)}; take for example {EXAMPLES} "
-                        f"(libtpu: {one_line(reason, 200)})") from error
 
 
 if __name__ == "__main__":

@@ -34,7 +34,26 @@ def jit_step(step: LiftedStep, devices: Sequence[jax.Device]) -> jax.stages.Wrap
     The devices, of one kind, share the batch evenly. Each has the whole state, name -> value; a
     call deletes the old one. The batch has the layout's tensors in their order.
     """
-    layout, exported = step.layout, _exported(step, devices[0].platform)
+    layout, platform = step.layout, devices[0].platform
+    inputs = tuple(map(_shape, (*layout.batch, *layout.state)))
+    scalar = jax.core.ShapedArray((), np.dtype("float32"))
+    new_values = {value.result: _shape(value) for value in layout.state if value.result is not None}
+    outputs = tuple(new_values.get(index, scalar)
+                    for index in range(len(layout.results) + len(new_values)))
+    unset = (None,) * len(inputs), (None,) * len(outputs)
+    # JAX 0.10 asks whether shardings have names; in 0.11 all have.
+    fields = {field.name for field in dataclasses.fields(export.Exported)}
+    exported = export.Exported(
+        fun_name="step",
+        in_tree=jax.tree.structure((tuple(range(len(inputs))), {})), in_avals=inputs,
+        out_tree=jax.tree.structure(tuple(range(len(outputs)))), out_avals=outputs,
+        _in_named_shardings=unset[0], _out_named_shardings=unset[1],
+        in_shardings_hlo=unset[0], out_shardings_hlo=unset[1], nr_devices=1,
+        platforms=({"gpu": "cuda"}.get(platform, platform),), ordered_effects=(),
+        unordered_effects=(), disabled_safety_checks=(), mlir_module_serialized=step.module,
+        calling_convention_version=_CALLING_CONVENTION,
+        module_kept_var_idx=tuple(range(len(inputs))), uses_global_constants=False, _get_vjp=None,
+        **dict.fromkeys(fields & {"_has_named_shardings"}, True))
     mesh = Mesh(np.asarray(devices), ("data",))
     split, replicated = (
         NamedSharding(mesh, PartitionSpec("data")), NamedSharding(mesh, PartitionSpec()))
@@ -56,34 +75,11 @@ def compile_step(step: LiftedStep, devices: Sequence[jax.Device]) -> jax.stages.
         {value.name: _shape(value) for value in step.layout.state}).compile()
 
 
-def _exported(step: LiftedStep, platform: str) -> export.Exported:
-    """Returns a step as if JAX had exported it."""
-    layout = step.layout
-    inputs = tuple(map(_shape, (*layout.batch, *layout.state)))
-    scalar = jax.core.ShapedArray((), np.dtype("float32"))
-    new_values = {value.result: _shape(value) for value in layout.state if value.result is not None}
-    outputs = tuple(new_values.get(index, scalar)
-                    for index in range(len(layout.results) + len(new_values)))
-    unset = (None,) * len(inputs), (None,) * len(outputs)
-    # JAX 0.10 asks whether shardings have names; in 0.11 all have.
-    fields = {field.name for field in dataclasses.fields(export.Exported)}
-    return export.Exported(
-        fun_name="step",
-        in_tree=jax.tree.structure((tuple(range(len(inputs))), {})), in_avals=inputs,
-        out_tree=jax.tree.structure(tuple(range(len(outputs)))), out_avals=outputs,
-        _in_named_shardings=unset[0], _out_named_shardings=unset[1],
-        in_shardings_hlo=unset[0], out_shardings_hlo=unset[1], nr_devices=1,
-        platforms=({"gpu": "cuda"}.get(platform, platform),), ordered_effects=(),
-        unordered_effects=(), disabled_safety_checks=(), mlir_module_serialized=step.module,
-        calling_convention_version=_CALLING_CONVENTION,
-        module_kept_var_idx=tuple(range(len(inputs))), uses_global_constants=False, _get_vjp=None,
-        **dict.fromkeys(fields & {"_has_named_shardings"}, True))
-
-
 def _shape(value: StepArgument) -> jax.core.ShapedArray:
     return jax.core.ShapedArray(value.shape, np.dtype(value.dtype))
 
 
+@workload.takes_workload
 def prepare(work: Workload, options: StepOptions, steps_dir: str) -> Ready:
     """Returns the step of the workload's case, for the first device."""
     step = lifted_step.read(pathlib.Path(steps_dir) / f"{work.case}{lifted_step.SUFFIX}")
@@ -114,7 +110,3 @@ def _build(step: LiftedStep, work: Workload, device: jax.Device) -> Step:
         return results["loss/sum"] / results["loss/weight"]
 
     return one_step
-
-
-if __name__ == "__main__":
-    workload.serve(prepare)

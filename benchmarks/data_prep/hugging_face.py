@@ -7,7 +7,7 @@ import pathlib
 
 from tokenizers.implementations import BertWordPieceTokenizer
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 
 
 def prepare(vocab_file: str, max_seq_length: int) -> Ready:
@@ -21,7 +21,3 @@ def prepare(vocab_file: str, max_seq_length: int) -> Ready:
             tokenizer.encode_batch_fast(lines[start:start + 1000], add_special_tokens=False))}
 
     return Ready(label="tokenizers, tokenization alone", turn=turn)
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -8,7 +8,7 @@ import pathlib
 import random
 import tempfile
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from electra_tf.platform import native_logging
 
 
@@ -34,7 +34,3 @@ def prepare(vocab_file: str, max_seq_length: int) -> Ready:
             return {"bytes": records.stat().st_size}
 
     return Ready(label="create_pretraining_data", turn=turn)
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -4,7 +4,7 @@ import importlib
 import pathlib
 import tempfile
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from data_prep import local_runner, record_builder, settings
 from data_prep.sources.registry import open_source
 from electra_tf.platform import storage
@@ -29,7 +29,3 @@ def prepare(vocab_file: str, max_seq_length: int, packing: str) -> Ready:
                 "bytes": sum(shard.bytes for shard in manifest.shards)}
 
     return Ready(label=f"{packing} packing", turn=turn)
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -10,7 +10,7 @@ import torch
 import transformers
 from transformers import ElectraForSequenceClassification
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.hugging_face import config_of, training_of
 from benchmarks.pretraining.workload import PAD_ID, StepOptions, workload_from
 
@@ -55,7 +55,3 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
         label=f"{precision}{' autocast' if precision == 'bfloat16' else ''}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turn=lambda what: {"train": train, "infer": infer}[what]())
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.workload import PAD_ID
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
@@ -22,9 +22,6 @@ from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from electra_tf.training.devices import POLICIES
 from electra_tf.training.strategies import create_strategy, prepare_cpu
-
-_MAX_EPOCHS = 10_000
-"""Number of epochs that no benchmark reaches."""
 
 
 def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],
@@ -45,21 +42,18 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
         model = run.objective.build_model(config.model, seed=1,
                                           policy=POLICIES[config.training.precision])
     lengths, padded_lengths = [len(row.ids) for row in examples], run.padded_lengths(examples)
-    train_step = compile_train_step(run, model, num_steps=_MAX_EPOCHS * len(examples), seed=1)
+    num_steps = 10_000 * len(examples)  # No benchmark reaches so many epochs.
+    train_step = compile_train_step(run, model, num_steps=num_steps, seed=1)
     predictor, epochs = Predictor(run, model), itertools.count()
 
-    def train_epoch() -> None:
+    def turn(what: str) -> None:
+        if what == "infer":
+            predictor.predict(examples)
+            return
         for indices in plan_epoch(lengths, batch, seed=1, epoch=next(epochs)):
             rows = make_batch([examples[index] for index in indices], batch, padded_lengths,
                               PAD_ID)
             results = train_step(rows.ids.shape[1], run.distributed(rows))
         results["loss"].sum.numpy()  # Waits for the devices.
 
-    def turn(what: str) -> None:
-        train_epoch() if what == "train" else predictor.predict(examples)
-
     return Ready(label=precision, versions={"TensorFlow": tf.__version__}, turn=turn)
-
-
-if __name__ == "__main__":
-    serve(prepare)

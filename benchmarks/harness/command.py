@@ -94,7 +94,8 @@ class Bench:
                 python = self._peers_python if system.in_peers_environment else sys.executable
                 cache = f"{caches}/{system.name}"
                 return Worker(
-                    [str(pathlib.Path(python).absolute()), "-m", system.module],
+                    [str(pathlib.Path(python).absolute()), "-m", "benchmarks.harness.worker",
+                     system.module],
                     timeout=flags.FLAGS.timeout, environment=os.environ | {
                         "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1",
                         "TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": cores,

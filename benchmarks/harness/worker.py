@@ -1,16 +1,18 @@
 """Runs a system in a process: requests on its stdin, replies on its stdout, in JSON.
 
+    python -m benchmarks.harness.worker benchmarks.pretraining.ours
     > {"workload": {...}, "setting": {...}}
     < {"label": "bfloat16, XLA off", "versions": {"TensorFlow": "2.20.0"}, ...}
     > {"steps": 1}
     < {"seconds": 21.4, "peak_bytes": 1500000000, "loss": 45.1}
 
-The first request holds the case and the system's settings; every other one asks for a turn. The
-module imports only the standard library, which every environment has.
+The module's `prepare` takes the first request's fields, the case and the system's settings; every
+other request asks for a turn. This module needs only the standard library.
 """
 
 import contextlib
 import dataclasses
+import importlib
 import json
 import os
 import pathlib
@@ -49,7 +51,7 @@ class Ready:
 
 
 def serve(prepare: Callable[..., Ready]) -> None:
-    """Answers requests until stdin closes; `prepare` takes the fields of the first one."""
+    """Answers requests until stdin closes."""
     def reply(**fields: Any) -> None:
         print(f"\n{json.dumps(fields)}", flush=True)  # A library may have printed half a line.
 
@@ -135,3 +137,7 @@ def reason_of_death(status: int, errors: str) -> str:
         if error := re.match(r"(?:\w+\.)*(\w+(?:Error|Exception)\b.*)", lines[index]):
             return " ".join([error[1], *lines[index + 1:index + 2]])[:_MAX_REASON]
     return lines[-1][:_MAX_REASON] if lines else f"ended with status {status}"
+
+
+if __name__ == "__main__":
+    serve(importlib.import_module(sys.argv[1]).prepare)

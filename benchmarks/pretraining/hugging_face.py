@@ -60,9 +60,16 @@ class JointModel(torch.nn.Module):
             self.generator.generator_predictions(chosen)).float()
         loss = functional.cross_entropy(logits, labels.reshape(-1))
         with torch.no_grad():
-            return loss, ids.scatter(1, positions, _sample(logits).reshape(labels.shape))
+            # By inverse CDF, 30 ms for [608, 30522] on two cores; `torch.multinomial` and Gumbel
+            # noise draw V numbers per position, in 410 ms.
+            cumulative = logits.softmax(-1).cumsum(-1)
+            uniforms = torch.rand(len(logits), 1, device=ids.device) * cumulative[:, -1:]
+            samples = torch.searchsorted(cumulative, uniforms, right=True).clamp_(
+                max=logits.shape[1] - 1)
+            return loss, ids.scatter(1, positions, samples.reshape(labels.shape))
 
 
+@workload.takes_workload
 def prepare(work: Workload, options: StepOptions) -> Ready:
     """Returns the step in the setting's precision, eager or compiled."""
     torch.set_num_threads(work.threads)
@@ -112,17 +119,6 @@ def training_of(model: torch.nn.Module, learning_rate: float, options: StepOptio
     return optimizer, update
 
 
-def _sample(logits: torch.Tensor) -> torch.Tensor:
-    """Draws int64 [B * N, 1] from float32 [B * N, V] by inverse CDF.
-
-    `torch.multinomial` and Gumbel noise draw V numbers per position: 410 ms for [608, 30522] on two
-    cores, compared with 30 ms.
-    """
-    cumulative = logits.softmax(-1).cumsum(-1)
-    uniforms = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
-    return torch.searchsorted(cumulative, uniforms, right=True).clamp_(max=logits.shape[1] - 1)
-
-
 def config_of(work: Workload, encoder: EncoderSizes) -> ElectraConfig:
     """Returns the architecture of one of a workload's two encoders."""
     return ElectraConfig(
@@ -132,7 +128,3 @@ def config_of(work: Workload, encoder: EncoderSizes) -> ElectraConfig:
         max_position_embeddings=workload.MAX_POSITIONS, type_vocab_size=workload.SEGMENTS,
         hidden_act="gelu", hidden_dropout_prob=workload.DROPOUT,
         attention_probs_dropout_prob=workload.DROPOUT, attn_implementation="sdpa")
-
-
-if __name__ == "__main__":
-    workload.serve(prepare)

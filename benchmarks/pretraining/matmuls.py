@@ -83,6 +83,7 @@ def step_of(work: Workload, operand: Callable[[int, int, int], Any],
     return step
 
 
+@workload.takes_workload
 def prepare(work: Workload, options: StepOptions, library: str) -> Ready:
     """Returns the matrix multiplications by a library, in the setting's number type."""
     return {"TensorFlow": _tensorflow, "PyTorch": _pytorch}[library](work, options)
@@ -147,7 +148,3 @@ def device_facts(device: str) -> dict[str, Any]:
 
     return {"accelerator": torch.cuda.get_device_name(),
             "peak_bytes": torch.cuda.max_memory_allocated}
-
-
-if __name__ == "__main__":
-    workload.serve(prepare)

@@ -20,6 +20,7 @@ from benchmarks.pretraining.workload import EncoderSizes, Step, StepOptions, Wor
 Inputs = dict[str, tf.Tensor]
 
 
+@workload.takes_workload
 def prepare(work: Workload, options: StepOptions) -> Ready:
     """Returns the step in float32, with or without XLA; mixed_bfloat16 fails in release 2.20."""
     return Ready(
@@ -77,10 +78,8 @@ def _encoder(work: Workload, encoder: EncoderSizes,
 
 def _batches(work: Workload) -> list[Inputs]:
     """Returns synthetic text: int32 [B, L] with [MASK], and the masked tokens, int32 [B, N]."""
-    draws = np.random.default_rng(1)
-    shape = (work.batch, work.length)
-
-    def batch() -> Inputs:
+    draws, shape, batches = np.random.default_rng(1), (work.batch, work.length), []
+    for _ in range(workload.BATCHES):
         ids = draws.integers(workload.FIRST_WORD_ID, work.vocab_size, shape)
         # Model Garden never replaces position 0.
         order = draws.permuted(np.tile(np.arange(1, work.length), (work.batch, 1)), axis=1)
@@ -91,10 +90,5 @@ def _batches(work: Workload) -> list[Inputs]:
         arrays = {
             "input_word_ids": ids, "input_mask": np.ones(shape), "input_type_ids": np.zeros(shape),
             "masked_lm_positions": positions, "masked_lm_ids": original}
-        return {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
-
-    return [batch() for _ in range(workload.BATCHES)]
-
-
-if __name__ == "__main__":
-    workload.serve(prepare)
+        batches.append({name: tf.constant(array, tf.int32) for name, array in arrays.items()})
+    return batches

@@ -17,6 +17,7 @@ from electra_tf.training.devices import build_model, build_state, build_step, us
 from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 
+@workload.takes_workload
 def prepare(work: Workload, options: StepOptions) -> Ready:
     """Returns the step with the case's settings, "auto" resolved for this machine."""
     config = case_of(work.case).config(options)
@@ -46,7 +47,3 @@ def _build(work: Workload, config: PretrainingConfig, strategy: tf.distribute.St
     run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
         tf.data.Dataset.from_tensor_slices(text).repeat()))
     return lambda: float(run_steps(1)[0]["loss"].sum)
-
-
-if __name__ == "__main__":
-    workload.serve(prepare)

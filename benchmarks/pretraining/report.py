@@ -34,13 +34,6 @@ class CaseResult:
     """Steps per turn."""
     measured: Sequence[Measurement]
 
-    @property
-    def systems(self) -> list[Measurement]:
-        """Ours and the baselines, fastest first; then failures, with those of limits."""
-        return sorted((result for result in self.measured
-                       if result.system.role is not Role.LIMIT or result.failure),
-                      key=lambda result: -(tables.median(self.throughputs(result)) or 0.0))
-
     def throughputs(self, result: Measurement) -> list[float]:
         """Returns the tokens/s of every round."""
         return [self.workload.tokens * self.steps / seconds for seconds in result.values("steps")]
@@ -57,7 +50,11 @@ class CaseResult:
 
 def section(result: CaseResult) -> list[str]:
     """Returns the lines of one case: what was run, the machine's limit, the table."""
-    work, systems, counts = result.workload, result.systems, flops_per_token(result.workload)
+    work, counts = result.workload, flops_per_token(result.workload)
+    # Ours and the baselines, fastest first; then failures, with those of limits.
+    systems = sorted((system for system in result.measured
+                      if system.system.role is not Role.LIMIT or system.failure),
+                     key=lambda system: -(tables.median(result.throughputs(system)) or 0.0))
     medians = [tables.median(result.throughputs(system)) for system in systems]
     columns = tables.compared(systems, "tokens/s", result.throughputs)
     columns.append(["GFLOP/s", *(tables.ratio(speed, 1e9 / counts["matmuls"], ",.0f")

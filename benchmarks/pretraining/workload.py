@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, SupportsFloat
 
-from benchmarks.harness import worker
+from benchmarks.harness.worker import Ready
 
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = 0, 101, 102, 103
 """Special entries of BERT's vocabulary."""
@@ -102,7 +102,7 @@ def steps_of(build: Callable[[], Step]) -> Callable[[int], dict[str, float | Non
     return turn
 
 
-def serve(prepare: Callable[..., worker.Ready]) -> None:
-    """Answers requests until stdin closes; `prepare` takes a workload, options and the rest."""
-    worker.serve(lambda workload, options, **more: prepare(
-        workload_from(workload), StepOptions(**options), **more))
+def takes_workload(prepare: Callable[..., Ready]) -> Callable[..., Ready]:
+    """Decorates a worker's `prepare`, which takes a workload, options and other fields."""
+    return lambda workload, options, **fields: prepare(
+        workload_from(workload), StepOptions(**options), **fields)

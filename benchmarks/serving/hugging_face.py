@@ -9,7 +9,7 @@ import torch
 import transformers
 from transformers import AutoTokenizer, ElectraForSequenceClassification
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from benchmarks.serving.answers import MAX_LENGTH, turn_of
 from electra_tf.platform.machine import usable_cores
 
@@ -35,7 +35,3 @@ def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Read
         label=precision,
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turn=turn_of(texts, answer))
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from benchmarks.serving.answers import turn_of
 from electra_tf.apps.serving import models
 
@@ -22,7 +22,3 @@ def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Read
 
     return Ready(label=precision, versions={"TensorFlow": tf.__version__},
                  turn=turn_of(texts, answer))
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -17,7 +17,7 @@ from typing import Any
 from absl import flags
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import BenchmarkCase, Measurement, Role, system
+from benchmarks.harness.turns import BenchmarkCase, Role, system
 from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import DROPOUT, Workload
 from electra_tf.config import overrides
@@ -41,8 +41,6 @@ SYSTEMS = (
       for recipe in ("short", "paper")),
     system("hf", "time_to_quality.hugging_face",
            title="Hugging Face in PyTorch, the paper's settings"))
-Curve = Sequence[tuple[float, float]]
-"""Seconds of training so far, and the AUC on held-out text, of each evaluation."""
 
 
 def main() -> None:
@@ -51,17 +49,38 @@ def main() -> None:
     bench = command.Bench(SYSTEMS)
     length = manifest.load(storage.path(values.data_dir)).max_seq_length
     with tempfile.TemporaryDirectory() as scratch:
-        bench.systems = [dataclasses.replace(system, settings=(
-            our_request(system.name, length) if system.role is Role.OURS else
-            baseline_request(pathlib.Path(scratch), length))) for system in bench.systems]
+        for index, system in enumerate(bench.systems):
+            if system.role is Role.OURS:
+                settings = {"tokens_per_step": values.train_batch_size * length, "run_flags": [
+                    f"--data_dir={pathlib.Path(values.data_dir).absolute()}",
+                    "--precision=float32", f"--model_size={values.model_size}",
+                    f"--recipe={system.name}", f"--eval_steps={EVAL_BATCHES}",
+                    *(f"--set={name}={value}" for name, value in changes(system.name).items())]}
+            else:
+                settings = baseline_request(pathlib.Path(scratch), length)
+            bench.systems[index] = dataclasses.replace(system, settings=settings)
         measured = bench.measure(BenchmarkCase(
             name="time to quality", turns={"train": {}}, rounds=1, fields={
                 "steps": values.num_train_steps,
                 "every": -(-values.num_train_steps // EVALUATIONS)}), alone=True)
-    path = bench.save("time_to_quality", f"{values.num_train_steps:,} steps", measured,
-                      ["Seconds until the discriminator's AUC stays at a goal.", "",
-                       *table(measured)], {})
-    draw(measured, path.with_suffix(".png"))
+    curves = [sum(result.values("train", "points"), []) for result in measured]
+    table = tables.table(measured, [
+        *([f"{goal:.2f}", *(tables.ratio(seconds_to(points, goal), 1, ",.0f")
+                            for points in curves)] for goal in GOALS),
+        ["whole run", *(f"{points[-1][0]:,.0f}" if points else "-" for points in curves)],
+        ["last AUC", *(f"{points[-1][1]:.3f}" if points else "-" for points in curves)]])
+    path = bench.save(
+        "time_to_quality", f"{values.num_train_steps:,} steps", measured,
+        ["Seconds until the discriminator's AUC stays at a goal.", "", *table], {})
+    figure, (axes,) = plots.figure(1, 1, (8, 4.6))
+    for result, points, color in zip(measured, curves, plots.COLORS, strict=False):
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
+                      label=result.label)
+    axes.set_xscale("log")
+    plots.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
+    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
+    plots.save(figure, path.with_suffix(".png"))
 
 
 def changes(recipe: str) -> dict[str, Any]:
@@ -72,15 +91,6 @@ def changes(recipe: str) -> dict[str, Any]:
         shared |= {"optimizer.learning_rate": PAPER_LEARNING_RATE, "optimizer.warmup_steps": -1,
                    "model.hidden_dropout": DROPOUT, "model.attention_dropout": DROPOUT}
     return shared
-
-
-def our_request(recipe: str, length: int) -> dict[str, Any]:
-    """Returns the fields of our worker's first request."""
-    values = flags.FLAGS
-    return {"tokens_per_step": values.train_batch_size * length, "run_flags": [
-        f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",
-        f"--model_size={values.model_size}", f"--recipe={recipe}", f"--eval_steps={EVAL_BATCHES}",
-        *(f"--set={name}={value}" for name, value in changes(recipe).items())]}
 
 
 def baseline_request(directory: pathlib.Path, length: int) -> dict[str, Any]:
@@ -122,12 +132,7 @@ def export(records: pathlib.Path, target: pathlib.Path, config: PretrainingConfi
              valid=np.stack([rows.valid for rows in held_out]))
 
 
-def curve_of(result: Measurement) -> Curve:
-    """Returns a system's evaluations, [] if it failed."""
-    return sum(result.values("train", "points"), [])
-
-
-def seconds_to(points: Curve, goal: float) -> float | None:
+def seconds_to(points: Sequence[tuple[float, float]], goal: float) -> float | None:
     """Returns the seconds from which the AUC stays at `goal`, above 0.5; None if it does not.
 
     In its first steps, a generator draws all words with similar probability, which any
@@ -140,29 +145,6 @@ def seconds_to(points: Curve, goal: float) -> float | None:
         return None
     (begin, low), (end, high) = curve[last_below:last_below + 2]
     return begin + (goal - low) / (high - low) * (end - begin)
-
-
-def table(measured: Sequence[Measurement]) -> list[str]:
-    """Returns Markdown: the seconds to every goal, and the run's end."""
-    curves = [curve_of(result) for result in measured]
-    return tables.table(measured, [
-        *([f"{goal:.2f}", *(tables.ratio(seconds_to(points, goal), 1, ",.0f")
-                            for points in curves)] for goal in GOALS),
-        ["whole run", *(f"{points[-1][0]:,.0f}" if points else "-" for points in curves)],
-        ["last AUC", *(f"{points[-1][1]:.3f}" if points else "-" for points in curves)]])
-
-
-def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
-    """Draws AUC against seconds of training."""
-    figure, (axes,) = plots.figure(1, 1, (8, 4.6))
-    for result, color in zip(measured, plots.COLORS, strict=False):
-        if points := curve_of(result):
-            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=color,
-                      label=result.label)
-    axes.set_xscale("log")
-    plots.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
-    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
-    plots.save(figure, path)
 
 
 if __name__ == "__main__":

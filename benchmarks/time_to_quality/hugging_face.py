@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.hugging_face import JointModel, training_of
 from benchmarks.pretraining.workload import StepOptions, workload_from
 
@@ -69,7 +69,3 @@ def auc(replaced: np.ndarray, logits: np.ndarray) -> float:
     below = (np.searchsorted(negatives, positives, "left")
              + np.searchsorted(negatives, positives, "right"))
     return float(below.mean() / 2 / len(negatives))
-
-
-if __name__ == "__main__":
-    serve(prepare)

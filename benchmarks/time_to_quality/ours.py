@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchmarks.harness.worker import Ready, serve
+from benchmarks.harness.worker import Ready
 from electra_tf.apps.planning.plan import pretrain
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.reporting.metrics_log import read_metrics
@@ -44,7 +44,3 @@ def points_of(records: Iterable[Mapping[str, Any]],
         elif record["kind"] == "eval":
             points.append((seconds, record["discriminator_auc"]))
     return points
-
-
-if __name__ == "__main__":
-    serve(prepare)

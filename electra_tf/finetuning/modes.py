@@ -12,6 +12,7 @@ from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import set_default
@@ -28,11 +29,12 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
+    initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
             raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
                             "leave it out with --init_checkpoint=none.")
-        initial, model = None, pretraining_config(values.model_size or "small").model
+        model = pretraining_config(values.model_size or "small").model
         text = text_settings_from_flags(values)
     else:
         initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)

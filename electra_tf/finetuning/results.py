@@ -125,11 +125,13 @@ class Results:
                 values = [trial.scores[split][metric] for trial in self.trials]
                 numbers = np.array([math.nan if value is None else value for value in values])
                 finite = numbers[np.isfinite(numbers)]  # Others make all but the best NaN.
-                best = min if metric.endswith("_error") else max
+                best = math.nan
+                if finite.size:
+                    best = finite.min() if metric.endswith("_error") else finite.max()
                 summary[split][metric] = {
                     "mean": float(numbers.mean()), "median": float(np.median(numbers)),
                     "std": float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0,
-                    "best": float(best(finite, default=math.nan))}
+                    "best": float(best)}
         return summary
 
     def table(self) -> str:

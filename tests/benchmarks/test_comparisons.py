@@ -37,7 +37,7 @@ def measured(name, role, turns, **fields):
 def test_speeds_are_of_the_texts_bytes_and_tokens():
     def read(name, role, seconds, **fields):
         return measured(name, role, {"text": [
-            {"seconds": one, "peak_bytes": 8e8, **fields} for one in seconds]})
+            {"seconds": value, "peak_bytes": 8e8, **fields} for value in seconds]})
 
     lines = table([
         read("ours", Role.OURS, [1.0, 2.0, 4.0], bytes=10**6, text_tokens=500_000),

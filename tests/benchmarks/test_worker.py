@@ -90,7 +90,8 @@ def test_workers_of_the_peers_environment_import_nothing_that_it_lacks():
 
 def replies(start, module, *requests):
     """Starts a worker's module and returns its replies to requests."""
-    worker = start("-m", f"benchmarks.{module}", timeout=300, OMP_NUM_THREADS="1")
+    worker = start("-m", "benchmarks.harness.worker", f"benchmarks.{module}", timeout=300,
+                   OMP_NUM_THREADS="1")
     return [worker.ask(request) for request in requests]
 
 

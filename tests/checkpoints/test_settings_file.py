@@ -30,7 +30,7 @@ def test_a_damaged_objective_is_one_line(tmp_path, changes, words):
         run_directory.read_identity(tmp_path)
 
 
-def test_a_run_of_another_version_without_a_setting_is_refused_with_the_fix(tmp_path):
+def test_a_run_of_another_version_without_a_setting_is_refused_with_a_fix(tmp_path):
     saved = run_directory.identity(PretrainingConfig(), FACTS)
     del saved["training.seed"]
     (tmp_path / "settings.json").write_text(json.dumps(saved))

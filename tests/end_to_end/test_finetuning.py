@@ -412,14 +412,23 @@ def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
         assert words in refused(*arguments)
 
 
-def test_an_export_serves_what_was_learned_also_in_a_second_version(model, tmp_path, capsys):
-    served = tmp_path / "served"
-    export(f"--model_dir={model}", f"--export_dir={served}")
+@pytest.fixture(scope="module")
+def served(model, tmp_path_factory):
+    """The export of a run."""
+    directory = tmp_path_factory.mktemp("exports") / "served"
+    export(f"--model_dir={model}", f"--export_dir={directory}")
+    return directory
+
+
+def test_an_export_serves_what_was_learned(served):
     with running.client(served) as client:
         answers = client.rows("serving_default", ["word8 word7", "word9 word10 word11"])
         assert [answer["label"] for answer in answers] == ["yes", "no"]
         assert client.get("/metadata")[0] == 200
         assert "input 'title'" in client.error({"instances": [1]})
+
+
+def test_another_version_has_another_precision_and_a_card(model, served, capsys):
     target = served / "2"
     export(f"--model_dir={model}", f"--export_dir={served}", "--export_version=2",
            "--serving_precision=bfloat16")

@@ -34,21 +34,21 @@ def test_rows_come_back_as_they_were_and_replace_those_of_the_same_run(tmp_path)
 
 
 def test_means_have_standard_errors():
-    found = Spread.of([0.80, 0.82, 0.84])
-    assert found == pytest.approx((82.0, 2.0 / math.sqrt(3)))
-    assert [str(each) for each in (found, Spread.of([0.5]), Spread.of([math.nan, 0.5]))] == [
+    spread = Spread.of([0.80, 0.82, 0.84])
+    assert spread == pytest.approx((82.0, 2.0 / math.sqrt(3)))
+    assert list(map(str, (spread, Spread.of([0.5]), Spread.of([math.nan, 0.5])))) == [
         "82.0 ± 1.2", "50.0", "-"]
 
 
 def test_scores_by_task_and_the_mean_of_runs_that_have_all():
     rows = [*rows_of([0.8, 0.9, 0.7]), *rows_of([0.4, 0.6], task="cola", metric="mcc"),
             *rows_of([0.1], main=False, metric="precision"), *rows_of([0.2], variant="BERT")]
-    found = results.scores_of(["chunk", "cola"], rows)
-    assert found["chunk"]["ELECTRA"].mean == pytest.approx(80.0)
-    assert found["chunk"]["BERT"] == pytest.approx((20.0, math.nan), nan_ok=True)
-    assert found["cola"].keys() == {"ELECTRA"}
-    assert found["mean of tasks"]["ELECTRA"].mean == pytest.approx((60 + 75) / 2)
-    assert "BERT" not in found["mean of tasks"]
+    scores = results.scores_of(["chunk", "cola"], rows)
+    assert scores["chunk"]["ELECTRA"].mean == pytest.approx(80.0)
+    assert scores["chunk"]["BERT"] == pytest.approx((20.0, math.nan), nan_ok=True)
+    assert scores["cola"].keys() == {"ELECTRA"}
+    assert scores["mean of tasks"]["ELECTRA"].mean == pytest.approx((60 + 75) / 2)
+    assert "BERT" not in scores["mean of tasks"]
     assert results.scores_of(["chunk", "mrpc"], rows).keys() == {"chunk"}
 
 

@@ -30,9 +30,10 @@ cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_coun
 with open(sandbox / "calls.txt", "a") as calls:
     print(flags.get("task", "pretraining"), home.parent.name, cores, file=calls)
 if "task" in flags:
-    found = json.loads((pathlib.Path(flags["init_checkpoint"]) / "eval_results.json").read_text())
+    encoder = pathlib.Path(flags["init_checkpoint"])
+    evaluation = json.loads((encoder / "eval_results.json").read_text())
     (home / "results.json").write_text(json.dumps(
-        {"metrics": ["f1"], "summary": {"dev": {"f1": {"mean": found["unigram_auc"]}}}}))
+        {"metrics": ["f1"], "summary": {"dev": {"f1": {"mean": evaluation["unigram_auc"]}}}}))
     sys.exit()
 if flags.get("objective.name") == "mlm" and (sandbox / "broken").exists():
     sys.exit("error: no disk is left")

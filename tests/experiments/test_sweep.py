@@ -30,17 +30,16 @@ def test_the_papers_comparisons_fit_every_budget():
 
 
 def test_a_variant_has_its_settings_over_those_of_all(tmp_path):
-    chosen = read(tmp_path, ABOUT + (
+    first, second = read(tmp_path, ABOUT + (
         "all:\n  masking.rate: 0.4\n  objective.name: mlm\n"
-        "one: {}\ntwo:\n  masking.rate: 0.2\n  recipe: paper\n  share: 0.5\n"))
-    one, two = chosen.variants
+        "one: {}\ntwo:\n  masking.rate: 0.2\n  recipe: paper\n  share: 0.5\n")).variants
     tiny = sweep.budget_of("tiny")
-    assert flatten(one.config(tiny))["masking.rate"] == 0.4
-    assert flatten(two.config(tiny))["masking.rate"] == 0.2
-    assert (two.recipe, two.share, one.share) == ("paper", 0.5, 1.0)
-    assert one.config(tiny).objective.name == "mlm"
-    assert one.config(tiny).optimizer.bias_correction  # The budget's recipe.
-    assert not two.config(tiny).optimizer.bias_correction
+    assert flatten(first.config(tiny))["masking.rate"] == 0.4
+    assert flatten(second.config(tiny))["masking.rate"] == 0.2
+    assert (second.recipe, second.share, first.share) == ("paper", 0.5, 1.0)
+    assert first.config(tiny).objective.name == "mlm"
+    assert first.config(tiny).optimizer.bias_correction  # The budget's recipe.
+    assert not second.config(tiny).optimizer.bias_correction
 
 
 def test_a_grid_is_every_combination_of_its_values(tmp_path):

@@ -73,9 +73,9 @@ def tensors_changed(draw, content):
         return struct.pack("<Q", draw(st.sampled_from(
             [0, 1, length - 1, length + 1, 2**40, 2**63, 2**64 - 1]))) + content[8:]
     if how == "nan":
-        place = draw(st.integers(0, len(data) // 4 - 1)) * 4
+        offset = draw(st.integers(0, len(data) // 4 - 1)) * 4
         bad = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
-        return content[:8 + length] + data[:place] + np.float32(bad).tobytes() + data[place + 4:]
+        return content[:8 + length] + data[:offset] + np.float32(bad).tobytes() + data[offset + 4:]
     if how == "type":
         name = draw(st.sampled_from(sorted(header.keys() - {"__metadata__"})))
         header[name]["dtype"] = draw(st.sampled_from(

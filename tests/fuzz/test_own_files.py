@@ -78,8 +78,8 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
             result, settings=made.settings, counts=made.counts, packing=made.packing,
             vocabulary=dataclasses.replace(
                 made.vocabulary, size=result.vocabulary.size, sha256=result.vocabulary.sha256))
-        assert sorted(same.shards, key=lambda one: one.name) == sorted(
-            made.shards, key=lambda one: one.name)
+        assert sorted(same.shards, key=lambda shard: shard.name) == sorted(
+            made.shards, key=lambda shard: shard.name)
         assert same.max_seq_length == made.max_seq_length
 
 

@@ -73,13 +73,13 @@ def require_words(result, content):
     first = [cells[0] for cells in lines if cells[0] not in ("", "-DOCSTART-")]
     if not set("#\t") & set(content.decode()):  # Comments, and tabs around words with spaces.
         assert [word for sentence in result for word in sentence.words] == first
-    assert all(len(one.tags or one.words) == len(one.words) for one in result)
+    assert all(len(example.tags or example.words) == len(example.words) for example in result)
 
 
 def require_questions(labelled, result, content):
-    expected = [(paragraph["context"], one)
+    expected = [(paragraph["context"], question)
             for article in json.loads(content.decode("utf-8-sig"))["data"]
-            for paragraph in article["paragraphs"] for one in paragraph["qas"]]
+            for paragraph in article["paragraphs"] for question in paragraph["qas"]]
     for example, (context, question) in zip(result, expected, strict=True):
         assert (example.key, example.question, example.context) == (
             question["id"], question["question"], context)
@@ -92,7 +92,8 @@ def require_questions(labelled, result, content):
 def require_spans(labelled, result, content):
     _, *contexts = map(json.loads, lines_of(
         gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content))
-    expected = [(one["context"], question) for one in contexts for question in one["qas"]]
+    expected = [(paragraph["context"], question)
+                for paragraph in contexts for question in paragraph["qas"]]
     for example, (context, question) in zip(result, expected, strict=True):
         assert (example.key, example.question, example.context) == (
             question["qid"], question["question"], context)
@@ -117,7 +118,7 @@ def read_corpus(path):
 
 
 SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
-VOCABULARY = "".join(f"{one}\n" for one in (*SPECIAL_TOKENS, "the", "##ing", "中", "a"))
+VOCABULARY = "".join(f"{token}\n" for token in (*SPECIAL_TOKENS, "the", "##ing", "中", "a"))
 CORPUS = "One document.\nIts second line.\n\nAnother 中文.\n".encode() * 3
 READERS = [  # File, changed contents, reader, what it must have read.
     ("a.csv", bytes_changed(CSV.encode()), lambda path: list(tables.read_rows(path)),

@@ -14,11 +14,12 @@ from electra_tf.modeling.corruption import corrupt, cross_entropy, distribution,
 from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
 from electra_tf.objectives.electra import ElectraObjective
+from electra_tf.objectives.pretraining import ObjectiveContext
 from tests.modeling.test_randomness import randomness_at
-from tests.support import golden_files, tiny_context
+from tests.support import golden_files
 
-KINDS = tiny_context.of(vocab_size=600, continues=range(300, 600)).kinds
-SPECIAL = KINDS.special
+SPECIAL = masking.SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+KINDS = masking.TokenKinds(SPECIAL, 600, continues_word=np.arange(600) >= 300)
 LEGACY = MaskingConfig(position_draw="with_replacement")
 
 
@@ -267,7 +268,7 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
 
     def drawn(**sampling) -> np.ndarray:
         config = PretrainingConfig(sampling=SamplingConfig(**sampling))
-        objective = ElectraObjective(config, tiny_context.of(vocab_size=256))
+        objective = ElectraObjective(config, ObjectiveContext.placeholder(256))
         return objective.sample(distribution(x), slots, randomness_at()).numpy()
 
     assert (drawn() == 5).all()

@@ -41,7 +41,7 @@ CALL = re.compile(r"(?:python|\$\(BIN\)/python) +(?:-m +([\w.]+)|(run_\w+\.py))"
 END = re.compile(r"`|\n|&&|\||;|, or |\. |, then ")
 MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ((?:[a-z][a-z0-9-]*\b(?!=) ?)+)")
 EXTRAS = re.compile(r"(?:electra-tf|'\.)\[([\w,-]+)\]")
-SETTING = re.compile(rf"(?<![\w./-])((?:{'|'.join(name for one in CONFIGS for name in vars(one))})"
+SETTING = re.compile(rf"(?<![\w./-])((?:{'|'.join(vars(CONFIGS[0]) | vars(CONFIGS[1]))})"
                      r"\.[a-z_]+)(?![\w./(*-])")
 PLACEHOLDER = re.compile(r"[{}A-Z$<>*]|\.\.\.")
 """Marks values that a reader or the program fills in."""
@@ -60,7 +60,7 @@ NO_SETTINGS = {"model.ckpt", "model.safetensors", "task.dev", "task.tests", "tas
 @functools.cache
 def programs():
     """Returns the flags of every program, by module, console script and file."""
-    found, modules, at_import = {}, {}, {}
+    program_flags, modules, at_import = {}, {}, {}
 
     def take_away():
         own = {name: flags.FLAGS[name] for name in flags.FLAGS
@@ -86,8 +86,9 @@ def programs():
             groups = groups or {"Flags": [
                 name for name in flags.FLAGS
                 if not flags.FLAGS.find_module_defining_flag(name).startswith("absl.")]}
-            found[module] = {name: flags.FLAGS[name] if name in flags.FLAGS else at_import[name]
-                             for group in groups.values() for name in group}
+            program_flags[module] = {
+                name: flags.FLAGS[name] if name in flags.FLAGS else at_import[name]
+                for group in groups.values() for name in group}
 
         program = variables.get("run")
         with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +102,7 @@ def programs():
     for name, flag in before.items():
         flags.FLAGS[name] = flag
     modules |= {script: target.split(":")[0] for script, target in PROJECT["scripts"].items()}
-    return found | {name: found[module] for name, module in modules.items()}
+    return program_flags | {name: program_flags[module] for name, module in modules.items()}
 
 
 @functools.cache
@@ -115,11 +116,11 @@ def settings():
 @functools.cache
 def reach():
     """Returns module -> the programs that import it."""
-    found = {}
+    importers = {}
     for name in {name for name in programs() if name in sources.modules()}:
         for module in sources.closure(name)[0]:
-            found.setdefault(module, []).append(name)
-    return found
+            importers.setdefault(module, []).append(name)
+    return importers
 
 
 def texts(path):
@@ -181,14 +182,14 @@ def wrong_flags(text, owners):
     """Yields the flags of a text that none of these programs takes, or not with this value."""
     for name, assignment, value in FLAG.findall(text):
         value = value.rstrip(".,;:")
-        found = [(owner, spelt) for owner in owners
-                 for spelt in (name, name.removeprefix("no")) if spelt in programs()[owner]]
-        if not found and name not in NOT_OURS:
+        takers = [(owner, spelt) for owner in owners
+                  for spelt in (name, name.removeprefix("no")) if spelt in programs()[owner]]
+        if not takers and name not in NOT_OURS:
             yield f"no --{name} in {', '.join(sorted(set(owners))[:4])}"
-        elif found and value and not assignment and not PLACEHOLDER.search(value):
-            errors = [error for owner, spelt in found
+        elif takers and value and not assignment and not PLACEHOLDER.search(value):
+            errors = [error for owner, spelt in takers
                       if (error := wrong_value(owner, spelt, value))]
-            if len(errors) == len(found):
+            if len(errors) == len(takers):
                 yield f"--{name}={value}: {errors[0]}"
 
 
@@ -208,19 +209,19 @@ def wrong_value(owner, name, value):
 
 @pytest.mark.parametrize("package", ["electra_tf", "data_prep", "experiments", "benchmarks"])
 def test_what_a_message_tells_to_type_exists(package):
-    found = []
+    wrong = []
     for path in sources.sources():
         for line, text in texts(path) if path.parts[0] in (package, f"{package}.py") else ():
             # A string that is a flag alone is an argument of another program.
             owners = programs() if re.fullmatch(r"--\S*", text) else reach().get(
                 sources.module_name(path), ())
-            found += [f"{path}:{line}: {one}" for one in problems(text, owners)]
-    assert found == []
+            wrong += [f"{path}:{line}: {problem}" for problem in problems(text, owners)]
+    assert wrong == []
 
 
 def test_what_a_page_tells_to_type_exists():
-    assert [f"{page.relative_to(ROOT)}:{line}: {one}" for page in PAGES
-            for line, text in code(page) for one in problems(text, programs())] == []
+    assert [f"{page.relative_to(ROOT)}:{line}: {problem}" for page in PAGES
+            for line, text in code(page) for problem in problems(text, programs())] == []
 
 
 @pytest.mark.parametrize(("text", "problem"), [
@@ -236,5 +237,5 @@ def test_what_a_page_tells_to_type_exists():
     ("`python run_pretraining.py --num_gpus=many`",
      "--num_gpus=many: runtime.num_gpus must be a whole number")])
 def test_a_wrong_advice_is_detected(text, problem):
-    [found] = problems(text, ["run_pretraining.py"])
-    assert found.startswith(problem)
+    [message] = problems(text, ["run_pretraining.py"])
+    assert message.startswith(problem)

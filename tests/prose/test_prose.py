@@ -83,18 +83,12 @@ def test_sentences_of_pages_are_short(page):
     assert max(words, default=0) <= RULES["sentences"]["longest"]
 
 
-def test_help_texts_use_the_glossary():
-    texts = [(path.name, text) for path in SOURCES for text in help_texts(path)]
-    assert len(texts) > 150
-    assert {(name, *finding) for name, text in texts
-            for finding in findings(text, RULES["pages"] | RULES["help"])} == set()
-
-
-def test_docstrings_use_the_glossary():
-    texts = [(path.name, text) for path in SOURCES for text in docstrings(path)]
-    assert len(texts) > 1000
-    assert {(name, *finding) for name, text in texts
-            for finding in findings(text, RULES["pages"])} == set()
+@pytest.mark.parametrize(("texts_of", "min_count", "rules"), [
+    (help_texts, 150, RULES["pages"] | RULES["help"]), (docstrings, 1000, RULES["pages"])])
+def test_help_texts_and_docstrings_use_the_glossary(texts_of, min_count, rules):
+    texts = [(path.name, text) for path in SOURCES for text in texts_of(path)]
+    assert len(texts) > min_count
+    assert {(name, *finding) for name, text in texts for finding in findings(text, rules)} == set()
 
 
 def claims(text: str) -> set[str]:
@@ -115,21 +109,14 @@ def test_pages_state_listed_numbers_only():
     assert stray == set()
 
 
-def test_listed_numbers_are_measured_where_they_say():
-    missing = []
-    for number in NUMBERS:
-        assert ("log" in number) != ("source" in number), number
-        if "log" in number:
-            entry = ROOT / "experiments" / "log" / f"{number['log']}.md"
-            value = number.get("measured", number["number"])
-            if not re.search(rf"(?<![\d.,]){re.escape(value)}(?!\d)", entry.read_text()):
-                missing.append(number)
-    assert missing == []
-
-
-def test_listed_numbers_are_stated():
-    text = " ".join(page.read_text(encoding="utf-8") for page in STATING)
-    assert [number for number in NUMBERS if number["number"] not in text] == []
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number["number"])
+def test_listed_numbers_are_stated_and_measured_where_they_say(number):
+    assert any(number["number"] in page.read_text(encoding="utf-8") for page in STATING)
+    assert ("log" in number) != ("source" in number)
+    if "log" in number:
+        entry = ROOT / "experiments" / "log" / f"{number['log']}.md"
+        value = re.escape(number.get("measured", number["number"]))
+        assert re.search(rf"(?<![\d.,]){value}(?!\d)", entry.read_text(encoding="utf-8"))
 
 
 def test_names_of_tests_have_at_most_70_characters():

@@ -13,21 +13,12 @@ from tests.support import tiny_run
 STEPS = 3
 
 
-def run_of(records, **changes):
-    return tiny_run.run_on(records, model__num_layers=1,
-                           runtime__distribution_strategy="one_device", **changes)
-
-
-def lifted(run, state):
-    return lift.lift(run.config, run.objective, state, run.strategy)
-
-
-@pytest.fixture(scope="module")
-def exported(records):
-    """A run, its state, and its lifted step."""
-    run = run_of(records)
+def lifted(records, **changes):
+    """Returns a run, its state, and its lifted step."""
+    run = tiny_run.run_on(records, model__num_layers=1,
+                          runtime__distribution_strategy="one_device", **changes)
     state = tiny_run.state_of(run)
-    return run, state, lifted(run, state)
+    return run, state, lift.lift(run.config, run.objective, state, run.strategy)
 
 
 def caller_of(step):
@@ -61,14 +52,13 @@ def values_of(state):
     return {variable.name.removesuffix(":0"): variable.numpy() for variable in state.variables}
 
 
-def test_the_module_computes_what_the_trainer_computes(exported):
-    run, state, step = exported
-    ours = tiny_run.step_function(run, state)
-    theirs = caller_of(step)
+def test_the_module_computes_what_the_trainer_computes(records):
+    run, state, step = lifted(records)
+    train, call = tiny_run.step_function(run, state), caller_of(step)
     values = values_of(state)
     for batch in tiny_run.batches(run, STEPS):
-        expected = ours(batch)
-        results, values = theirs(batch, values)
+        expected = train(batch)
+        results, values = call(batch, values)
         assert {name.rpartition("/")[0] for name in results} == set(expected)
         for name, ratio in expected.items():
             assert results[f"{name}/sum"] == pytest.approx(float(ratio.sum), rel=1e-4)
@@ -81,8 +71,7 @@ def test_the_module_computes_what_the_trainer_computes(exported):
 
 def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records, monkeypatch):
     def module():
-        run = run_of(records, training__precision="bfloat16")
-        return lifted(run, tiny_run.state_of(run)).module
+        return lifted(records, training__precision="bfloat16")[2].module
 
     first = module()
     monkeypatch.setattr(fused, "cpu_multiplies_bfloat16",
