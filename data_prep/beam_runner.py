@@ -117,12 +117,12 @@ class BeamRunner:
                     raise
             for path in sorted(scratch.glob("part-*")):
                 yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
-        except Exception:
-            for path in scratch.glob(f"{_REFUSED}*"):  # The `UserError` of a worker.
-                raise UserError(path.read_text(encoding="utf-8")) from None
-            raise
         finally:
+            # The `UserError` of a worker, which Beam would wrap.
+            refusals = [path.read_text("utf-8") for path in scratch.glob(f"{_REFUSED}*")]
             storage.remove_tree(self.scratch)
+            if refusals:
+                raise UserError(refusals[0]) from None
 
 
 def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
