@@ -52,7 +52,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             if num_trials > 1:
                 print(f"trial {number + 1} of {num_trials}, seed {seed}", flush=True)
             model = run.build_model(seed, initial)
-            trial = _train_trial(run, model, rows, dev, results.metrics, seed)
+            trial = train_trial(run, model, rows, dev, results.metrics, seed)
             results = dataclasses.replace(results, trials=(*results.trials, trial))
             if results.best is trial:
                 step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
@@ -70,8 +70,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     return results
 
 
-def _train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
-                 dev: Mapping[str, Split], metrics: Sequence[str], seed: int) -> Trial:
+def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
+                dev: Mapping[str, Split], metrics: Sequence[str], seed: int) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
     training, num_steps = run.config.training, run.config.num_train_steps(len(rows))
     log_every = run.config.runtime.log_interval(num_steps)
@@ -121,7 +121,7 @@ def _train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
 
 
 def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
-                 seed: int) -> CompiledByLength:
+                       seed: int) -> CompiledByLength:
     """Returns a training step on all replicas; it takes the length of the rows, and a batch.
 
     `seed` determines dropout, `num_steps` the schedule of the learning rate.
