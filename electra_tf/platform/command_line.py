@@ -2,6 +2,7 @@
 
 import atexit
 import faulthandler
+import functools
 import os
 import pathlib
 import re
@@ -79,6 +80,9 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
 
 def _parse(names: Sequence[str]) -> list[str]:
     """Parses the flags of this process and returns its operands, one for each of some names."""
+    for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
+        if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
+            flag.parser.convert = functools.partial(_convert_ascii, flag.parser.convert)
     try:
         _, *operands = flags.FLAGS(sys.argv)
     except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
@@ -90,6 +94,13 @@ def _parse(names: Sequence[str]) -> list[str]:
     if len(operands) < len(names):
         _refuse(f"{names[len(operands)]} is missing (--help describes it).")
     return operands
+
+
+def _convert_ascii(convert: Callable[[Any], Any], argument: Any) -> Any:
+    """Converts a number, but not one with digits of other scripts, as in `--port=٨`."""
+    if not str(argument).isascii():
+        raise ValueError("numbers have the digits 0 to 9")
+    return convert(argument)
 
 
 def _line(error: Exception) -> str:

@@ -34,6 +34,86 @@ class Settings(Protocol):
     runtime: Any
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainStep:
+    """A training step: it masks, runs, differentiates, sums over replicas, clips and updates.
+
+    Every loss is divided once by its number of terms in the global batch, so padding, replicas and
+    micro-batches do not change the mean.
+    """
+
+    config: Settings
+    objective: Objective
+    state: "TrainState"
+    schedule: Schedule
+    compile_with_xla: bool
+
+    def __call__(self, batch: Any) -> Mapping[str, Ratio]:
+        """Updates the weights from this replica's [B / R, ...] rows, in a replica context.
+
+        Returns losses and statistics of the global batch before the update.
+        """
+        state, runtime = self.state, self.config.runtime
+        model, step, loss_scale = (
+            state.model, tf.convert_to_tensor(state.step), state.loss_scale.scale.value())
+        replica_context = tf.distribute.get_replica_context()
+        num_rows = self.config.training.train_batch_size // replica_context.num_replicas_in_sync
+        first_example = tf.cast(replica_context.replica_id_in_sync_group, tf.int64) * num_rows
+        randomness = Randomness(
+            seed=self.config.training.seed, step=step, first_example=first_example)
+
+        # The objective draws masks, and counts the terms of every loss in the global batch.
+        inputs, num_terms = self.objective.prepare_inputs(
+            with_static_rows(batch, num_rows), randomness)
+        num_terms = replica_context.all_reduce(SUM, dict(num_terms))
+        factors = {name: coefficient / tf.maximum(num_terms[name], 1.0)
+                   for name, coefficient in self.objective.coefficients.items()}
+
+        def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
+                list[tf.Tensor], dict[str, tf.Tensor]]:
+            """Returns the gradients and sums of some rows of `inputs`."""
+            with tf.GradientTape() as tape:
+                outcome = self.objective.compute(model, rows, dataclasses.replace(
+                    randomness, first_example=first_example + first_row,
+                    stride=runtime.gradient_accumulation_steps), training=True)
+                loss = tf.add_n([factors[name] * value
+                                 for name, value in outcome.loss_sums.items()]) * loss_scale
+            gradients = [tf.convert_to_tensor(gradient)
+                         for gradient in tape.gradient(loss, model.trainable_variables)]
+            if state.loss_scale.enabled:
+                gradients = [gradient / loss_scale for gradient in gradients]
+            sums = dict(outcome.loss_sums)
+            for name, ratio in outcome.measures.items():
+                sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
+            return gradients, sums
+
+        # Forward and backward, by micro-batches; then the sum over replicas.
+        def differentiate_all() -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+            return sum_parts(differentiate, inputs, rounds=runtime.gradient_accumulation_steps,
+                             parts=max(1, runtime.cpu_parts))
+
+        if self.compile_with_xla:
+            differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
+        gradients, sums = differentiate_all()
+        gradients = replica_context.all_reduce(SUM, gradients)
+        sums = replica_context.all_reduce(SUM, sums)
+
+        # Clipping and the update, which is left out if the loss or a gradient isn't finite.
+        loss = tf.add_n([factors[name] * sums[name] for name in factors])
+        clip_factor, norm = clip_factor_and_norm(gradients, self.config.optimizer.clip_norm)
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
+        rate = self.schedule(step)
+        state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
+        state.loss_scale.update(finite)
+        state.step.assign_add(1)
+        return {
+            "loss": Ratio(loss, tf.ones([])),
+            **{name: Ratio(sums[name], num_terms[name]) for name in num_terms},
+            **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
+               for name in sums if name.endswith("/sum")},
+            "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}
+
+
 class LossScale(tf.Module):
     """A factor that keeps small gradients representable in float16 (Micikevicius et al., 2018).
 
@@ -95,8 +175,8 @@ def sum_parts(function: RowsFunction, inputs: Any, *, rounds: int, parts: int) -
 
     The rounds run one after the other, the parts of each in parallel. `inputs` is a structure of
     tensors [B, ...], B a multiple of `rounds * parts`. A part has consecutive rows, a round of it
-    every `rounds`-th of them. If a compiler splits the batch over cores, each core then has rows of
-    every round.
+    every `rounds`-th of them: a compiler may give every core consecutive rows of the batch, and so
+    each core works in every round.
     """
     traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
     size = tf.nest.flatten(inputs)[0].shape[0] // parts
@@ -127,83 +207,3 @@ def with_static_rows(batch: Any, rows: int) -> Any:
     """Restores the static shapes [rows, ...], which a dataset of several workers loses."""
     return tf.nest.map_structure(
         lambda part: tf.ensure_shape(part, [rows, *part.shape[1:]]), batch)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainStep:
-    """A training step: it masks, runs, differentiates, sums over replicas, clips and updates.
-
-    Every loss is divided once by its number of terms in the global batch, so padding, replicas and
-    micro-batches do not change the mean.
-    """
-
-    config: Settings
-    objective: Objective
-    state: TrainState
-    schedule: Schedule
-    compile_with_xla: bool
-
-    def __call__(self, batch: Any) -> Mapping[str, Ratio]:
-        """Updates the weights from this replica's [B / R, ...] rows, in a replica context.
-
-        Returns losses and statistics of the global batch before the update.
-        """
-        state, runtime = self.state, self.config.runtime
-        model, step, loss_scale = (
-            state.model, tf.convert_to_tensor(state.step), state.loss_scale.scale.value())
-        replica_context = tf.distribute.get_replica_context()
-        num_rows = self.config.training.train_batch_size // replica_context.num_replicas_in_sync
-        first_example = tf.cast(replica_context.replica_id_in_sync_group, tf.int64) * num_rows
-        randomness = Randomness(
-            seed=self.config.training.seed, step=step, first_example=first_example)
-
-        # Masks, for example, and the number of terms of every loss in the global batch.
-        inputs, num_terms = self.objective.prepare_inputs(
-            with_static_rows(batch, num_rows), randomness)
-        num_terms = replica_context.all_reduce(SUM, dict(num_terms))
-        factors = {name: coefficient / tf.maximum(num_terms[name], 1.0)
-                   for name, coefficient in self.objective.coefficients.items()}
-
-        def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
-                list[tf.Tensor], dict[str, tf.Tensor]]:
-            """Returns the gradients and sums of some rows of `inputs`."""
-            with tf.GradientTape() as tape:
-                outcome = self.objective.compute(model, rows, dataclasses.replace(
-                    randomness, first_example=first_example + first_row,
-                    stride=runtime.gradient_accumulation_steps), training=True)
-                loss = tf.add_n([factors[name] * value
-                                 for name, value in outcome.loss_sums.items()]) * loss_scale
-            gradients = [tf.convert_to_tensor(gradient)
-                         for gradient in tape.gradient(loss, model.trainable_variables)]
-            if state.loss_scale.enabled:
-                gradients = [gradient / loss_scale for gradient in gradients]
-            sums = dict(outcome.loss_sums)
-            for name, ratio in outcome.measures.items():
-                sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
-            return gradients, sums
-
-        # Forward and backward, by micro-batches; then the sum over replicas.
-        def differentiate_all() -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
-            return sum_parts(differentiate, inputs, rounds=runtime.gradient_accumulation_steps,
-                             parts=max(1, runtime.cpu_parts))
-
-        if self.compile_with_xla:
-            differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
-        gradients, sums = differentiate_all()
-        gradients = replica_context.all_reduce(SUM, gradients)
-        sums = replica_context.all_reduce(SUM, sums)
-
-        # Clipping and the update, which is left out if the loss or a gradient isn't finite.
-        loss = tf.add_n([factors[name] * sums[name] for name in factors])
-        clip_factor, norm = clip_factor_and_norm(gradients, self.config.optimizer.clip_norm)
-        finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        rate = self.schedule(step)
-        state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
-        state.loss_scale.update(finite)
-        state.step.assign_add(1)
-        return {
-            "loss": Ratio(loss, tf.ones([])),
-            **{name: Ratio(sums[name], num_terms[name]) for name in num_terms},
-            **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
-               for name in sums if name.endswith("/sum")},
-            "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}

@@ -39,6 +39,21 @@ def test_an_end_is_one_line(body, status, line):
     assert (done.returncode, done.stderr.strip()) == (status, line)
 
 
+NUMBERS = """
+from absl import flags
+flags.DEFINE_integer("port", 1, "")
+flags.DEFINE_float("rate", 1.0, "")
+"""
+
+
+@pytest.mark.parametrize(("argument", "status"), [
+    ("--port=٨", 2), ("--port=８", 2), ("--rate=٠.٥", 2), ("--port=8", 0), ("--rate=1e-3", 0)])
+def test_numbers_of_flags_have_ascii_digits(argument, status):
+    done = run(NUMBERS + command("pass"), argument)
+    line = f"error: flag {argument}: numbers have the digits 0 to 9 (--help lists the flags.)"
+    assert (done.returncode, done.stderr.strip()) == (status, line if status else "")
+
+
 @pytest.mark.parametrize(("cause", "status", "words"), [
     ("while True: print('more', flush=True)", 141, ""),
     ("raise BrokenPipeError('of a worker')", 1, "of a worker")])
