@@ -37,6 +37,17 @@ def test_pages_that_sources_name_exist():
     assert {(source, page) for source, page in named if not (ROOT / page).exists()} == set()
 
 
+def test_python_files_that_pages_name_exist():
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.rglob("*.py")
+             if not path.relative_to(ROOT).parts[0].startswith(".")]
+    named = {(page.name, name) for page in PAGES
+             if "log" not in page.parts and page.stem not in ("CHANGELOG", "your_text")
+             for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8"))}
+    assert len(named) > 30
+    assert {(page, name) for page, name in named
+            if not any(file.endswith(f"/{name}") for file in files)} == set()
+
+
 def test_the_logs_index_is_current_and_its_entries_are_complete():
     assert (log_index.LOG / "README.md").read_text() == log_index.index()
     for name, entry in ENTRIES.items():
