@@ -70,7 +70,7 @@ def train(run: Run) -> None:
         step_results, received = [], None
         while True:
             # A run that was interrupted may have evaluated this step; only the chief's log knows.
-            if evaluator is not None and events.evaluates(step) and not agreement.any(
+            if evaluator is not None and events.is_due("evaluation", step) and not agreement.any(
                     [reporter.has_evaluation(step)])[0]:
                 scores = evaluator.evaluate(keep_evaluating)
                 if scores is None:
@@ -85,13 +85,13 @@ def train(run: Run) -> None:
             received = agreement.received_signal(stop)
             if received or events.needs_results(step) or reporter.is_line_due():
                 reporter.on_train(read_totals(step_results, step, config.training.precision), step,
-                                  complete=bool(received) or events.logs(step))
+                                  complete=bool(received) or events.is_due("log", step))
                 step_results = []
             if received:
                 break
-            if events.samples(step) and evaluator is not None:
+            if events.is_due("samples", step) and evaluator is not None:
                 reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
-            if events.saves(step):
+            if events.is_due("checkpoint", step):
                 manager.save(step)
                 reporter.on_checkpoint(step)
 

@@ -117,40 +117,35 @@ class Events:
             count += 1
         return count
 
+    @property
+    def intervals(self) -> dict[str, tuple[int, bool]]:
+        """Event -> its interval in steps, 0 for none, and True if it also follows the last step."""
+        return {"log": (self.runtime.log_every_steps, True),
+                "checkpoint": (self.runtime.save_checkpoints_steps, True),
+                "samples": (self.runtime.sample_every_steps, False),
+                "evaluation": (self.runtime.eval_every_steps, True)}
+
+    def is_due(self, event: str, step: int) -> bool:
+        """Returns True if an event follows a step. An interval of the log ends at checkpoints."""
+        interval, at_the_end = self.intervals[event]
+        return ((step > 0 and interval > 0 and step % interval == 0)
+                or (at_the_end and step == self.num_steps)
+                or (event == "log" and self.is_due("checkpoint", step)))
+
     def needs_results(self, step: int) -> bool:
         """Returns True if losses are read from the devices, which then wait.
 
         A read before every other event keeps the result of a bad step out of checkpoints.
         """
-        return (step == self.first_step + 1 or self.logs(step) or self.samples(step)
-                or self.evaluates(step))
-
-    def logs(self, step: int) -> bool:
-        """Returns True if an interval of metrics.jsonl ends, as at every checkpoint."""
-        return self.saves(step) or _is_due(step, self.runtime.log_every_steps)
-
-    def saves(self, step: int) -> bool:
-        """Returns True if a checkpoint is due."""
-        return step == self.num_steps or _is_due(step, self.runtime.save_checkpoints_steps)
-
-    def samples(self, step: int) -> bool:
-        """Returns True if sample corruptions are due."""
-        return _is_due(step, self.runtime.sample_every_steps)
-
-    def evaluates(self, step: int) -> bool:
-        """Returns True if an evaluation is due."""
-        return step == self.num_steps or _is_due(step, self.runtime.eval_every_steps)
+        return step == self.first_step + 1 or any(
+            self.is_due(event, step) for event in self.intervals)
 
     def remaining(self, step: int) -> dict[str, int]:
-        """Returns the number of events of each kind after a step, by the reporter's names."""
-        def count(every: int, *, at_the_end: bool) -> int:
-            extra = at_the_end and step < self.num_steps and not _is_due(self.num_steps, every)
-            return (self.num_steps // every - step // every if every else 0) + extra
-
-        return {"checkpoint": count(self.runtime.save_checkpoints_steps, at_the_end=True),
-                "samples": count(self.runtime.sample_every_steps, at_the_end=False),
-                "evaluation": count(self.runtime.eval_every_steps, at_the_end=True)}
-
-
-def _is_due(step: int, every: int) -> bool:
-    return step > 0 and every > 0 and step % every == 0
+        """Returns the number of events after a step by kind; for the log those of its interval."""
+        counts = {}
+        for event, (interval, at_the_end) in self.intervals.items():
+            multiples = self.num_steps // interval - step // interval if interval else 0
+            has_extra = at_the_end and step < self.num_steps and (
+                not interval or self.num_steps % interval != 0)
+            counts[event] = multiples + has_extra
+        return counts

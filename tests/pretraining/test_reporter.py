@@ -28,7 +28,7 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
 
 
 def train(report, totals, step):
-    report.on_train(totals, step, complete=report.events.logs(step))
+    report.on_train(totals, step, complete=report.events.is_due("log", step))
 
 
 def totals(loss, weight=1.0):
