@@ -85,7 +85,8 @@ class BeamRunner:
         atomic_file.make_directory(scratch)
         reporting = functools.partial(functools.partial, _reporting, scratch)
         try:
-            with _quiet():
+            with _quiet(), contextlib.ExitStack() as stack:
+                stack.push(functools.partial(_raise_refusal, scratch))
                 try:
                     _require_job_server(options)
                     runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
@@ -118,11 +119,15 @@ class BeamRunner:
             for path in sorted(scratch.glob("part-*")):
                 yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
         finally:
-            # The `UserError` of a worker, which Beam would wrap.
-            refusals = [path.read_text("utf-8") for path in scratch.glob(f"{_REFUSED}*")]
             storage.remove_tree(self.scratch)
-            if refusals:
-                raise UserError(refusals[0]) from None
+
+
+def _raise_refusal(scratch: Path, _kind: object, error: BaseException | None,
+                   _traceback: object) -> None:
+    """Raises the `UserError` that a worker wrote to a file instead of a job's own error."""
+    if isinstance(error, Exception):
+        for path in scratch.glob(f"{_REFUSED}*"):
+            raise UserError(path.read_text(encoding="utf-8")) from None
 
 
 def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:

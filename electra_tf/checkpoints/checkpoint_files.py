@@ -117,7 +117,9 @@ def _fault(directory: Path, step: int) -> str | None:
     if not path.exists():
         return "was not finished"
     try:
-        files = dict(strict_json.read(path, dict[str, Any])["files"])
+        content = strict_json.read(path, dict[str, Any])
+        is_complete = content.keys() == {"step", "files"} and content["step"] == step
+        files = dict(content["files"]) if is_complete else {}
     except (UserError, KeyError, TypeError, ValueError):
         files = {}
     if f"ckpt-{step}.index" not in files:

@@ -68,6 +68,8 @@ def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
                 checked_ids(content, records)
                 number += 1
             yield batch
+    except UserError:  # A `ValueError`, but complete.
+        raise
     except OSError as error:
         raise misfit(path, f"it can't be read ({error.strerror})") from error
     except tf.errors.DataLossError as error:

@@ -56,8 +56,9 @@ def tensorflow_reason(error: Exception, max_length: int = 200) -> str:
         return assertion[1]
     message = re.split(r"\[Op:|Additional GRPC|The error could be", re.sub(
         r"\{\{.*?\}\}", "", message.split("aborted by:")[-1]))[0]
+    # Of several errors, TensorFlow numbers the lines: "(0) RESOURCE_EXHAUSTED: ...".
     lines = [line.strip() for line in message.splitlines()
-             if not line.strip().startswith(_GRAPH_PLACES)]
+             if re.match(r"\s*\(\d+\) ", line) or not line.strip().startswith(_GRAPH_PLACES)]
     return " ".join(" ".join(lines).split())[:max_length].rstrip(". ")
 
 

@@ -88,11 +88,11 @@ def _adapter(form: type[Form]) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise Unreadable(f"the key {shown(twice)} occurs twice in one object")
+    entries = {}
+    for key, value in pairs:
+        if key in entries:
+            raise Unreadable(f"the key {shown(key)} occurs twice in one object")
+        entries[key] = value
     return entries
 
 

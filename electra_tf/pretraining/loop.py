@@ -101,17 +101,14 @@ def train(run: Run) -> None:
             raise Interrupted(received, "" if out is not sys.stdout else (
                 f"stopped by {received.name} at step {step:,} of {num_steps:,}; its checkpoint is "
                 f"saved. To go on from there: {same_command()}"))
-        if out is sys.stdout and (run.model_dir / METRICS_FILE).exists():
-            curves = run.model_dir / "loss_curves.png"
-            draw_curves({run.model_dir.name: read_metrics(run.model_dir / METRICS_FILE)}, curves)
-            print(f"curves   {curves}\nmodel    {run.model_dir / CHECKPOINTS}", flush=True)
 
 
 @contextlib.contextmanager
 def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
     """Yields where logs and lines go: to the run's directory, or nowhere if another is the chief.
 
-    Raises `UserError` if the directory is another run's, or another process trains in it.
+    Draws the curves at the end. Raises `UserError` if the directory is another run's, or another
+    process trains in it.
     """
     if not workers.is_chief(run.strategy):
         with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
@@ -125,6 +122,10 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
                   f"{'; '.join(changed)}", flush=True)
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         yield run.model_dir, sys.stdout
+        metrics, curves = run.model_dir / METRICS_FILE, run.model_dir / "loss_curves.png"
+        if metrics.exists():
+            draw_curves({run.model_dir.name: read_metrics(metrics)}, curves)
+            print(f"curves   {curves}\nmodel    {run.model_dir / CHECKPOINTS}", flush=True)
 
 
 def _stop_request(run: Run) -> StopRequest:

@@ -93,11 +93,13 @@ def test_the_file_that_names_the_newest_has_no_effect(trained, capsys):
     lambda path: (path / f"ckpt-60.{DATA}").unlink(),
     lambda path: flip(path / f"ckpt-60.{DATA}"),
     lambda path: (path / "ckpt-60.json").write_bytes(b"\xff{"),
+    lambda path: (path / "ckpt-60.json").write_text(
+        (path / "ckpt-60.json").read_text().replace('"step": 60', '"step": 61')),
     lambda path: (path / "ckpt-60.json").write_bytes((path / "ckpt-56.json").read_bytes()),
     lambda path: [(path / f"ckpt-60.{end}").write_bytes((path / f"ckpt-56.{end}").read_bytes())
                   for end in ("index", DATA)]],
-    ids=["not finished", "data gone", "data flipped", "seal is garbage", "seal is another's",
-         "files of 56"])
+    ids=["not finished", "data gone", "data flipped", "seal is garbage", "seal of another step",
+         "seal is another's", "files of 56"])
 def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_used(
         trained, damage, capsys):
     damage(trained)

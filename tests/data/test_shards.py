@@ -98,8 +98,9 @@ def test_a_damaged_shard_is_named(records, tmp_path, change, words):
     copy = shutil.copytree(records, tmp_path / "copy")
     for shard in copy.glob("train-*"):
         shard.write_bytes(change(shard.read_bytes()))
-    with pytest.raises(UserError, match=rf"train-0000\d.tfrecord isn't what.*{words}"):
+    with pytest.raises(UserError, match=rf"train-0000\d.tfrecord isn't what.*{words}") as error:
         shards.require_readable(load_records(copy))
+    assert str(error.value).count("isn't what manifest.json says") == 1
 
 
 def test_the_first_record_is_checked_before_training(records, tmp_path):

@@ -37,6 +37,8 @@ def test_a_value_of_any_kind_can_be_shown(value, words):
     ("Graph execution error:\n\nDetected at node X\nassertion failed: [a shard] [1]", "a shard"),
     ("Collective ops is aborted by: connection lost.\nThe error could be from an op",
      "connection lost"),
+    ("2 root error(s) found.\n  (0) RESOURCE_EXHAUSTED: disk full\n\t [[{{node Save}}]]",
+     "2 root error(s) found. (0) RESOURCE_EXHAUSTED: disk full"),
     ("Socket closed\nAdditional GRPC error information", "Socket closed")])
 def test_the_reason_of_tensorflow_has_no_places_in_its_graph(message, reason):
     assert tensorflow_reason(ValueError(message)) == reason
