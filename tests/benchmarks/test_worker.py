@@ -151,7 +151,12 @@ def test_an_interrupted_benchmark_ends_a_worker_that_starts(start, alone):
         return workers[-1]
 
     turns = Turns(case=BenchmarkCase(name="toy", fields={}, turns={}, rounds=1), launch=launch)
-    with pytest.raises(KeyboardInterrupt):
-        (turns.measure_alone if alone else turns.measure)([
-            System(name="slow", title="slow", module="none")])
+    # A process that a shell started in the background ignores SIGINT.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            (turns.measure_alone if alone else turns.measure)([
+                System(name="slow", title="slow", module="none")])
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert workers[0]._process.returncode == -signal.SIGKILL
