@@ -29,7 +29,7 @@ SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
 
 
 def test_replacements_are_equally_likely_or_as_likely_as_frequent():
-    """As in the reference, uniform ones include special tokens."""
+    """Uniform draws include special tokens, as in the reference."""
     uniform = replacement_logits("uniform", CONTEXT)
     np.testing.assert_array_equal(uniform[:500], np.zeros(500))
     logits = replacement_logits("unigram", CONTEXT).astype(np.float64)

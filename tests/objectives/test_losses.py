@@ -150,7 +150,7 @@ def built(name):
 
 
 def read_as_the_reference(inputs) -> Corrupted:
-    """What BERT reads, [MASK]s and all, in place of a corrupted text."""
+    """Returns the text with [MASK]s that BERT reads, in place of a corrupted text."""
     ids = inputs.ids
     return Corrupted(ids, ids != inputs.original.ids)
 

@@ -121,7 +121,7 @@ def test_gradients_equal_the_reference(variant):
 
 
 def write_checkpoint(weights, directory):
-    """As TensorFlow 1's saver leaves it in training: with Adam's slots and the step."""
+    """Writes a checkpoint as TensorFlow 1's saver does: with Adam's slots and the step."""
     directory.mkdir()
     values = dict(weights) | {"global_step": np.int64(4)}
     for name, value in weights.items():

@@ -28,7 +28,7 @@ TEXTS = json.loads(IDS.read_text(encoding="utf-8"))["texts"]
 DIFFERENT = {"a special token that is typed is one": "The capital is [MASK] .",
              "an unassigned character is kept": "a\uffffb",
              "punctuation newer than its tables is a letter": "a\u061db"}
-"""What transformers' tokenizer does otherwise -> such a text. Ours does as Google's code."""
+"""Difference of transformers' tokenizer from Google's code and ours -> a text that shows it."""
 MODES = {"uncased": (True, True), "cased": (False, False), "keep_accents": (True, False),
          "cased_without_accents": (False, True)}  # Lower case, strip accents.
 
