@@ -33,7 +33,7 @@ def train(changes: Changes) -> None:
         raise UserError("--teacher has the labels of one task; give one --task at a time. "
                         f"Received: {', '.join(names)}")
     unused = ["--unlabelled"] * values["unlabelled"].present + [
-        name for name in changes if name.startswith("training.distillation_")]
+        name for name in changes if "distillation_" in name]
     if unused and not values.teacher:
         raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model that labels texts.")
     initial: Pretrained | None = None
