@@ -118,9 +118,9 @@ class FinetuningConfig:
                 f"at most model.max_position_embeddings={max_length}, the longest row of the "
                 "encoder", self.task.max_seq_length)
         for name in ("window_pooling", "max_windows"):
-            require(self.task.long_texts is LongTexts.WINDOWS
-                    or getattr(self.task, name) == getattr(TaskConfig, name), f"--{name}",
-                    "left out without --long_texts=windows", getattr(self.task, name))
+            value = getattr(self.task, name)
+            require(self.task.long_texts is LongTexts.WINDOWS or value == getattr(TaskConfig, name),
+                    f"--{name}", "left out without --long_texts=windows", str(value))
         require(self.training.freeze_layers <= layers, "training.freeze_layers",
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 

@@ -206,7 +206,8 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                      for example in task.train]
     encoded = run.encode(examples)
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-    spec, training, rows = run.spec, run.config.training, encoded.rows
+    rows, notes = run.training_rows(encoded)
+    spec, training = run.spec, run.config.training
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
@@ -233,6 +234,7 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
             for note in split.notes),
+          *(f"note     train: {note}" for note in notes),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
     return results, rows, dev
