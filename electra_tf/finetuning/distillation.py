@@ -17,7 +17,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.config.finetuning import FinetuningTrainingConfig
+from electra_tf.config.finetuning import FinetuningTrainingConfig, LongTexts
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.finetuning.outputs import progress
@@ -72,6 +72,10 @@ def with_teacher(run: FinetuningRun, path: Path) -> FinetuningRun:
     if len(spec.texts) > len(run.spec.texts):
         raise UserError(f"--teacher={path} reads two texts per example; --task={run.spec.name} has "
                         "one.")
+    if training.distillation_hidden_weight and LongTexts.WINDOWS in (
+            run.config.task.long_texts, teacher.task_settings.get("task.long_texts")):
+        raise UserError("--distillation_hidden_weight compares one vector per text; leave it out "
+                        "with --long_texts=windows of teacher or student.")
     _label_order(run.spec, spec, path)
     return dataclasses.replace(run, teacher=teacher)
 

@@ -211,7 +211,8 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                      for example in examples]
     encoded = run.encode(examples)
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-    spec, training, rows = run.spec, run.config.training, encoded.rows
+    rows, notes = run.training_rows(encoded)
+    spec, training = run.spec, run.config.training
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     sizes = f"train {len(task.train):,}" + (
         f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
@@ -240,6 +241,7 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
             for note in split.notes),
+          *(f"note     train: {note}" for note in notes),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
     if run.teacher is not None and remaining:

@@ -52,8 +52,8 @@ def teacher(tmp_path_factory):
     return teacher_at(tmp_path_factory.mktemp("teachers") / "run")
 
 
-def run_of(model_dir, spec=SPEC, **changes):
-    config = override(FinetuningConfig(), SETTINGS | {
+def run_of(model_dir, spec=SPEC, long_texts="truncate", **changes):
+    config = override(FinetuningConfig(), SETTINGS | {"task.long_texts": long_texts} | {
         f"training.{name}": value for name, value in changes.items()})
     return setup.prepare(config, spec, TEXT, model_dir)
 
@@ -184,6 +184,8 @@ def bert_classifier(path):
     (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "task=.*of the kind regression"),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
+    (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},
+     "hidden_weight compares one vector"),
     (lambda path: path.parent / "student", {}, {}, "is in --model_dir")])
 def test_an_unusable_teacher_is_refused(tmp_path, make, spec, changes, words):
     path = make(tmp_path / "teacher")
