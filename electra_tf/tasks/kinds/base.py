@@ -10,10 +10,11 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.finetuning import LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
@@ -239,6 +240,10 @@ class TaskKind(abc.ABC):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
+        if config.long_texts is not LongTexts.TRUNCATE:
+            raise UserError(f"--long_texts={config.long_texts} is for classification and "
+                            f"regression; leave it out with --task={spec.name}. Taggers and "
+                            "extractive QA read all of a long text anyway.")
         return self.objective_class(spec, config)
 
     @abc.abstractmethod
@@ -260,6 +265,20 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Maps token ids to the outputs of the head, which are not decoded."""
+
+
+def as_rows(batch: RowBatch,
+            randomness: Randomness | None) -> tuple[Tokens, Randomness | None]:
+    """Returns the parts of all examples as rows, [B * G, L], and the randomness of these rows."""
+    tokens = Tokens(batch.ids, batch.segment_ids, batch.valid)
+    if batch.ids.shape.rank == 2:
+        return tokens, randomness
+    parts, length = dimensions(batch.ids)[1:]
+    if randomness is not None:  # Every row has its own index in the global batch.
+        first, stride = randomness.first_example, randomness.stride
+        randomness = dataclasses.replace(
+            randomness, first_example=first // stride * stride * parts + first % stride)
+    return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), randomness
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
