@@ -15,7 +15,7 @@ Log = Callable[[int, Mapping[str, float]], None]
 """A function of a step and the values of metrics by name, such as "train/loss"."""
 
 
-class Wandb:
+class WandbRun:
     """A run in Weights & Biases: a new one, or that of an id."""
 
     ERRORS = {"wandb.errors": "Error", "wandb.sdk.mailbox": "MailboxClosedError"}
@@ -32,14 +32,16 @@ class Wandb:
         self.run_id = self._run.id
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Reports values of a step, unless a later one was reported."""
         if step >= self._run.step:  # A resumed run repeats the steps after its checkpoint.
             self._run.log(dict(values), step=step)
 
     def finish(self, succeeded: bool) -> None:
+        """Ends the run, as finished or failed."""
         self._run.finish(exit_code=0 if succeeded else 1)
 
 
-class MLflow:
+class MLflowRun:
     """A run in MLflow: a new one, or that of an id."""
 
     ERRORS = {"mlflow.exceptions": "MlflowException"}
@@ -54,13 +56,15 @@ class MLflow:
             mlflow.log_params(flatten(config) | facts)
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Reports values of a step."""
         self._mlflow.log_metrics(dict(values), step, run_id=self.run_id)
 
     def finish(self, succeeded: bool) -> None:
+        """Ends the run, as finished or failed."""
         self._mlflow.end_run("FINISHED" if succeeded else "FAILED")
 
 
-TRACKERS = {"wandb": Wandb, "mlflow": MLflow}
+TRACKERS = {"wandb": WandbRun, "mlflow": MLflowRun}
 
 
 def require_installed(names: Iterable[str]) -> None:

@@ -80,7 +80,8 @@ def train(monkeypatch, tmp_path):
                 "restore": lambda run: (state, parts, []), "distributed": lambda *_: None,
                 "build_step": lambda *_: None, "read_totals": lambda *_: {},
                 "compile_steps": lambda *_, in_loops: parts.run_steps,
-                "Reporter": lambda *_, out, track: parts, "Evaluator": lambda run, model: parts}.items():
+                "Reporter": lambda *_, out, track: parts,
+                "Evaluator": lambda run, model: parts}.items():
             monkeypatch.setattr(loop, name, part)
         monkeypatch.setattr(loop.workers, "Agreement", lambda strategy: parts)
         loop.train(SimpleNamespace(

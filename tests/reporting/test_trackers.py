@@ -51,7 +51,7 @@ def wandb_records(file):
 
 
 def wandb_run(tmp_path, number=0):
-    """The name, group, settings, rows of metrics and exit code of one of the runs in their order."""
+    """What one of the runs, in their order, has: settings, rows of metrics, exit code."""
     files = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"),
                    key=lambda file: file.stat().st_ctime)
     records = list(wandb_records(files[number]))
@@ -131,12 +131,12 @@ def test_a_failure_in_training_is_one_warning(tmp_path, monkeypatch, capsys):
 
     with tracked(tmp_path / "run") as log:
         log(1, {"loss": 2.0})
-        monkeypatch.setattr(trackers.MLflow, "log", fail)
+        monkeypatch.setattr(trackers.MLflowRun, "log", fail)
         log(2, {"loss": 1.0})
         log(3, {"loss": 0.5})
     assert capsys.readouterr().out.count("warning  --report_to=mlflow: no space left.") == 1
     assert [row["loss"] for row in wandb_run(tmp_path).rows] == [2.0, 1.0, 0.5]
-    monkeypatch.setattr(trackers.Wandb, "__init__", fail)
+    monkeypatch.setattr(trackers.WandbRun, "__init__", fail)
     with tracked(tmp_path / "run", part="seed 2") as log:
         log(1, {"loss": 2.0})
     assert "warning  --report_to=wandb: no space left." in capsys.readouterr().out
