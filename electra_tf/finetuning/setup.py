@@ -32,7 +32,7 @@ from electra_tf.training.devices import build_model
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:
-    """A run: its checked settings, devices, task, text settings and directory."""
+    """A run: its checked settings, devices, task, text settings, directory and teacher."""
 
     config: FinetuningConfig
     objective: Objective
@@ -40,6 +40,8 @@ class FinetuningRun:
     spec: TaskSpec
     text: TextSettings
     model_dir: Path
+    teacher: Pretrained | None = None
+    """The fine-tuned model whose outputs it also learns; see `distillation`."""
 
     @property
     def kind(self) -> TaskKind:

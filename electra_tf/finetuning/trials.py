@@ -17,6 +17,7 @@ from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
+from electra_tf.finetuning import distillation
 from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predictor import CompiledByShape, Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
@@ -135,12 +136,14 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` the schedule of the learning rate.
     """
-    config = override(run.config, {"training.seed": seed})
+    config, objective = override(run.config, {"training.seed": seed}), run.objective
+    if run.teacher is not None:
+        objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
-    train_step = build_step(config, run.objective, state, run.strategy, num_steps)
+    train_step = build_step(config, objective, state, run.strategy, num_steps)
 
     def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
@@ -175,12 +178,14 @@ def _claimed_directory(run: FinetuningRun, task: Task,
     if initial is not None:
         run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
     digest = hashlib.sha256()
-    for name, examples in (("train", task.train), *task.dev.items()):
+    unlabelled = [("unlabelled", task.unlabelled)] if task.unlabelled else []
+    for name, examples in (("train", task.train), *task.dev.items(), *unlabelled):
         digest.update(name.encode())
         for example in examples:
             digest.update(repr(example).encode())
     identity = run_directory.identity(run.config, run.spec.facts() | run.text.facts() | {
-        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()})
+        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
+            distillation.facts(run.teacher) if run.teacher else {}))
     del identity["training.num_trials"]  # More trials may follow later.
     run_directory.claim(run.model_dir, identity)
     with run_directory.only_process(run.model_dir):
@@ -209,16 +214,18 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                 name: dict(scores) for name, (_, scores) in constants.items()}))
     else:  # Refuses a missing checkpoint before it runs further trials.
         checkpoint_in_use(run.model_dir)
-    examples = list(task.train)
+    examples = [*task.train, *task.unlabelled]
     if run.config.task.swap_pairs:
         examples += [dataclasses.replace(example, texts=example.texts[::-1])
-                     for example in task.train]
+                     for example in examples]
     encoded = run.encode(examples)
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
     rows, notes = run.training_rows(encoded)
     spec, training = run.spec, run.config.training
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
+    sizes = f"train {len(task.train):,}" + (
+        f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
+    counts = [f"{sizes} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     source = "random weights (from scratch)" if initial is None else (
         f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
@@ -246,6 +253,8 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
           *(f"note     train: {note}" for note in notes),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
+    if run.teacher is not None and remaining:
+        rows = distillation.add_targets(run, examples, rows, task.dev)
     return results, rows, dev
 
 
