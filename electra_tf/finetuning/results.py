@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from electra_tf.checkpoints.run_directory import MAX_RESULT_BYTES, RESULTS_FILE
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
@@ -14,7 +15,8 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting.tables import TextTable, table_text
 
 THRESHOLD = "threshold"
-"""Key among the scores of extractive QA: the logit above which no answer is given."""
+"""Key among the scores: the logit above which extractive QA gives no answer, or the probability
+from which multi-label classification predicts a label."""
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."
@@ -160,6 +162,15 @@ def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = Results.load(model_dir)  # A converted model has no results.
     return results and next(iter(results.best.scores.values())).get(THRESHOLD)
+
+
+def with_threshold(networks: Pretrained, source: Path) -> Pretrained:
+    """Returns a model whose setting `label_threshold` is the one that its run searched, if any."""
+    settings = networks.task_settings
+    if settings.get("task.label_threshold") != 0.0:
+        return networks
+    return dataclasses.replace(networks, task_settings={
+        **settings, "task.label_threshold": threshold_of(source)})
 
 
 def score_table(title: str, metrics: Iterable[str], columns: Scores,

@@ -3,9 +3,11 @@
 import collections
 import contextlib
 import dataclasses
+import functools
+import json
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +73,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None, published: bool = False,
                notes: list[str] | None = None) -> Iterator[TextExample]:
-    """Yields the rows of a table; labels are texts, or numbers for regression.
+    """Yields the rows of a table; labels are texts, numbers for regression, or sets.
 
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
@@ -82,9 +84,14 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
     read_label = _number if spec.kind == Kind.REGRESSION else _label
-    selected = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
-    for row in read_rows(path, columns=columns, selected=tuple(selected), published=published,
-                         notes=notes):
+    labels = spec.label.split(",") if spec.kind == Kind.MULTILABEL else [spec.label]
+    selected = () if columns else filter(
+        None, (*spec.texts, *(labels if labelled else ()), spec.key))
+    rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
+                             published=published)
+    if spec.kind == Kind.MULTILABEL:
+        read_label = _label_set_reader(path, labels, rows, notes)
+    for row in rows(notes=notes):
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, spec.label)
@@ -179,12 +186,19 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
 
 def check_labels(source: object, examples: Sequence[TextExample | TaggedExample],
                  known: Collection[str], notes: list[str] | None = None) -> None:
-    """Adds a note on labels that are not among the known ones, which are always missed.
+    """Adds notes on labels that are not among the known ones, and on those of no text or all.
 
-    `UserError` for such a label without `notes`, or if no label is known.
+    `UserError` for an unknown label without `notes`, or if no label is known.
     """
-    unknown = collections.Counter(label for example in examples for label in _labels_of(example)
-                                  if label not in known)
+    counts = collections.Counter(label for example in examples for label in _labels_of(example))
+    if isinstance(getattr(examples[0], "label", None), tuple):
+        if not counts:
+            raise UserError(f"{source}: no text has a label; --label_column selects the column.")
+        constant = [label for label in known if counts[label] in (0, len(examples))]
+        if constant:
+            notes.append(f"{source}: no text or all have these labels, which ROC AUC and average "
+                         f"precision leave out: {', '.join(constant)}")
+    unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
     if not unknown:
         return
     if notes is None or set(label_set(examples)).isdisjoint(known):
@@ -201,6 +215,8 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
 def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     if isinstance(example, TaggedExample):
         return example.tags or ()
+    if isinstance(example.label, tuple):
+        return example.label
     return () if example.label is None else (example.label,)
 
 
@@ -215,9 +231,54 @@ def _label(row: TableRow, column: str) -> str:
     value = row.value(column)
     if isinstance(value, int | float):  # In JSON, true and 1 are labels too.
         return str(value)
+    if isinstance(value, list):
+        raise row.error(f"a text has one label with --task=classification, and {column!r} is "
+                        "a list; use --task=multilabel.")
     if value == "":
         raise row.error(f"the label in column {column!r} is empty.")
     return row.text(column)
+
+
+def _label_set_reader(path: Path, columns: Sequence[str], rows: Callable[[], Iterable[TableRow]],
+                      notes: list[str] | None) -> Callable[[TableRow, str], tuple[str, ...]]:
+    """Returns the function that reads a set of labels: a list, a cell, or columns of 0 and 1.
+
+    All cells of a table decide what separates labels, and a note says so.
+    """
+    column, is_table = columns[0], suffix_of(path) in (".tsv", ".csv")
+    cells = {row.values[column] for row in rows() if column in row.values} if is_table else set()
+    has_indicators = len(columns) > 1 or (bool(cells) and cells <= {"0", "1"})
+    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells if cell[:1] != "[")]
+    if len(marks) > 1 and not has_indicators:
+        raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
+                        "labels by one of them, which no label has, or write lists in .jsonl.")
+    if cells and notes is not None:
+        notes.append(f"{path}: " + (
+            f"columns of 0 and 1 for {', '.join(columns)}" if has_indicators else
+            f"{marks[0]!r} separates labels" if marks else "a cell is one label, or none if empty"))
+
+    def read_indicators(row: TableRow, _: str) -> tuple[str, ...]:
+        values = {name: str(row.value(name)).lower() for name in columns}
+        for name, value in values.items():
+            if value not in ("0", "0.0", "false", "1", "1.0", "true"):
+                raise row.error(f"{name!r} must be 0 or 1. Received: {shown(row.values[name])}")
+        return tuple(name for name, value in values.items() if value[:1] in "1t")
+
+    def read_list(row: TableRow, _: str) -> tuple[str, ...]:
+        value = labels = row.value(column)
+        if is_table and value[:1] != "[":
+            labels = list(map(str.strip, value.split(marks[0]) if marks else [value]))
+            labels = [] if labels == [""] else labels
+        elif is_table:
+            with contextlib.suppress(ValueError):  # Python's way to write lists is refused below.
+                labels = json.loads(value)
+        if (not isinstance(labels, list) or len({*map(str, labels)}) < len(labels)
+                or not all(isinstance(label, str | int) and label != "" for label in labels)):
+            raise row.error(f"{column!r} must have different labels, as a list or, in a table, "
+                            f"with separators. Received: {shown(value)}")
+        return tuple(sorted(map(str, labels)))
+
+    return read_indicators if has_indicators else read_list
 
 
 def _number(row: TableRow, column: str) -> float:

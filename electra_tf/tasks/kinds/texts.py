@@ -33,7 +33,7 @@ class ClassificationObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
-        logits = _head_outputs(model, inputs, randomness if training else None)
+        logits = head_outputs(model, inputs, randomness if training else None)
         labels = inputs.targets["label"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
@@ -48,14 +48,14 @@ class RegressionObjective(base.TaskObjective):
                 *, training: bool) -> Outcome:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
         scores = tf.squeeze(
-            _head_outputs(model, inputs, randomness if training else None), axis=-1)
+            head_outputs(model, inputs, randomness if training else None), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
         return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
                        {"predictions": scores * scale + offset})
 
 
-def _head_outputs(model: TaskNetwork, batch: RowBatch, dropout: Randomness | None) -> tf.Tensor:
+def head_outputs(model: TaskNetwork, batch: RowBatch, dropout: Randomness | None) -> tf.Tensor:
     """Returns the head's outputs for the vectors of [CLS], float32 [B, labels or 1]."""
     return model.head(
         model.encoder.first(batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
@@ -71,8 +71,9 @@ class TextKind(base.TaskKind):
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
+            keeps = labelled or not known or isinstance(example.label, tuple)
             yield dataclasses.replace(example, label=known.get(
-                example.label, example.label if labelled or not known else None))
+                example.label, example.label if keeps else None))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
@@ -110,11 +111,8 @@ class TextKind(base.TaskKind):
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
-        words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
-        records = [{"key": example.key, "texts": list(example.texts)} | (
-            {} if example.label is None else {"gold": words.get(example.label, example.label)})
-            | record for example, record in zip(examples, partial_records, strict=True)]
+        records = text_records(spec, examples, partial_records)
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -150,6 +148,7 @@ class Classification(TextKind):
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
     objective_class = ClassificationObjective
+    activation = staticmethod(tf.nn.softmax)
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
@@ -178,7 +177,7 @@ class Classification(TextKind):
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
         logits = network.head(network.first(tokens))
-        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+        return {"logits": logits, "probabilities": self.activation(logits)}
 
 
 class Regression(TextKind):
@@ -213,6 +212,15 @@ class Regression(TextKind):
         """Returns `score`, float32 [B]."""
         numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
         return {"score": numbers * network.spec.scale + network.spec.offset}
+
+
+def text_records(spec: TaskSpec, examples: Sequence[TextExample],
+                 parts: Sequence[base.Record]) -> list[base.Record]:
+    """Returns records of examples with the known labels and these parts."""
+    words = dict(zip(spec.labels, spec.label_words, strict=True))
+    return [{"key": example.key, "texts": list(example.texts)} | (
+        {} if example.label is None else {"gold": words.get(example.label, example.label)})
+        | part for example, part in zip(examples, parts, strict=True)]
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,
