@@ -68,11 +68,14 @@ class TaskFlags(Section, prefix="--"):
     """Your file to score on, in the same form. Default: a tenth of --train, held out by label."""
     test: tuple[str, ...] | None = None
     """Your file to predict after training; labels are optional."""
+    unlabelled: tuple[str, ...] | None = None
+    """Your file of further texts for --teacher: .txt, .tsv, .csv or .jsonl; its labels are not
+    used."""
     text_columns: tuple[str, ...] | None = None
     """Your one or two columns of text, or that of words, by name or number. Default: text; the
     first column of a column file."""
     label_column: str = ""
-    """Your column of labels or tags, by name or number; for multilabel also columns of 0 and 1, with
+    """Your column of labels or tags, by name or number; several of 0 and 1 for multilabel, with
     commas. Default: label; the last column of a column file."""
     key_column: str = ""
     """Your column that names rows. Default: line numbers."""
@@ -105,6 +108,9 @@ class ModelFlags(Section, prefix="--"):
     """From scratch: tiny, small, base or large. Default: small."""
     vocab_file: str = ""
     """From scratch: the vocabulary."""
+    teacher: str = ""
+    """A fine-tuned classifier that the model learns from too (distillation): a run's directory, or
+    a directory or name of Hugging Face's. Default: none."""
     normalization: str = "auto"
     """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 

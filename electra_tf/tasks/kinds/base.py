@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.finetuning import LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
@@ -241,6 +241,10 @@ class TaskKind(abc.ABC):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
+        if config.long_texts is not LongTexts.TRUNCATE:
+            raise UserError(f"--long_texts={config.long_texts} is for classification and "
+                            f"regression; leave it out with --task={spec.name}. Taggers and "
+                            "extractive QA read all of a long text anyway.")
         return self.objective_class(spec, config)
 
     @abc.abstractmethod

@@ -18,7 +18,7 @@ from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds import base, texts
+from electra_tf.tasks.kinds import base, long_texts, texts
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder
 
@@ -32,7 +32,8 @@ class MultiLabelObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "labels", float32 [B, labels]; details hold "logits" of that shape."""
-        logits = texts.head_outputs(model, inputs, randomness if training else None)
+        logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
+                                         randomness if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
         return Outcome({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
                        {}, {"logits": logits})
