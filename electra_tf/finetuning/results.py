@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from electra_tf.checkpoints.run_directory import MAX_RESULT_BYTES, RESULTS_FILE
-from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
@@ -162,15 +161,6 @@ def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = Results.load(model_dir)  # A converted model has no results.
     return results and next(iter(results.best.scores.values())).get(THRESHOLD)
-
-
-def with_threshold(networks: Pretrained, source: Path) -> Pretrained:
-    """Returns a model whose setting `label_threshold` is the one that its run searched, if any."""
-    settings = networks.task_settings
-    if settings.get("task.label_threshold") != 0.0:
-        return networks
-    return dataclasses.replace(networks, task_settings={
-        **settings, "task.label_threshold": threshold_of(source)})
 
 
 def score_table(title: str, metrics: Iterable[str], columns: Scores,

@@ -23,7 +23,6 @@ def main() -> None:
     values = flags.FLAGS
     from electra_tf.export import card
     from electra_tf.export.atomic_directory import atomic_directory
-    from electra_tf.finetuning.results import with_threshold
     from electra_tf.formats import pretrained
     from electra_tf.formats.hugging_face import DISCRIMINATOR
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
@@ -33,10 +32,10 @@ def main() -> None:
                                    "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")
-    networks = with_threshold(pretrained.read(
+    networks = pretrained.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
-        num_heads=values.num_heads), source)
+        num_heads=values.num_heads)
     with atomic_directory(target) as unfinished:
         pretrained.write(networks, unfinished, Format(values.to_format))
         loadable = target if networks.task is not None else target / DISCRIMINATOR

@@ -25,7 +25,6 @@ def main(model: str, name: str) -> None:
     from electra_tf.checkpoints.run_directory import read_identity
     from electra_tf.data import manifest
     from electra_tf.export import card
-    from electra_tf.finetuning.results import with_threshold
     from electra_tf.formats import pretrained
     from electra_tf.formats.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
@@ -35,7 +34,7 @@ def main(model: str, name: str) -> None:
     if records and records.fingerprint != read_identity(source).get("dataset"):
         raise UserError(f"--data_dir={values.data_dir} does not hold the records that "
                         f"{source} was trained on; name their directory, or leave the flag out.")
-    networks = with_threshold(pretrained.read(source), source)
+    networks = pretrained.read(source)
     with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
         folder = pathlib.Path(scratch, "model")
         pretrained.write(networks, folder, Format.HUGGING_FACE)

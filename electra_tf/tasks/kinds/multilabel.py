@@ -52,7 +52,7 @@ class MultiLabel(texts.Classification):
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the labels of the training file, or its columns of indicators."""
-        columns = tuple(spec.label.split(","))
+        columns = tuple(files.label_columns(spec))
         return dataclasses.replace(spec, labels=columns if len(columns) > 1 else files.label_set(
             train if own.dev else [*train, *dev]))
 
