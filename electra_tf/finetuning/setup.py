@@ -19,6 +19,7 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.reporting import trackers
 from electra_tf.tasks.kinds.base import Split, TaskKind
 from electra_tf.tasks.kinds.long_texts import limit_windows
 from electra_tf.tasks.registry import KINDS
@@ -110,6 +111,7 @@ class FinetuningRun:
 def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
             model_dir: Path) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
+    trackers.require_installed(config.runtime.report_to)
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")

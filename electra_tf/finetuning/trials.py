@@ -29,6 +29,7 @@ from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
+from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Task
 from electra_tf.text import coverage
@@ -53,7 +54,11 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             if num_trials > 1:
                 print(f"trial {number + 1} of {num_trials}, seed {seed}", flush=True)
             model = run.build_model(seed, initial)
-            trial = train_trial(run, model, rows, dev, results.metrics, seed)
+            with tracked(run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
+                         override(run.config, {"training.seed": seed}),
+                         {"task": results.task, "initial": results.initial},
+                         f"seed {seed}") as track:
+                trial = train_trial(run, model, rows, dev, results.metrics, seed, track)
             results = dataclasses.replace(results, trials=(*results.trials, trial))
             if results.best is trial:
                 step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
@@ -72,7 +77,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
 
 
 def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
-                dev: Mapping[str, Split], metrics: Sequence[str], seed: int) -> Trial:
+                dev: Mapping[str, Split], metrics: Sequence[str], seed: int,
+                track: Log = lambda step, values: None) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
     training, num_steps = run.config.training, run.config.num_train_steps(len(rows))
     log_every = run.config.runtime.log_interval(num_steps)
@@ -101,6 +107,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
                 print(progress.line(f"loss {loss:.4f}"), flush=True)
             if ends_interval:
                 history.append((step, loss))
+                track(step, {"train/loss": loss})
                 loss_sum += len(losses) * loss
                 losses = []
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
@@ -108,6 +115,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
         progress.count_other_work("evaluation")
         epochs.append(Epoch(epoch=len(epochs) + 1, step=step, loss=loss_sum / len(plan),
                             scores=scores))
+        track(step, {f"{split}/{metric}": value for split, values in scores.items()
+                     for metric, value in values.items()})
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
         kept = epochs[-1]
         if training.keep_best:
