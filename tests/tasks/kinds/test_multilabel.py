@@ -46,7 +46,7 @@ def json_lines(*labels):
      '{"text": "x", "a": 0.0, "b": 1.0}\n', "a,b", None),
     ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", "has labels separated by ','"),
     ("a.csv", 'text;label\nx;a|b\nx;\nx;b\n', "label", "has labels separated by '|'"),
-    ("a.tsv", 'text\tlabel\nx\t["b", "a"]\nx\t[]\nx\tb\n', "label", "has one label in a cell, or none"),
+    ("a.tsv", 'text\tlabel\nx\t["b", "a"]\nx\t[]\nx\tb\n', "label", "one label in a cell, or none"),
     ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", None)])
 def test_sets_are_read_from_lists_cells_and_indicators(tmp_path, name, content, label, note):
     task = load(tmp_path, name, content, label)
