@@ -68,8 +68,7 @@ class TaskFlags(Section, prefix="--"):
     test: tuple[str, ...] | None = None
     """Your file to predict after training; labels are optional."""
     unlabelled: tuple[str, ...] | None = None
-    """Your file of further texts for --teacher: .txt, .tsv, .csv or .jsonl; its labels are not
-    used."""
+    """Your file like --test of further texts, which --teacher labels in training."""
     text_columns: tuple[str, ...] | None = None
     """Your one or two columns of text, or that of words, by name or number. Default: text; the
     first column of a column file."""
@@ -108,8 +107,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary."""
     teacher: str = ""
-    """A fine-tuned classifier that the model learns from too (distillation): a run's directory, or
-    a directory or name of Hugging Face's. Default: none."""
+    """A fine-tuned classifier to learn from too, in the formats of --init_checkpoint."""
     normalization: str = "auto"
     """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
