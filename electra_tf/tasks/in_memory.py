@@ -76,11 +76,12 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         _require_equal_lengths(title, columns)
         rows = [_as_row(f"{title}:{number}", text, kind, texts) | {label: value} for number, (
             text, value) in enumerate(zip(*columns.values(), strict=True), start=1)]
+    names = label.split(",") if kind is Kind.MULTILABEL else [label]  # As `files.label_columns`.
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise UserError(f"{title} has no labels; give a tuple of texts and labels, or a table "
                             f"with columns of both. Received: {shown(row)}")
-        if missing := {*texts, *label.split(",")} - row.keys():
+        if missing := {*texts, *names} - row.keys():
             raise UserError(f"{title} has no column {min(missing)!r}. There are: "
                             f"{', '.join(map(str, row))}; text_columns and label_column select "
                             "columns.")

@@ -66,8 +66,9 @@ class TextKind(base.TaskKind):
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
+            is_kept = labelled or not known or isinstance(example.label, tuple)
             yield dataclasses.replace(example, label=known.get(
-                example.label, example.label if labelled or not known else None))
+                example.label, example.label if is_kept else None))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
@@ -112,11 +113,8 @@ class TextKind(base.TaskKind):
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
-        words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
-        records = [{"key": example.key, "texts": list(example.texts)} | (
-            {} if example.label is None else {"gold": words.get(example.label, example.label)})
-            | record for example, record in zip(examples, partial_records, strict=True)]
+        records = text_records(spec, examples, partial_records)
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -152,6 +150,7 @@ class Classification(TextKind):
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
     objective_class = ClassificationObjective
+    activation = staticmethod(tf.nn.softmax)
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
@@ -169,7 +168,7 @@ class Classification(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
-        probabilities = tf.nn.softmax(long_texts.served_outputs(network, *columns))
+        probabilities = self.activation(long_texts.served_outputs(network, *columns))
         labels = tf.constant(network.spec.label_words)
         return {"label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
                 "score": tf.reduce_max(probabilities, axis=-1),
@@ -179,7 +178,7 @@ class Classification(TextKind):
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
         logits = network.head(network.first(tokens))
-        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+        return {"logits": logits, "probabilities": self.activation(logits)}
 
 
 class Regression(TextKind):
@@ -218,6 +217,15 @@ class Regression(TextKind):
 def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
     """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
     return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
+
+
+def text_records(spec: TaskSpec, examples: Sequence[TextExample],
+                 parts: Sequence[base.Record]) -> list[base.Record]:
+    """Returns records of examples with the known labels and these parts."""
+    words = dict(zip(spec.labels, spec.label_words, strict=True))
+    return [{"key": example.key, "texts": list(example.texts)} | (
+        {} if example.label is None else {"gold": words.get(example.label, example.label)})
+        | part for example, part in zip(examples, parts, strict=True)]
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,
