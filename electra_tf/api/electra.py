@@ -1,5 +1,7 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
+import dataclasses
+import functools
 import os
 import re
 import warnings
@@ -10,9 +12,11 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.api import saving
 from electra_tf.api.encoder import ElectraEncoder
+from electra_tf.api.tokenizer import ElectraTokenizer
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import POOLING_MODES, Pretrained
+from electra_tf.formats.pretrained import POOLING_MODES, Format, Pretrained
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
@@ -40,6 +44,8 @@ class Electra:
 
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
+        # Memory holds the weights once, in variables.
+        self._networks = dataclasses.replace(networks, weights=dict.fromkeys(networks.weights))
         self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
         self._can_detect = networks.has_discriminator and not networks.has_energies
         self._can_fill = networks.has_generator
@@ -143,6 +149,42 @@ class Electra:
         return [[Word(vocabulary.tokens[index], float(probability))
                  for index, probability in zip(*row, strict=True)]
                 for row in zip(words.numpy(), probabilities.numpy(), strict=True)]
+
+    @functools.cached_property
+    def tokenizer(self) -> ElectraTokenizer:
+        """The tokenizer, a tf_keras layer for your models and `tf.data`."""
+        return ElectraTokenizer(
+            self._vocabulary.tokens, vars(self._networks.text.normalization),
+            max_length=self.model.max_position_embeddings)
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Writes a new run with the networks as they are now, for example after `fit`.
+
+        `electra_tf.load`, `--init_checkpoint` and converters read it. It has no head of a task.
+        """
+        saving.write(self._trained(), directory, Format.RUN)
+
+    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
+        """Writes a new directory in Hugging Face's format; see `save`.
+
+        It has the folder `discriminator`, and `generator` if there is one. An encoder alone is
+        written without folders.
+        """
+        networks = self._trained()
+        if networks.has_discriminator or networks.has_generator:
+            saving.write(networks, directory, Format.HUGGING_FACE)
+        else:
+            self.encoder.save_pretrained(directory)
+
+    def _trained(self) -> Pretrained:
+        """Returns the networks with their present weights; warns about settings of vectors."""
+        if self._pooling != Pretrained.pooling:
+            warnings.warn(f"the pooling of {self.source} is not saved: embed of the saved networks "
+                          "returns means of all tokens, which are not normalized.", stacklevel=3)
+        weights = saving.values(self._network.variables)
+        return dataclasses.replace(
+            self._networks, task=None, task_settings={}, pooling=Pretrained.pooling, weights={
+                name: weights[name] for name in self._networks.weights if name in weights})
 
     def _build_row(self, pieces: Sequence[int]) -> list[int]:
         max_pieces = self.model.max_position_embeddings - 2

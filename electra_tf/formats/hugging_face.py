@@ -193,6 +193,14 @@ def write(networks: Pretrained, directory: Path) -> None:
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
+def write_encoder(networks: Pretrained, directory: Path) -> None:
+    """Writes the encoder alone into a directory, without `discriminator/`."""
+    encoder = networks.model.discriminator
+    require_exactly(networks.weights, full_encoder(encoder), networks.source)
+    _write_network(networks.text, directory, encoder, networks.weights,
+                   {"architectures": ["ElectraModel"]}, {})
+
+
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
                    entries: Mapping[str, Any], head: Weights, max_length: int | None = None
                    ) -> None:
