@@ -21,7 +21,8 @@ from electra_tf.text.vocabulary import Vocabulary
 class ElectraTokenizer(tf_keras.layers.Layer):
     """A WordPiece tokenizer for `tf.data` and tf_keras models: texts in, ids for encoders out.
 
-    It equals transformers' BertTokenizerFast and is saved with the model around it.
+    It equals transformers' BertTokenizerFast, except that special tokens in texts are read as
+    characters. It is saved with the model around it.
     `electra.tokenizer` is that of loaded networks.
 
     Args:
