@@ -39,12 +39,19 @@ TEACHER, LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
 
 
-def with_teacher(run: FinetuningRun, path: Path) -> FinetuningRun:
+def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     """Returns a run that learns from the fine-tuned classifier at a path, in any format.
 
-    `UserError` for other models, and for other labels than the run's.
+    `UserError` for other models, for other labels than the run's, and for settings without effect.
     """
-    training, resolved = run.config.training, path.resolve()
+    training, default = run.config.training, FinetuningTrainingConfig()
+    if path is None:
+        changed = [name for name, value in vars(training).items()
+                   if name.startswith("distillation_") and value != getattr(default, name)]
+        if changed:
+            raise UserError(f"--{changed[0]} needs --teacher, the fine-tuned model to learn from.")
+        return run
+    resolved = path.resolve()
     if run.model_dir.resolve() in (resolved, *resolved.parents):
         raise UserError(f"--teacher={path} is in --model_dir={run.model_dir}, the student's "
                         "directory; name another --model_dir.")
