@@ -28,6 +28,9 @@ class TaskConfig(Section, prefix="task."):
     Extractive QA takes 512, or the longest row of the encoder."""
     swap_pairs: Annotated[bool, TRAINING] = False
     """Train on every pair in both orders; MRPC and STS-B do."""
+    label_threshold: Annotated[Probability, TRAINING] = 0.5
+    """Multi-label: predict labels whose probability is at least this; 0 searches the value with the
+    best micro F1 on dev."""
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False

@@ -97,7 +97,7 @@ def read_rows(source: str, data: Any, labels: Any, spec: TaskSpec,
     if not values:
         raise UserError(f"{source} has no examples; give at least one.")
     rows = [TableRow(source, index, value) for index, value in enumerate(values)]
-    needed = {*_columns_of(values, spec, texts), spec.label}
+    needed = {*_columns_of(values, spec, texts), *files.label_columns(spec)}
     for row in rows:
         if not isinstance(row.values, dict):
             raise UserError(f"{source} has no labels; give a tuple of texts and labels, or a table "

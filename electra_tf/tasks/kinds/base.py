@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -216,8 +217,8 @@ class TaskKind(abc.ABC):
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            sources = ", ".join(map(str, own.dev or own.train))
-            files.check_labels(sources, dev, spec.labels, notes)
+            for sources, examples in ((own.train, train), (own.dev or own.train, dev)):
+                files.check_labels(", ".join(map(str, sources)), examples, spec.labels, notes)
         return Task(spec=spec, train=train, dev={"dev": dev}, test={"test": test} if test else {},
                     notes=[*dict.fromkeys(notes)])
 
@@ -234,9 +235,9 @@ class TaskKind(abc.ABC):
             map(str, own.train))
         for label in labels:
             if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
-                raise UserError(f"{paths}: the label {shown(label)} joins several labels, and a "
-                                "text has one. Train a classifier per label with the labels yes "
-                                "and no, or write it without commas, semicolons and bars.")
+                raise UserError(f"{paths}: the label {shown(label)} joins several labels. Use "
+                                "--task=multilabel if a text can have several; otherwise write it "
+                                "without commas, semicolons and bars.")
         if len(labels) < 2:
             raise UserError(f"{paths} has one label only, {labels[0]!r}; a classifier or tagger "
                             "needs at least two.")
@@ -300,11 +301,12 @@ def as_rows(batch: RowBatch,
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns tab-separated values of rows by column; tabs and line ends become spaces."""
+    """Returns tab-separated values, lists as JSON; tabs and line ends become spaces."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [names, *([row.get(name, "") for name in names] for row in rows)]
-    return "".join("\t".join(" ".join(str(cell).split()) for cell in line) + "\n"
-                   for line in lines)
+    return "".join("\t".join(" ".join((
+        json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | tuple) else str(cell)
+    ).split()) for cell in line) + "\n" for line in lines)
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:

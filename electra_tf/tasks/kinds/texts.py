@@ -117,11 +117,8 @@ class TextKind(base.TaskKind):
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
-        words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
-        records = [{"key": example.key, "texts": list(example.texts)} | (
-            {} if example.label is None else {"gold": words.get(example.label, example.label)})
-            | record for example, record in zip(examples, partial_records, strict=True)]
+        records = text_records(spec, examples, partial_records)
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -156,8 +153,9 @@ def _with_known_labels(spec: TaskSpec, labelled: bool,
     """Yields examples with `TaskSpec.labels` for `label_words`."""
     known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
     for example in examples:
+        is_kept = labelled or not known or isinstance(example.label, tuple)
         yield dataclasses.replace(example, label=known.get(
-            example.label, example.label if labelled or not known else None))
+            example.label, example.label if is_kept else None))
 
 
 class Classification(TextKind):
@@ -166,6 +164,7 @@ class Classification(TextKind):
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
     objective_class = ClassificationObjective
+    activation = staticmethod(tf.nn.softmax)
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
@@ -183,7 +182,7 @@ class Classification(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
-        probabilities = tf.nn.softmax(long_texts.served_outputs(network, *columns))
+        probabilities = self.activation(long_texts.served_outputs(network, *columns))
         labels = tf.constant(network.spec.label_words)
         return {"label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
                 "score": tf.reduce_max(probabilities, axis=-1),
@@ -193,7 +192,7 @@ class Classification(TextKind):
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
         logits = network.head(network.first(tokens))
-        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+        return {"logits": logits, "probabilities": self.activation(logits)}
 
 
 class Regression(TextKind):
@@ -232,6 +231,15 @@ class Regression(TextKind):
 def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
     """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
     return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
+
+
+def text_records(spec: TaskSpec, examples: Sequence[TextExample],
+                 parts: Sequence[base.Record]) -> list[base.Record]:
+    """Returns records of examples with the known labels and these parts."""
+    words = dict(zip(spec.labels, spec.label_words, strict=True))
+    return [{"key": example.key, "texts": list(example.texts)} | (
+        {} if example.label is None else {"gold": words.get(example.label, example.label)})
+        | part for example, part in zip(examples, parts, strict=True)]
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,
