@@ -63,9 +63,10 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
         raise UserError(f"--teacher={path} is not fine-tuned. Fine-tune it with --init_checkpoint="
                         f"{path} and a --model_dir, which is then the teacher.")
     spec = TaskSpec.of_facts(teacher.task, path)
-    if {run.spec.kind, spec.kind} != {Kind.CLASSIFICATION}:
-        raise UserError("--teacher distills classification only. Received: --task="
-                        f"{run.spec.name} ({run.spec.kind}), --teacher={path} ({spec.kind})")
+    if run.spec.kind != spec.kind or spec.kind not in (Kind.CLASSIFICATION, Kind.MULTILABEL):
+        raise UserError("--teacher distills classification and multilabel, each into its own kind. "
+                        f"Received: --task={run.spec.name} ({run.spec.kind}), --teacher={path} "
+                        f"({spec.kind})")
     if len(spec.texts) > len(run.spec.texts):
         raise UserError(f"--teacher={path} reads pairs, and --task={run.spec.name} single texts.")
     if training.distillation_hidden_weight and LongTexts.WINDOWS in (
@@ -133,7 +134,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
         return [{**result, "logits": result["logits"][order]} for result in results]
 
     scores = [f"{split}: {metric} {shown_score(metric, value)}" for split, part in dev.items()
-              for metric, value in run.kind.score(run.spec, part, outputs(part)).scores.items()]
+              for metric, value in run.encode(part).score(outputs(part), None).scores.items()]
     print(f"teacher  {teacher.source}: labels {len(rows):,} rows", *scores, sep="; ", flush=True)
     return [dataclasses.replace(row, targets={
         **row.targets, **{f"{TEACHER}{name}": value for name, value in output.items()},
@@ -164,7 +165,8 @@ class DistillationObjective:
     """(1 - a) CE + a T^2 KL(teacher || student) + b (1 - cosine of the vectors of [CLS]).
 
     CE is the task's own loss, a mean over rows with a label; the others are means over all rows
-    (Hinton et al., 2015, section 2; the cosine: Sanh et al., 2019).
+    (Hinton et al., 2015, section 2; the cosine: Sanh et al., 2019). KL of a set of labels is the
+    mean of those of the labels.
     """
 
     hard: TaskObjective
@@ -201,9 +203,13 @@ class DistillationObjective:
             return outcome._replace(details={
                 **outcome.details, "vectors": tf.cast(vectors[0], tf.float32)})
         targets, temperature = inputs.targets, self.config.distillation_temperature
-        log_student, log_teacher = (tf.nn.log_softmax(logits / temperature) for logits in (
-            outcome.details["logits"], targets[f"{TEACHER}logits"]))
+        logits = outcome.details["logits"], targets[f"{TEACHER}logits"]
+        if self.hard.spec.kind is Kind.MULTILABEL:  # A label is there or not.
+            logits = [tf.stack([tf.zeros_like(part), part], axis=-1) for part in logits]
+        log_student, log_teacher = (tf.nn.log_softmax(part / temperature) for part in logits)
         divergences = tf.reduce_sum(tf.exp(log_teacher) * (log_teacher - log_student), axis=-1)
+        if self.hard.spec.kind is Kind.MULTILABEL:
+            divergences = tf.reduce_mean(divergences, axis=-1)
         distances = tf.zeros_like(divergences)
         if f"{TEACHER}vectors" in targets:
             projected = tf.cast(model.projection(vectors[0]), tf.float32)
