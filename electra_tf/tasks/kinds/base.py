@@ -260,9 +260,10 @@ class TaskKind(abc.ABC):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
         if config.long_texts is not LongTexts.TRUNCATE:
-            raise UserError(f"--long_texts={config.long_texts} is for classification and "
-                            f"regression; leave it out with --task={spec.name}. Taggers and "
-                            "extractive QA read all of a long text anyway.")
+            raise UserError(f"--long_texts={config.long_texts} is for classification, multi-label "
+                            "classification and regression; leave it out with "
+                            f"--task={spec.name}. Taggers and extractive QA read all of a long "
+                            "text anyway.")
         return self.objective_class(spec, config)
 
     @abc.abstractmethod
