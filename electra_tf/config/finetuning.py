@@ -1,7 +1,7 @@
 """Settings of fine-tuning, and the recipe of each encoder size."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
 
@@ -13,6 +13,10 @@ from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, re
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
+PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+"""A kind of vector of a text, by its name in sentence-transformers."""
+POOLING_MODES: tuple[str, ...] = get_args(PoolingMode)
+"""In the order in which sentence-transformers concatenates several."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,10 @@ class TaskConfig(Section, prefix="task."):
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
+    pooling: Annotated[PoolingMode, TRAINING] = "mean"
+    """Vector of a text (sentence embeddings): the mean over its tokens, the vector of [CLS], ..."""
+    temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
+    """Divisor of cosine similarities in the loss of sentence embeddings."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
     """Score above which a question is unanswerable if no threshold is searched; Google's value."""
 

@@ -53,7 +53,8 @@ class TaskFlags(Section, prefix="--"):
     task: tuple[str, ...] | None = None
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
-    (CoNLL-2003); for your own files classification, regression, tagging, question_answering."""
+    (CoNLL-2003); for your own files classification, regression, tagging, question_answering,
+    sentence_embeddings."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -68,8 +69,11 @@ class TaskFlags(Section, prefix="--"):
     test: tuple[str, ...] | None = None
     """Your file to predict after training; labels are optional."""
     text_columns: tuple[str, ...] | None = None
-    """Your one or two columns of text, or that of words, by name or number. Default: text; the
-    first column of a column file."""
+    """Your one or two columns of text, or that of words, by name or number; for sentence embeddings
+    up to three. Default: text; the first column of a column file."""
+    dev_text_columns: tuple[str, ...] | None = None
+    """Sentence embeddings: the two columns of --dev's pairs. Default: the first two of
+    --text_columns."""
     label_column: str = ""
     """Your column of labels or tags, by name or number. Default: label; the last column of a column
     file."""

@@ -54,6 +54,7 @@ def train(changes: Changes) -> None:
         directory = model_dir / name if len(names) > 1 else model_dir
         config = override(registry.recipe(name, shape), changes)
         runs.append((setup.prepare(config, task.spec, text, directory), task))
+        runs[-1][0].check_training()  # Before it removes an earlier run.
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
@@ -103,6 +104,6 @@ def _data(name: str) -> dict[str, Any]:
 def _own_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, **{
+                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test")})

@@ -52,6 +52,10 @@ class FinetuningRun:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
 
+    def check_training(self) -> list[str]:
+        """Returns notes for the header of training; `UserError` for settings that don't fit."""
+        return self.objective.check_training(self.config, self.strategy.num_replicas_in_sync)
+
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
         return bucket_lengths([row.ids.shape[-1] for row in rows],

@@ -34,6 +34,8 @@ class Files:
     """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
     label: str = ""
     key: str = ""
+    dev_texts: tuple[str, ...] = ()
+    """Columns of the pairs of `dev` and `test`, for sentence embeddings."""
 
     def select(self, spec: TaskSpec) -> TaskSpec:
         """Returns a task with the columns of these files; `UserError` for another number."""
@@ -71,7 +73,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None, published: bool = False,
                notes: list[str] | None = None) -> Iterator[TextExample]:
-    """Yields the rows of a table; labels are texts, or numbers for regression.
+    """Yields the rows of a table; labels are texts, or numbers for regression and embeddings.
 
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
@@ -81,7 +83,9 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
-    read_label = _number if spec.kind == Kind.REGRESSION else _label
+    has_numbers = spec.kind == Kind.REGRESSION or (
+        spec.kind == Kind.SENTENCE_EMBEDDINGS and labelled)
+    read_label = _number if has_numbers else _label
     selected = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
     for row in read_rows(path, columns=columns, selected=tuple(selected), published=published,
                          notes=notes):
