@@ -1,6 +1,7 @@
 """Settings of fine-tuning, and the recipe of each encoder size."""
 
 import dataclasses
+import enum
 from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
@@ -17,6 +18,9 @@ PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmea
 """A kind of vector of a text, by its name in sentence-transformers."""
 POOLING_MODES: tuple[str, ...] = get_args(PoolingMode)
 """In the order in which sentence-transformers concatenates several."""
+# Values are the names in lower case.
+LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
+WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,12 +32,25 @@ class TaskConfig(Section, prefix="task."):
     Extractive QA takes 512, or the longest row of the encoder."""
     swap_pairs: Annotated[bool, TRAINING] = False
     """Train on every pair in both orders; MRPC and STS-B do."""
+    label_threshold: Annotated[Probability, TRAINING] = 0.5
+    """Multi-label: predict labels whose probability is at least this; 0 searches the value with the
+    best micro F1 on dev."""
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
     """Put a dense GELU layer first (classification, regression), as in Hugging Face's head."""
-    doc_stride: Annotated[Length, TRAINING] = 128
-    """Tokens from the start of one sliding window over a context to the start of the next."""
+    long_texts: Annotated[LongTexts, TRAINING] = LongTexts.TRUNCATE
+    """Texts over max_seq_length (classification, regression): truncate keeps their first tokens,
+    head_tail a quarter from the start and the rest from the end; windows reads all of them in
+    sliding windows, whose outputs are pooled."""
+    window_pooling: Annotated[WindowPooling, TRAINING] = WindowPooling.MEAN
+    """Output of a text in windows: mean of the windows' probabilities (of their numbers for
+    regression), max of their logits, or log_odds, the mean of their logits."""
+    max_windows: Annotated[int, Interval(gt=0, le=1 << 16), TRAINING] = 8
+    """Windows of a text that training reads, evenly spaced; predictions read all."""
+    doc_stride: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
+    """Tokens from the start of one sliding window over a context or a text to the start of the
+    next. 0: 128 for extractive QA, half of max_seq_length for texts."""
     max_query_length: Length = 64
     """Tokens kept of a question."""
     max_answer_length: Length = 30
@@ -92,6 +109,12 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
+    distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = 2.0
+    """Divisor of logits in the loss of the probabilities of --teacher."""
+    distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = 0.5
+    """Weight of that loss; the loss of the labels has the rest of 1."""
+    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = 0.0
+    """Weight of the cosine distance of the teacher's and the student's projected [CLS] vector."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,6 +134,10 @@ class FinetuningConfig:
         require(self.task.max_seq_length <= max_length, "task.max_seq_length",
                 f"at most model.max_position_embeddings={max_length}, the longest row of the "
                 "encoder", self.task.max_seq_length)
+        for name in ("window_pooling", "max_windows"):
+            value = getattr(self.task, name)
+            require(self.task.long_texts is LongTexts.WINDOWS or value == getattr(TaskConfig, name),
+                    f"--{name}", "left out without --long_texts=windows", str(value))
         require(self.training.freeze_layers <= layers, "training.freeze_layers",
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 

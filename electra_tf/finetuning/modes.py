@@ -9,7 +9,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.config.finetuning import SCRATCH
 from electra_tf.config.overrides import Changes, override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
-from electra_tf.finetuning import outputs, setup, trials
+from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
@@ -29,6 +29,10 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
+    unused = ["--unlabelled"] * values["unlabelled"].present + [
+        name for name in changes if "distillation_" in name]
+    if unused and not values.teacher:
+        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model to learn from.")
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
@@ -53,8 +57,12 @@ def train(changes: Changes) -> None:
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
         config = override(registry.recipe(name, shape), changes)
-        runs.append((setup.prepare(config, task.spec, text, directory), task))
-        runs[-1][0].check_training()  # Before it removes an earlier run.
+        run = setup.prepare(config, task.spec, text, directory)
+        run.check_training()  # Before it removes an earlier run.
+        if values.teacher:
+            run = distillation.with_teacher(run, storage.path(values.teacher))
+            task = distillation.with_unlabelled(task, data["own"])
+        runs.append((run, task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
@@ -106,4 +114,4 @@ def _own_files() -> Files:
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
                  key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
-                     for split in ("train", "dev", "test")})
+                     for split in ("train", "dev", "test", "unlabelled")})

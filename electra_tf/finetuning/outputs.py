@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from electra_tf.config.finetuning import LongTexts
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Results, score_table, threshold_of
 from electra_tf.finetuning.setup import FinetuningRun
@@ -72,8 +73,9 @@ class TaskPredictor:
         if not examples:
             return []
         split = run.encode(examples)
-        for note in split.notes:
-            warnings.warn(note, stacklevel=3)  # The caller of the interface.
+        if run.config.task.long_texts is not LongTexts.WINDOWS:  # Windows read all of a text.
+            for note in split.notes:
+                warnings.warn(note, stacklevel=3)  # The caller of the interface.
         return list(self.scored(split).records)
 
 
@@ -257,7 +259,8 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     if not records:
         return ""
     gold_counts = collections.Counter(record["gold"] for record in records)
-    labels = [*dict.fromkeys((*spec.label_words, *sorted(gold_counts)))]
+    labels = [*dict.fromkeys((*spec.label_words, *sorted(gold_counts), *(
+        record["prediction"] for record in records)))]
     if len(labels) > SHOWN_LABELS:  # Rarer labels share a row and a column.
         frequent = dict(gold_counts.most_common(SHOWN_LABELS))
         labels = [label for label in labels if label in frequent] + [OTHERS]

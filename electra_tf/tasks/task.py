@@ -16,23 +16,24 @@ class Kind(enum.StrEnum):
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
+    MULTILABEL = "multilabel"
     TAGGING = "tagging"
     QUESTION_ANSWERING = "question_answering"
     SENTENCE_EMBEDDINGS = "sentence_embeddings"
 
 
-LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
+LABELLED = (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.TAGGING)
 """Kinds with a set of labels."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
-    """One to three texts with a label or a number, which is None if unknown."""
+    """One to three texts with a label, a number or a set of labels, which is None if unknown."""
 
     key: str
     """Name of the example within its file and in predictions."""
     texts: tuple[str, ...]
-    label: str | float | None = None
+    label: str | float | tuple[str, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ class TaskSpec:
     """One or two columns of texts; for tagging one column with the list of words; for sentence
     embeddings up to three, those of the training file."""
     label: str = "label"
-    """Column of the label, the number, or the list of tags."""
+    """Column of the label, the number, or the list of labels or tags; with commas indicators."""
     key: str = ""
     """Column that names a row in predictions; the line number if empty."""
 
@@ -154,5 +155,7 @@ class Task:
     """Split -> examples to score; the first split decides which epoch and trial are best."""
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
+    unlabelled: Sequence[Example] = ()
+    """Examples that only a teacher labels in training."""
     notes: Sequence[str] = ()
     """Notes on the data, which the command prints."""

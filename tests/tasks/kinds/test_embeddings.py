@@ -188,7 +188,7 @@ def test_rows_with_an_empty_text_are_left_out_with_a_note(tmp_path):
      "reads no labels; keep the positive rows in a file without the column 'score'"),
     ({"train": PAIRS, "texts": ("a", "b", "c")}, "no column 'c'"),
     ({"train": "a\tb\tc\nx\ty\n", "texts": ("a", "b", "c")}, "train.tsv:2: 2 columns, but 3"),
-    ({"train": PAIRS, "texts": ("a", "b", "c", "d")}, "takes one column, or two or three separated"),
+    ({"train": PAIRS, "texts": ("a", "b", "c", "d")}, "one column, or two or three separated"),
     ({"train": "text\nx\nx\n"}, "at least two different rows with texts are needed"),
     ({"train": PAIRS, "texts": ("a",), "dev": SCORED},
      "--dev and --test take pairs of texts; name their two columns"),
