@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import FinetuningTrainingConfig, LongTexts
 from electra_tf.config.overrides import override
@@ -67,8 +68,11 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
         raise UserError("--teacher distills classification and multilabel, each into its own kind. "
                         f"Received: --task={run.spec.name} ({run.spec.kind}), --teacher={path} "
                         f"({spec.kind})")
-    if len(spec.texts) > len(run.spec.texts):
-        raise UserError(f"--teacher={path} reads pairs, and --task={run.spec.name} single texts.")
+    # Files of transformers don't say that a model reads pairs, but ours do.
+    if len(spec.texts) != len(run.spec.texts) and (
+            len(spec.texts) == 2 or (path / SETTINGS_FILE).exists()):
+        raise UserError(f"--teacher={path} reads {len(spec.texts)} text(s) per example, and "
+                        f"--task={run.spec.name} {len(run.spec.texts)}.")
     if training.distillation_hidden_weight and LongTexts.WINDOWS in (
             run.config.task.long_texts, teacher.task_settings.get("task.long_texts")):
         raise UserError("--distillation_hidden_weight compares one vector per text; leave it out "

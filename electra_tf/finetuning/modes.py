@@ -58,6 +58,7 @@ def train(changes: Changes) -> None:
         run = distillation.with_teacher(
             setup.prepare(config, task.spec, text, directory),
             storage.path(values.teacher) if values.teacher else None)
+        run.check_training()  # Before it removes an earlier run.
         if values.unlabelled:
             task = distillation.with_unlabelled(task, data["own"])
         runs.append((run, task))
@@ -110,6 +111,6 @@ def _data(name: str) -> dict[str, Any]:
 def _own_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, **{
+                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test", "unlabelled")})

@@ -189,6 +189,7 @@ def bert_classifier(path):
     (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {},
      r"classification and multilabel.*teacher=.*\(regression\)"),
     (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, r"task=.*\(regression\), --teach"),
+    (teacher_at, {"texts": ("a", "b")}, {}, r"reads 1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
     (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},
