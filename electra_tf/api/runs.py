@@ -1,5 +1,6 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
+import dataclasses
 import functools
 import os
 import shutil
