@@ -110,7 +110,8 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
     train_files, dev_files = (() if file is None else [storage.path(file)] for file in (train, dev))
     loaded = registry.load(
         task, None if data_dir is None else storage.path(data_dir),
-        Files(texts=texts, label=label_column, train=train_files, dev=dev_files),
+        Files(texts=texts, label=label_column, train=train_files, dev=dev_files,
+              holds_out=config is None or not config.training.num_folds),
         from_tfds=data_dir is None and train is None)
     run = setup.prepare(config or registry.recipe(task, initial.model), loaded.spec, initial.text,
                         storage.path(model_dir))

@@ -6,7 +6,7 @@ from typing import Any
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.config.finetuning import SCRATCH
+from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import Changes, override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import outputs, setup, trials
@@ -46,14 +46,19 @@ def train(changes: Changes) -> None:
             raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
                             f"(--init_checkpoint=none); {initial.source} has its own. "
                             "Leave it out.")
+    grid = {name: value for name, value in changes.items() if isinstance(value, tuple)}
+    FinetuningConfig.require_tunable(grid)
+    changes = {**changes, **{name: values[0] for name, values in grid.items()}}
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
+        config = override(registry.recipe(name, shape), changes)
+        data["own"] = dataclasses.replace(
+            data["own"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(registry.recipe(name, shape), changes)
-        runs.append((setup.prepare(config, task.spec, text, directory), task))
+        runs.append((setup.prepare(config, task.spec, text, directory, grid), task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)

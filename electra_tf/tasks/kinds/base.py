@@ -22,6 +22,7 @@ from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
+from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
@@ -101,13 +102,37 @@ class TaskObjective(abc.ABC):
 
     spec: TaskSpec
     config: TaskConfig = TaskConfig()
+    class_weights: tuple[float, ...] = ()
+    """Factor of each label's loss; empty for equal ones."""
+    target: ClassVar[str] = ""
+    """Name of the target with label indices, if there is one label for each term of the loss."""
     coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
 
     def prepare_inputs(self, batch: RowBatch,
                        randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
         del randomness  # Pre-training draws masks here; fine-tuning changes no row.
-        return batch, {"loss": count(self.counted(batch))}
+        counted = self.counted(batch)
+        if not self.class_weights:
+            return batch, {"loss": count(counted)}
+        weights = tf.gather(tf.constant(self.class_weights), batch.targets[self.target])
+        return batch, {"loss": sum_where(weights, counted)}
+
+    def label_losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the cross entropy of labels int32 [...], for logits float32 [..., classes].
+
+        With class weights and label smoothing it is the sum that PyTorch's `CrossEntropyLoss`
+        divides by the sum of the labels' weights.
+        """
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        smoothing = self.config.label_smoothing
+        if self.class_weights:
+            losses *= tf.gather(tf.constant(self.class_weights), labels)
+        if smoothing:
+            weights = tf.constant(self.class_weights or [1.0] * len(self.spec.labels))
+            losses = (1.0 - smoothing) * losses - smoothing * tf.reduce_mean(
+                weights * tf.nn.log_softmax(logits), axis=-1)
+        return losses
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
@@ -190,9 +215,10 @@ class TaskKind(abc.ABC):
         notes: list[str] = []
         train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
         notes += left_out
+        dev: list[Example] = []
         if own.dev:
             dev = self.read(own.dev, spec, labelled=True, notes=notes)
-        else:
+        elif own.holds_out:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
@@ -200,7 +226,7 @@ class TaskKind(abc.ABC):
             paths = ", ".join(map(str, own.dev or own.train))
             files.check_labels(paths, dev, spec.labels, notes)
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
+        return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
@@ -240,7 +266,11 @@ class TaskKind(abc.ABC):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
-        return self.objective_class(spec, config)
+        for name in ("class_weights", "label_smoothing"):
+            if getattr(config, name) and not self.objective_class.target:
+                raise UserError(f"--{name} is for classification and tagging; leave it out with "
+                                f"--task={spec.name}.")
+        return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
     @abc.abstractmethod
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:

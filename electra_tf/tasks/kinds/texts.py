@@ -30,12 +30,14 @@ from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, encode_texts
 class ClassificationObjective(base.TaskObjective):
     """The cross entropy of one of several classes."""
 
+    target = "label"
+
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = _head_outputs(model, inputs, randomness if training else None)
         labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
                        {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
