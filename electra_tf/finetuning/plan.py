@@ -105,7 +105,7 @@ class TrialData:
         if fold:
             folds = files.fold_numbers(task.train, run.config.training.num_folds)
             examples, dev["dev"] = ([example for example, number in zip(
-                task.train, folds, strict=True) if (number == fold - 1) is scored]
+                task.train, folds, strict=True) if (number == fold - 1) == scored]
                 for scored in (False, True))
         swapped = [dataclasses.replace(example, texts=example.texts[::-1])
                    for example in (examples if run.config.task.swap_pairs else ())]
