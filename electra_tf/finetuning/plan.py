@@ -9,6 +9,8 @@ import numpy as np
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.overrides import Changes
+from electra_tf.data.buckets import Row
+from electra_tf.finetuning import distillation
 from electra_tf.finetuning.results import Results, Trial, shown_changes
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform.errors import UserError
@@ -93,25 +95,40 @@ class TrialData:
     config: TaskConfig
     fold: int | None
     examples: Sequence[Example]
-    """Examples to train on."""
-    train: Split
+    """Examples to train on, pairs also swapped."""
+    rows: Sequence[Row]
+    """A row to train on for each example; of questions and sentences one or more."""
+    notes: Sequence[str]
+    """What was cut in the rows."""
+    dev_examples: Mapping[str, Sequence[Example]]
     dev: Mapping[str, Split]
     """Splits to score; empty for `ALL`."""
 
     @classmethod
     def encode(cls, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
-        """Encodes the examples of a fold with the run's settings; pairs also swapped."""
-        examples, dev = list(task.train), dict(task.dev)
+        """Encodes the examples of a fold with the run's settings."""
+        train, dev = task.train, dict(task.dev)
         if fold:
-            folds = files.fold_numbers(task.train, run.config.training.num_folds)
-            examples, dev["dev"] = ([example for example, number in zip(
+            folds = files.fold_numbers(train, run.config.training.num_folds)
+            train, dev["dev"] = ([example for example, number in zip(
                 task.train, folds, strict=True) if (number == fold - 1) == scored]
                 for scored in (False, True))
-        swapped = [dataclasses.replace(example, texts=example.texts[::-1])
-                   for example in (examples if run.config.task.swap_pairs else ())]
-        return cls(config=run.config.task, fold=fold, examples=examples,
-                   train=run.encode(examples + swapped),
+        examples = [*train, *task.unlabelled]
+        if run.config.task.swap_pairs:
+            examples += [dataclasses.replace(example, texts=example.texts[::-1])
+                         for example in examples]
+        encoded = run.encode(examples)
+        rows, notes = run.training_rows(encoded)
+        return cls(config=run.config.task, fold=fold, examples=examples, rows=rows,
+                   notes=[*encoded.notes, *notes], dev_examples=dev,
                    dev={name: run.encode(part) for name, part in dev.items()})
+
+    def with_teacher(self, run: FinetuningRun) -> "TrialData":
+        """Returns the data with the outputs of the run's teacher, if it has one."""
+        if run.teacher is None or distillation.LABELLED in self.rows[0].targets:
+            return self
+        return dataclasses.replace(self, rows=distillation.add_targets(
+            run, self.examples, self.rows, self.dev_examples))
 
 
 def fold_notes(run: FinetuningRun, task: Task) -> list[str]:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
-from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import Changes, override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
@@ -22,6 +22,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.class_weights import BALANCED, balanced_weights
 from electra_tf.tasks.kinds.base import HEAD, Split, TaskKind, TaskObjective
+from electra_tf.tasks.kinds.long_texts import limit_windows
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
 from electra_tf.text.rows import RowEncoder
@@ -32,7 +33,7 @@ from electra_tf.training.devices import build_model
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:
-    """A run: its checked settings, devices, task, text settings and directory."""
+    """A run: its checked settings, devices, task, text settings, directory and teacher."""
 
     config: FinetuningConfig
     objective: TaskObjective
@@ -42,6 +43,8 @@ class FinetuningRun:
     model_dir: Path
     grid: Mapping[str, tuple[Any, ...]] = dataclasses.field(default_factory=dict)
     """Setting -> its values; all combinations are trained."""
+    teacher: Pretrained | None = None
+    """The fine-tuned model whose outputs it also learns; see `distillation`."""
 
     @property
     def kind(self) -> TaskKind:
@@ -56,14 +59,24 @@ class FinetuningRun:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
 
+    def training_rows(self, split: Split) -> tuple[list[Row], list[str]]:
+        """Returns the rows to train on, with at most `max_windows` windows each, and notes on them.
+
+        `UserError` for steps of more windows than the memory can hold.
+        """
+        task, training = self.config.task, self.config.training
+        if task.long_texts is not LongTexts.WINDOWS:
+            return split.rows, []
+        rows, notes = limit_windows(split.rows, task.max_windows)
+        failures.require_memory(
+            self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
+            batch=training.train_batch_size * max(len(row.ids) for row in rows))
+        return rows, notes
+
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
         return bucket_lengths([row.ids.shape[-1] for row in rows],
                               self.config.task.max_seq_length)
-
-    def num_train_steps(self, train: Split) -> int:
-        """Returns the number of steps of a trial on encoded examples."""
-        return self.config.num_train_steps(len(train.rows))
 
     def distributed(self, batch: RowBatch) -> Any:
         """Returns a batch of B rows as tensors: B / replicas rows for each replica."""

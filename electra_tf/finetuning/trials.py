@@ -17,6 +17,7 @@ from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
+from electra_tf.finetuning import distillation
 from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.plan import (
     ALL,
@@ -62,7 +63,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     checkpoints = run.model_dir / run_directory.CHECKPOINTS
     notes = [*task.notes, *fold_notes(run, task)]
     data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
-    identity, num_steps = _identity(run, task, initial), run.num_train_steps(data.train)
+    identity, num_steps = (
+        _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
     with _claimed_directory(run, identity, initial, num_steps):
         results = _begin(run, task, initial, data, notes)
         while (plan := next_plan(run, results, num_steps)) is not None:
@@ -70,7 +72,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             trial_run = run.changed(plan.changes)
             if (plan.fold, trial_run.config.task) != (data.fold, data.config):
                 data = TrialData.encode(trial_run, task, plan.fold)
-            trial_run = trial_run.weighted(data.examples)
+            data, trial_run = data.with_teacher(trial_run), trial_run.weighted(data.examples)
             model = (trial_run.trained_model() if plan.extended
                      else trial_run.build_model(plan.seed, initial))
             trial = train_trial(trial_run, model, data, results.metrics, plan)
@@ -100,7 +102,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
 def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
                 metrics: Sequence[str], plan: TrialPlan) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
-    training, num_steps = run.config.training, run.num_train_steps(data.train)
+    training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
     earlier, epochs, history, finished_at = plan.extended, [], [], ()
     if earlier is not None:
         epochs, history = [*earlier.epochs], [*earlier.losses]
@@ -112,7 +114,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
     predictor, stopped_early = Predictor(run, model), False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
         losses, mean_loss = _train_epoch(
-            run, train_step, data.train.rows, progress, seed=plan.seed, epoch=len(epochs) + 1)
+            run, train_step, data.rows, progress, seed=plan.seed, epoch=len(epochs) + 1)
         history += losses
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
                   for name, split in data.dev.items()}
@@ -175,13 +177,15 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
     """
-    config = override(run.config, {"training.seed": seed})
+    config, objective = override(run.config, {"training.seed": seed}), run.objective
+    if run.teacher is not None:
+        objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
     state.step.assign(finished_at[-1] if finished_at else 0)
-    train_step = build_step(config, run.objective, state, run.strategy, num_steps, finished_at)
+    train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
 
     def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
@@ -212,12 +216,14 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
 def _identity(run: FinetuningRun, task: Task, initial: Pretrained | None) -> dict[str, Any]:
     """Returns all that affects the result of a run's trials."""
     digest = hashlib.sha256()
-    for name, examples in (("train", task.train), *task.dev.items()):
+    unlabelled = [("unlabelled", task.unlabelled)] if task.unlabelled else []
+    for name, examples in (("train", task.train), *task.dev.items(), *unlabelled):
         digest.update(name.encode())
         for example in examples:
             digest.update(repr(example).encode())
     facts = run.spec.facts() | run.text.facts() | {
-        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()}
+        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
+            distillation.facts(run.teacher) if run.teacher else {})
     if run.grid:
         facts["grid"] = [shown_changes(changes) for changes in run.combinations]
     identity = run_directory.identity(run.config, facts)
@@ -263,9 +269,11 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
                 name: dict(scores) for name, (_, scores) in constants.items()}))
     else:  # Refuses a missing checkpoint before it runs further trials.
         checkpoint_in_use(run.model_dir)
-    spec, training, rows = run.spec, run.config.training, data.train.rows
+    spec, training, rows = run.spec, run.config.training, data.rows
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
+    sizes = f"train {len(task.train):,}" + (
+        f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
+    counts = [f"{sizes} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     num_finished = len(results.trials)
     remaining = max(0, num_planned(run) - num_finished)
@@ -288,9 +296,8 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
           "steps in all", *compiled,
           *(f"note     {note}" for note in (*notes, *keeping)),
-          *(f"note     {name}: {note}" for name, split in (("train", data.train),
-                                                           *data.dev.items())
-            for note in split.notes),
+          *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
+            for note in part.notes),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
     return results

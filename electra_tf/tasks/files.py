@@ -32,6 +32,8 @@ class Files:
     """False leaves the task without examples to score, for a cross-validation."""
     test: Sequence[Path] = ()
     """Examples to predict; labels may be missing."""
+    unlabelled: Sequence[Path] = ()
+    """Texts that only a teacher labels; their labels are not used."""
     texts: tuple[str, ...] = ()
     """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
     label: str = ""

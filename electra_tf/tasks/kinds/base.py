@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.finetuning import LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
@@ -266,6 +266,14 @@ class TaskKind(abc.ABC):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
+        if config.long_texts is not LongTexts.TRUNCATE:
+            raise UserError(f"--long_texts={config.long_texts} is for classification and "
+                            f"regression; leave it out with --task={spec.name}. Taggers and "
+                            "extractive QA read all of a long text anyway.")
+        return self.label_objective(spec, config)
+
+    def label_objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
+        """Returns the objective with the class weights that were given; `UserError` as above."""
         for name in ("class_weights", "label_smoothing"):
             if getattr(config, name) and not self.objective_class.target:
                 raise UserError(f"--{name} is for classification and tagging; leave it out with "
