@@ -7,7 +7,7 @@ from absl import flags
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
-from electra_tf.config.overrides import Changes, override
+from electra_tf.config.overrides import Changes, override, setting_of
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
@@ -53,7 +53,8 @@ def train(changes: Changes) -> None:
             raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
                             f"(--init_checkpoint=none); {initial.source} has its own. "
                             "Leave it out.")
-    grid = {name: value for name, value in changes.items() if isinstance(value, tuple)}
+    grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
+            and setting_of(FinetuningConfig(), name).kind is not tuple}
     FinetuningConfig.require_tunable(grid)
     changes = {**changes, **{name: values[0] for name, values in grid.items()}}
     shape = override(PretrainingConfig(model=model), {

@@ -37,19 +37,22 @@ class TrialPlan:
     extended: Trial | None = None
     """The finished trial that it continues."""
 
+    @property
+    def name(self) -> str:
+        """The trial's seed, fold and settings."""
+        fold = "" if self.fold is None else f", fold {self.fold}" if self.fold else ", all folds"
+        return f"seed {self.seed}{fold}" + (
+            f", {shown_changes(self.changes)}" if self.changes else "")
+
     def line(self, number: int, total: int) -> str:
         """Returns what the trial does, as the command prints it; "" for the only one of a run."""
-        settings = f", {shown_changes(self.changes)}" if self.changes else ""
         if self.extended is not None:
             return (f"extended after epoch {len(self.extended.epochs)}: the kept weights are "
                     "trained further with a new optimizer, warm-up and decay (a new --model_dir "
                     "trains all epochs with one schedule)\n")
-        if self.fold == ALL:
-            return (f"trial {number} of {total}, seed {self.seed}, on all examples, without a "
-                    f"score{settings}, epochs: {self.max_epochs} (the median of the kept ones)\n")
-        fold = "" if self.fold is None else f", fold {self.fold}"
-        line = f"trial {number} of {total}, seed {self.seed}{fold}{settings}\n"
-        return line if total > 1 else ""
+        epochs = f"; epochs: {self.max_epochs}, the median of the kept ones" if (
+            self.max_epochs) else ""
+        return f"trial {number} of {total}, {self.name}{epochs}\n" if total > 1 else ""
 
 
 def planned_trials(run: FinetuningRun) -> list[TrialPlan]:

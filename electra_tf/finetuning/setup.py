@@ -20,6 +20,7 @@ from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.reporting import trackers
 from electra_tf.tasks.class_weights import BALANCED, balanced_weights
 from electra_tf.tasks.kinds.base import HEAD, Split, TaskKind, TaskObjective
 from electra_tf.tasks.kinds.long_texts import limit_windows
@@ -151,6 +152,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_
             grid: Mapping[str, tuple[Any, ...]] | None = None) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
     grid = grid or {}
+    trackers.require_installed(config.runtime.report_to)
     objective = KINDS[spec.kind].objective(spec, config.task)
     # Devices are set up once, for batches of all sizes.
     batch = "training.train_batch_size"

@@ -46,6 +46,7 @@ from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
+from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
 from electra_tf.text import coverage
 from electra_tf.training import failures
@@ -75,7 +76,10 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             data, trial_run = data.with_teacher(trial_run), trial_run.weighted(data.examples)
             model = (trial_run.trained_model() if plan.extended
                      else trial_run.build_model(plan.seed, initial))
-            trial = train_trial(trial_run, model, data, results.metrics, plan)
+            with tracked(run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
+                         override(trial_run.config, {"training.seed": plan.seed}),
+                         {"task": results.task, "initial": results.initial}, plan.name) as track:
+                trial = train_trial(trial_run, model, data, results.metrics, plan, track)
             results = results.with_trial(trial)
             if results.best is trial:
                 step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
@@ -100,7 +104,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
 
 
 def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
-                metrics: Sequence[str], plan: TrialPlan) -> Trial:
+                metrics: Sequence[str], plan: TrialPlan, track: Log) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
     training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
     earlier, epochs, history, finished_at = plan.extended, [], [], ()
@@ -114,13 +118,15 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
     predictor, stopped_early = Predictor(run, model), False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
         losses, mean_loss = _train_epoch(
-            run, train_step, data.rows, progress, seed=plan.seed, epoch=len(epochs) + 1)
+            run, train_step, data.rows, progress, track, seed=plan.seed, epoch=len(epochs) + 1)
         history += losses
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
                   for name, split in data.dev.items()}
         progress.count_other_work("evaluation")
         epochs.append(Epoch(epoch=len(epochs) + 1, step=progress.step, loss=mean_loss,
                             scores=scores))
+        track(progress.step, {f"{split}/{metric}": value for split, values in scores.items()
+                     for metric, value in values.items()})
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
         if not (training.keeps_best_epoch and scores):
             kept = epochs[-1]
@@ -142,8 +148,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
 
 
 def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence[Row],
-                 progress: "_Progress", *, seed: int,
-                 epoch: int) -> tuple[list[tuple[int, float]], float]:
+                 progress: "_Progress", track: Log, *, seed: int, epoch: int
+                 ) -> tuple[list[tuple[int, float]], float]:
     """Trains on all rows; returns the steps and mean losses of intervals, and the epoch's mean."""
     batch_size, padded_lengths = run.config.training.train_batch_size, run.padded_lengths(rows)
     plan = plan_epoch([row.ids.size for row in rows], batch_size, seed=seed, epoch=epoch - 1)
@@ -166,6 +172,7 @@ def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence
             print(progress.line(f"loss {loss:.4f}"), flush=True)
         if ends_interval:
             history.append((step, loss))
+            track(step, {"train/loss": loss})
             loss_sum += len(losses) * loss
             losses = []
     return history, loss_sum / len(plan)

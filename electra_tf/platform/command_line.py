@@ -24,6 +24,7 @@ EXTRAS = {
     "pyarrow": "data", "zstandard": "data", "ai_edge_litert": "serving",
     "prometheus_client": "serving", "starlette": "serving", "uvicorn": "serving",
     "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
+    "wandb": "wandb", "mlflow": "mlflow",
 }
 """Module -> optional packages of electra-tf in pyproject.toml that provide it."""
 
