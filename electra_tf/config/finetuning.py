@@ -11,7 +11,7 @@ from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import LARGEST_COUNT, Flag, Probability, Section, require
+from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
@@ -20,7 +20,6 @@ _DROPOUT = ("model.hidden_dropout", "model.attention_dropout")
 _FIXED = {f"training.{name}" for name in (
     "seed", "precision", "num_trials", "num_folds", "distillation_hidden_weight")}
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
-DISTILLATION = Flag("Distillation", ("finetuning",))
 # Values are the names in lower case.
 LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
 WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
@@ -35,6 +34,9 @@ class TaskConfig(Section, prefix="task."):
     Extractive QA takes 512, or the longest row of the encoder."""
     swap_pairs: Annotated[bool, TRAINING] = False
     """Train on every pair in both orders; MRPC and STS-B do."""
+    label_threshold: Annotated[Probability, TRAINING] = 0.5
+    """Multi-label: predict labels whose probability is at least this; 0 searches the value with the
+    best micro F1 on dev."""
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
@@ -117,13 +119,12 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     Default: never."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
-    distillation_temperature: Annotated[float, Interval(gt=0, le=1000), DISTILLATION] = 2.0
-    """With --teacher: divisor of the logits of teacher and student in the loss of soft labels."""
-    distillation_weight: Annotated[float, Interval(ge=0, le=1), DISTILLATION] = 0.5
-    """With --teacher: weight of the loss of soft labels; that of the labels has the rest of 1."""
-    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), DISTILLATION] = 0.0
-    """With --teacher: weight of the cosine distance between the teacher's vector of [CLS] and a
-    projection of the student's."""
+    distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = 2.0
+    """Divisor of logits in the loss of the probabilities of --teacher."""
+    distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = 0.5
+    """Weight of that loss; the loss of the labels has the rest of 1."""
+    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = 0.0
+    """Weight of the cosine distance of the teacher's and the student's projected [CLS] vector."""
 
     @property
     def keeps_best_epoch(self) -> bool:

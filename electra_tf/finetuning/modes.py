@@ -29,13 +29,10 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
-    if values.teacher and len(names) > 1:
-        raise UserError("--teacher has the labels of one task; give one --task at a time. "
-                        f"Received: {', '.join(names)}")
     unused = ["--unlabelled"] * values["unlabelled"].present + [
         name for name in changes if "distillation_" in name]
     if unused and not values.teacher:
-        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model that labels texts.")
+        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model to learn from.")
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:

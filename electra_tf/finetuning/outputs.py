@@ -259,7 +259,8 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     if not records:
         return ""
     gold_counts = collections.Counter(record["gold"] for record in records)
-    labels = [*dict.fromkeys((*spec.label_words, *sorted(gold_counts)))]
+    labels = [*dict.fromkeys((*spec.label_words, *sorted(gold_counts), *(
+        record["prediction"] for record in records)))]
     if len(labels) > SHOWN_LABELS:  # Rarer labels share a row and a column.
         frequent = dict(gold_counts.most_common(SHOWN_LABELS))
         labels = [label for label in labels if label in frequent] + [OTHERS]

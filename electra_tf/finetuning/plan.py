@@ -147,7 +147,8 @@ def fold_notes(run: FinetuningRun, task: Task) -> list[str]:
         raise UserError(f"{flag}={num_folds} trains one model per fold; leave out --num_trials.")
     sizes = np.bincount(files.fold_numbers(task.train, num_folds)).tolist()
     labels = collections.Counter(
-        example.label for example in task.train if run.spec.labels and hasattr(example, "label"))
+        label for example in task.train if run.spec.labels and hasattr(example, "label")
+        for label in files.labels_of(example))
     most = max(labels.values(), default=num_folds)
     require(num_folds <= min(len(sizes), most), flag, f"at most {min(len(sizes), most)}, the "
             "number of different texts or of the most frequent label's examples", num_folds)

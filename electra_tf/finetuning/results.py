@@ -16,7 +16,8 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting.tables import TextTable, table_text
 
 THRESHOLD = "threshold"
-"""Key among the scores of extractive QA: the logit above which no answer is given."""
+"""Key among the scores: the logit above which extractive QA gives no answer, or the probability
+from which multi-label classification predicts a label."""
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."

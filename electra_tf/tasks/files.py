@@ -3,9 +3,11 @@
 import collections
 import contextlib
 import dataclasses
+import functools
+import json
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +88,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None, published: bool = False,
                notes: list[str] | None = None) -> Iterator[TextExample]:
-    """Yields the rows of a table; labels are texts, or numbers for regression.
+    """Yields the rows of a table; labels are texts, numbers for regression, or sets.
 
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
@@ -96,10 +98,27 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
-    read_label = _number if spec.kind == Kind.REGRESSION else _label
-    selected = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
-    for row in read_rows(path, columns=columns, selected=tuple(selected), published=published,
-                         notes=notes):
+    labels = label_columns(spec)
+    selected = () if columns else filter(
+        None, (*spec.texts, *(labels if labelled else ()), spec.key))
+    rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
+                             published=published)
+    is_joined = spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) != ".jsonl"
+    yield from text_examples(
+        _split_labels(path, spec.label, rows, [] if notes is None else notes)
+        if is_joined else rows(notes=notes), spec, labelled=labelled)
+
+
+def label_columns(spec: TaskSpec) -> Sequence[str]:
+    """Returns the column of labels, or several columns that say with 0 and 1 which labels apply."""
+    return spec.label.split(",") if spec.kind is Kind.MULTILABEL else [spec.label]
+
+
+def text_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
+                  labelled: bool = True) -> Iterator[TextExample]:
+    """Yields the examples of rows; arguments and errors as in `read_texts`."""
+    read_label = {Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set}.get(spec.kind, _label)
+    for row in rows:
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, spec.label)
@@ -119,24 +138,7 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                         ".jsonl; save the table as tab-separated text, without quotes.")
     tag_notes: list[str] = []
     if suffix_of(path) == ".jsonl":
-        # A number selects a column of column files; in JSON lines it stands for the default key.
-        text, label = (default if name.isdecimal() else name
-                       for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
-        examples = []
-        for row in read_rows(path):
-            has_tags = label in row.values
-            if text not in row.values or (labelled and not has_tags):
-                tags_key = f" and a list of tags in {label!r}" if labelled else ""
-                raise row.error(f"a sentence needs a list of words in {text!r}{tags_key}; "
-                                "--text_columns and --label_column select other keys. "
-                                f"Received the keys: {', '.join(row.values)}.")
-            words = _list(row, text)
-            tags = _list(row, label) if has_tags else words
-            if not words or len(tags) != len(words):
-                raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least "
-                                "one word, and a tag for each.")
-            examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
-                                          tags=tuple(tags) if has_tags else None))
+        examples = tagged_examples(read_rows(path), spec, labelled=labelled)
     else:
         if not (labelled or spec.texts[0].isdecimal()):
             lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
@@ -152,6 +154,30 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     if notes is not None and tag_notes:
         notes.append(f"{path}: {'; '.join(tag_notes)}")
+    return examples
+
+
+def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
+                    labelled: bool) -> list[TaggedExample]:
+    """Returns the sentences of rows with lists of words and tags; see `read_tagged`."""
+    # A number selects a column of column files; in JSON lines it stands for the default key.
+    text, label = (default if name.isdecimal() else name
+                   for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
+    examples = []
+    for row in rows:
+        has_tags = label in row.values
+        if text not in row.values or (labelled and not has_tags):
+            tags_key = f" and a list of tags in {label!r}" if labelled else ""
+            raise row.error(f"a sentence needs a list of words in {text!r}{tags_key}; "
+                            "--text_columns and --label_column select other keys. "
+                            f"Received the keys: {', '.join(row.values)}.")
+        words = _list(row, text)
+        tags = _list(row, label) if has_tags else words
+        if not words or len(tags) != len(words):
+            raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least "
+                            "one word, and a tag for each.")
+        examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
+                                      tags=tuple(tags) if has_tags else None))
     return examples
 
 
@@ -194,12 +220,19 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
 
 def check_labels(source: object, examples: Sequence[TextExample | TaggedExample],
                  known: Collection[str], notes: list[str] | None = None) -> None:
-    """Adds a note on labels that are not among the known ones, which are always missed.
+    """Adds notes on labels that are not among the known ones, and on those of no text or all.
 
-    `UserError` for such a label without `notes`, or if no label is known.
+    `UserError` for an unknown label without `notes`, or if no label is known.
     """
-    unknown = collections.Counter(label for example in examples for label in labels_of(example)
-                                  if label not in known)
+    counts = collections.Counter(label for example in examples for label in labels_of(example))
+    if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
+        if not counts:
+            raise UserError(f"{source}: no text has a label; --label_column selects the column.")
+        constant = [label for label in known if counts[label] in (0, len(examples))]
+        if constant:
+            notes.append(f"{source}: no text or all have these labels, which ROC AUC and average "
+                         f"precision leave out: {', '.join(constant)}")
+    unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
     if not unknown:
         return
     if notes is None or set(label_set(examples)).isdisjoint(known):
@@ -217,6 +250,8 @@ def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     """Returns the label of a text, or the tags of a sentence; none if they are unknown."""
     if isinstance(example, TaggedExample):
         return example.tags or ()
+    if isinstance(example.label, tuple):
+        return example.label
     return () if example.label is None else (example.label,)
 
 
@@ -231,9 +266,61 @@ def _label(row: TableRow, column: str) -> str:
     value = row.value(column)
     if isinstance(value, int | float):  # In JSON, true and 1 are labels too.
         return str(value)
+    if isinstance(value, list):
+        raise row.error(f"a text has one label with --task=classification, and {column!r} is "
+                        "a list; use --task=multilabel.")
     if value == "":
         raise row.error(f"the label in column {column!r} is empty.")
     return row.text(column)
+
+
+def _label_set(row: TableRow, columns: str) -> tuple[str, ...]:
+    """Returns the labels of a list, sorted, or the columns that have a 1."""
+    names = columns.split(",")
+    labels = row.value(names[0])
+    if len(names) > 1 or isinstance(labels, int | float):
+        indicators = {name: str(row.value(name)).lower() for name in names}
+        for name, value in indicators.items():
+            if value not in ("0", "0.0", "false", "1", "1.0", "true"):
+                raise row.error(f"{name!r} must be 0 or 1. Received: {shown(row.values[name])}")
+        return tuple(name for name in names if indicators[name][0] in "1t")
+    if not isinstance(labels, list) or len({*map(str, labels)}) < len(labels) or not all(
+            isinstance(label, str | int) and label != "" for label in labels):
+        raise row.error(f"{names[0]!r} must have different labels, as a list or, in a table, with "
+                        f"separators. Received: {shown(labels)}")
+    return tuple(sorted(map(str, labels)))
+
+
+def _split_labels(path: Path, column: str, rows: Callable[..., Iterable[TableRow]],
+                  notes: list[str]) -> Iterator[TableRow]:
+    """Yields a table's rows with lists of labels instead of the cells that join them, or 0 and 1.
+
+    All cells decide what separates labels, and a note says so.
+    """
+    cells = {row.values[column] for row in rows() if column in row.values}
+    has_indicators = bool(cells) and cells <= {"0", "1"}
+    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells if cell[:1] != "[")]
+    if len(marks) > 1:
+        raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
+                        "labels by one of them, which no label has, or write lists in .jsonl.")
+    if cells:
+        notes.append(f"{path}: column {column!r} has " + (
+            "0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
+            "one label in a cell, or none"))
+
+    def split(cell: str) -> Any:
+        if has_indicators:
+            return int(cell)
+        if cell[:1] == "[":
+            with contextlib.suppress(ValueError):  # Python's notation is refused as text.
+                cell = json.loads(cell)
+            return cell
+        labels = list(map(str.strip, cell.split(marks[0]) if marks else [cell]))
+        return [] if labels == [""] else labels
+
+    for row in rows(notes=notes):
+        yield row if column not in row.values else dataclasses.replace(
+            row, values={**row.values, column: split(row.values[column])})
 
 
 def _number(row: TableRow, column: str) -> float:

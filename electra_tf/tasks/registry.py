@@ -14,13 +14,14 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskKind
+from electra_tf.tasks.kinds.multilabel import MultiLabel
 from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.tagging import Tagging
 from electra_tf.tasks.kinds.texts import Classification, Regression
 from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
 
 KINDS: Mapping[Kind, TaskKind] = {task.kind: task for task in (
-    Classification(), Regression(), Tagging(), QuestionAnswering())}
+    Classification(), Regression(), MultiLabel(), Tagging(), QuestionAnswering())}
 """A new kind is registered here and in `Kind`."""
 CONLL = {"chunk": ("test",), "ner": ("valid", "test")}
 """Task -> files to score. CoNLL-2000 has no file for dev; its test is scored."""

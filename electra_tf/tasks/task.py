@@ -16,22 +16,23 @@ class Kind(enum.StrEnum):
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
+    MULTILABEL = "multilabel"
     TAGGING = "tagging"
     QUESTION_ANSWERING = "question_answering"
 
 
-LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
+LABELLED = (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.TAGGING)
 """Kinds with a set of labels."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
-    """One or two texts with a label or a number, which is None if unknown."""
+    """One or two texts with a label, a number or a set of labels, which is None if unknown."""
 
     key: str
     """Name of the example within its file and in predictions."""
     texts: tuple[str, ...]
-    label: str | float | None = None
+    label: str | float | tuple[str, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ class TaskSpec:
     texts: tuple[str, ...] = ("text",)
     """One or two columns of texts; for tagging one column with the list of words."""
     label: str = "label"
-    """Column of the label, the number, or the list of tags."""
+    """Column of the label, the number, or the list of labels or tags; with commas indicators."""
     key: str = ""
     """Column that names a row in predictions; the line number if empty."""
 

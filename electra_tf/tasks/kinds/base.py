@@ -2,6 +2,8 @@
 
 import abc
 import dataclasses
+import functools
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -24,6 +26,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -208,25 +211,41 @@ class TaskKind(abc.ABC):
             return task.spec
         return self.spec(str(self.kind), labels)
 
+    @abc.abstractmethod
+    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
+                 notes: list[str] | None = None) -> Iterable[Example]:
+        """Reads the rows of `source` that a program has in memory, as those of JSON lines."""
+
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
-        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
-                                   label=own.label or "label", key=own.key)
+        spec = self.own_spec(name, own)
         notes: list[str] = []
-        train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
+        read = functools.partial(self.read, spec=spec, notes=notes)
+        return self.build_task(spec, own, read(own.train, labelled=True),
+                               read(own.dev, labelled=True), read(own.test, labelled=False), notes)
+
+    def own_spec(self, name: str, own: Files) -> TaskSpec:
+        """Returns a task with the columns of the user's data, before its labels are known."""
+        return dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
+                                   label=own.label or "label", key=own.key)
+
+    def build_task(self, spec: TaskSpec, own: Files, train: list[Example], dev: list[Example],
+                   test: list[Example], notes: list[str]) -> Task:
+        """Returns a task of examples, some of which are held out if there are none for dev.
+
+        `own` names their sources. `UserError` for labels that can't be used.
+        """
+        train, left_out = self.learnable(train)
         notes += left_out
-        dev: list[Example] = []
-        if own.dev:
-            dev = self.read(own.dev, spec, labelled=True, notes=notes)
-        elif own.holds_out:
+        if not own.dev and own.holds_out:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            paths = ", ".join(map(str, own.dev or own.train))
-            files.check_labels(paths, dev, spec.labels, notes)
-        test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
-        return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
+            for sources, examples in ((own.train, train), (own.dev or own.train, dev)):
+                files.check_labels(", ".join(map(str, sources)), examples, spec.labels, notes)
+        return Task(spec=spec, train=train, dev={"dev": dev} if dev else {},
+                    test={"test": test} if test else {},
                     notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
@@ -242,9 +261,9 @@ class TaskKind(abc.ABC):
             map(str, own.train))
         for label in labels:
             if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
-                raise UserError(f"{paths}: the label {shown(label)} joins several labels, and a "
-                                "text has one. Train a classifier per label with the labels yes "
-                                "and no, or write it without commas, semicolons and bars.")
+                raise UserError(f"{paths}: the label {shown(label)} joins several labels. Use "
+                                "--task=multilabel if a text can have several; otherwise write it "
+                                "without commas, semicolons and bars.")
         if len(labels) < 2:
             raise UserError(f"{paths} has one label only, {labels[0]!r}; a classifier or tagger "
                             "needs at least two.")
@@ -316,11 +335,12 @@ def as_rows(batch: RowBatch,
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns tab-separated values of rows by column; tabs and line ends become spaces."""
+    """Returns tab-separated values, lists as JSON; tabs and line ends become spaces."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [names, *([row.get(name, "") for name in names] for row in rows)]
-    return "".join("\t".join(" ".join(str(cell).split()) for cell in line) + "\n"
-                   for line in lines)
+    return "".join("\t".join(" ".join((
+        json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | tuple) else str(cell)
+    ).split()) for cell in line) + "\n" for line in lines)
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:
