@@ -158,7 +158,9 @@ def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[
     depend on them. The last line on standard error says how many texts were cut.
     """
     total, show, header, begin = sum(known.values()), progress(), "", 0
-    remaining, lengths, size = iter(examples), [], PART
+    remaining, lengths = iter(examples), []
+    # A text in windows takes the memory of several.
+    size = PART // 20 if run.config.task.long_texts is LongTexts.WINDOWS else PART
     if run.spec.kind is Kind.QUESTION_ANSWERING or len(known) > 1:
         size = total
     while part := list(itertools.islice(remaining, size)):
