@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
 
@@ -20,6 +20,10 @@ _DROPOUT = ("model.hidden_dropout", "model.attention_dropout")
 _FIXED = {f"training.{name}" for name in (
     "seed", "precision", "num_trials", "num_folds", "distillation_hidden_weight")}
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
+PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+"""A kind of vector of a text, by its name in sentence-transformers."""
+POOLING_MODES: tuple[str, ...] = get_args(PoolingMode)
+"""In the order in which sentence-transformers concatenates several."""
 # Values are the names in lower case.
 LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
 WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
@@ -76,6 +80,10 @@ class TaskConfig(Section, prefix="task."):
     the labels. Default: equal weights."""
     label_smoothing: Annotated[Probability, TRAINING] = 0.0
     """Share of the target that all labels get equally (classification, tagging), as PyTorch's."""
+    pooling: Annotated[PoolingMode, TRAINING] = "mean"
+    """Vector of a text (sentence embeddings): the mean over its tokens, the vector of [CLS], ..."""
+    temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
+    """Divisor of cosine similarities in the loss of sentence embeddings."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
     """Score above which a question is unanswerable if no threshold is searched; Google's value."""
 

@@ -62,7 +62,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     another run's directory, missing weights, or a loss that isn't finite.
     """
     checkpoints = run.model_dir / run_directory.CHECKPOINTS
-    notes = [*task.notes, *fold_notes(run, task)]
+    notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
     data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
     identity, num_steps = (
         _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
@@ -184,7 +184,8 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
     """
-    config, objective = override(run.config, {"training.seed": seed}), run.objective
+    objective, parts = run.objective.split(run.config.runtime.cpu_parts)
+    config = override(run.config, {"training.seed": seed, "runtime.cpu_parts": parts})
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
@@ -318,7 +319,8 @@ def _origin(run: FinetuningRun, initial: Pretrained | None) -> str:
         return f"and head initialized from {initial.source}: {len(initial.weights)} weights"
     count = sum(name.startswith(ENCODER) for name in initial.weights)
     reason = "" if initial.task is None else ", as its task has other labels or another head"
-    return f"initialized from {initial.source}: {count} weights; the head is new{reason}"
+    head = f"; the head is new{reason}" if run.kind.hugging_face.layers else ""
+    return f"initialized from {initial.source}: {count} weights{head}"
 
 
 class _Progress(StepTimer):

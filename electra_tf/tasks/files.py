@@ -40,6 +40,8 @@ class Files:
     """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
     label: str = ""
     key: str = ""
+    dev_texts: tuple[str, ...] = ()
+    """Columns of the pairs of `dev` and `test`, for sentence embeddings."""
 
     def select(self, spec: TaskSpec) -> TaskSpec:
         """Returns a task with the columns of these files; `UserError` for another number."""
@@ -116,8 +118,13 @@ def label_columns(spec: TaskSpec) -> Sequence[str]:
 
 def text_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
                   labelled: bool = True) -> Iterator[TextExample]:
-    """Yields the examples of rows; arguments and errors as in `read_texts`."""
-    read_label = {Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set}.get(spec.kind, _label)
+    """Yields the examples of rows; arguments and errors as in `read_texts`.
+
+    The labels of pairs of sentence embeddings are numbers, but texts if they are optional.
+    """
+    read_label = {
+        Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set,
+        Kind.SENTENCE_EMBEDDINGS: _number if labelled else _label}.get(spec.kind, _label)
     for row in rows:
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):

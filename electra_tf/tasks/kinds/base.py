@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import LongTexts, TaskConfig
+from electra_tf.config.finetuning import FinetuningConfig, LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
@@ -33,7 +33,7 @@ HEAD = "head"
 RowResults = Mapping[str, np.ndarray]
 """The objective's details of one row."""
 Record = Mapping[str, Any]
-"""An example's prediction: plain values, "key" and "prediction" among them."""
+"""An example's prediction: "key", "prediction" and others; plain values, or a vector of NumPy."""
 Outputs = Mapping[str, tf.Tensor]
 """Outputs of an exported model, by name."""
 
@@ -135,6 +135,14 @@ class TaskObjective(abc.ABC):
                 weights * tf.nn.log_softmax(logits), axis=-1)
         return losses
 
+    def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
+        """Returns notes for the header of a run; `UserError` for settings that don't fit."""
+        return []
+
+    def split(self, parts: int) -> tuple["TaskObjective", int]:
+        """Returns the objective of a step, and the parts into which it may split a batch."""
+        return self, parts
+
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
         return batch.present
@@ -196,6 +204,14 @@ class TaskKind(abc.ABC):
         return [example if len(paths) == 1
                 else dataclasses.replace(example, key=f"{path}:{example.key}")
                 for path, examples in parts.items() for example in examples]
+
+    def read_dev(self, spec: TaskSpec, own: Files, notes: list[str]) -> list[Example]:
+        """Reads the files to score a task's model on."""
+        return self.read(own.dev, self.select(spec, own), labelled=True, notes=notes)
+
+    def select(self, spec: TaskSpec, own: Files) -> TaskSpec:
+        """Returns a task with the columns of the files to predict, or to score."""
+        return own.select(spec)
 
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
@@ -315,6 +331,12 @@ def as_rows(batch: RowBatch,
         randomness = dataclasses.replace(
             randomness, first_example=first // stride * stride * parts + first % stride)
     return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), randomness
+
+
+def json_lines(records: Sequence[Record]) -> str:
+    """Returns records as lines of JSON; arrays become lists of the shortest equal decimals."""
+    return "".join(json.dumps(record, ensure_ascii=False, default=lambda vector: (
+        vector.astype(str).astype(np.float64).tolist())) + "\n" for record in records)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
