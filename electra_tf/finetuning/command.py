@@ -132,7 +132,7 @@ def main() -> None:
     """Runs the mode that the flags ask for, with defaults for flags that were not given."""
     for section in (TaskFlags, ModelFlags):
         from_flags(section)  # Checks values before TensorFlow is imported.
-    changes = overrides.given_settings(SETTINGS)
+    changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
     needed = [*NEEDED[values.mode]]
     if values.task:

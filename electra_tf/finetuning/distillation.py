@@ -48,7 +48,8 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     training, default = run.config.training, FinetuningTrainingConfig()
     if path is None:
         changed = [name for name, value in vars(training).items()
-                   if name.startswith("distillation_") and value != getattr(default, name)]
+                   if name.startswith("distillation_") and (
+                       value != getattr(default, name) or f"training.{name}" in run.grid)]
         if changed:
             raise UserError(f"--{changed[0]} needs --teacher, the fine-tuned model to learn from.")
         return run
