@@ -23,8 +23,8 @@ from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
+from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
-from electra_tf.reporting.plots import draw_curves
 from electra_tf.reporting.trackers import tracked
 from electra_tf.training import failures, workers
 from electra_tf.training.devices import build_state, build_step, distributed
