@@ -53,7 +53,7 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[
         for indices in plan_epoch(lengths, batch, seed=1, epoch=next(epochs)):
             rows = make_batch([examples[index] for index in indices], batch, padded_lengths,
                               PAD_ID)
-            results = train_step(rows.ids.shape[1], run.distributed(rows))
+            results = train_step(rows.ids.shape, run.distributed(rows))
         results["loss"].sum.numpy()  # Waits for the devices.
 
     return Ready(label=precision, versions={"TensorFlow": tf.__version__}, turn=turn)

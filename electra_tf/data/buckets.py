@@ -9,28 +9,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-_STEP = 4  # Divisor of all lengths but the longest.
+_STEP = 4  # Divisor of all lengths but the longest, and of numbers of parts above it.
 _POOL_BATCHES = 50  # Number of batches whose examples are sorted by length together.
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One encoded example."""
+    """One encoded example: n tokens, or G parts of n tokens, which the encoder reads alone."""
 
-    ids: np.ndarray  # int32 [n], with [CLS] and [SEP].
-    segment_ids: np.ndarray  # int32 [n], 0 or 1.
+    ids: np.ndarray  # int32 [n] or [G, n], with [CLS] and [SEP].
+    segment_ids: np.ndarray  # int32 of the same shape, 0 or 1.
     targets: Mapping[str, np.ndarray]
-    """The head's other inputs: scalars, or one value per word, at most n."""
+    """The head's other inputs, of equal shapes in all rows."""
+    word_targets: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    """Inputs with one value per word, at most n."""
+    valid: np.ndarray | None = None
+    """bool [G, n], False on the padding of shorter parts; None: no padding."""
 
 
 class RowBatch(NamedTuple):
-    """Rows of equal length; every array has B as its first dimension."""
+    """Examples of equal length; every array has B as its first dimension."""
 
-    ids: np.ndarray  # int32 [B, L].
-    valid: np.ndarray  # bool [B, L], False on padding.
-    segment_ids: np.ndarray  # int32 [B, L].
+    ids: np.ndarray  # int32 [B, L], or [B, G, L] for examples with parts.
+    valid: np.ndarray  # bool of the same shape, False on padding.
+    segment_ids: np.ndarray  # int32 of the same shape.
     present: np.ndarray  # bool [B], False on the padding rows of the last batch.
-    targets: Mapping[str, np.ndarray]  # [B], or [B, L] padded with zeros.
+    targets: Mapping[str, np.ndarray]  # [B, ...]; those of words are [B, L], padded with zeros.
 
 
 def bucket_lengths(lengths: Sequence[int], max_length: int,
@@ -88,25 +92,32 @@ def plan_in_order_of_length(lengths: Sequence[int], batch_size: int) -> list[np.
 
 def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
                pad_id: int) -> RowBatch:
-    """Pads 1 to B rows to the shortest of `lengths` that holds all, and the batch to B rows."""
-    longest = max(len(row.ids) for row in rows)
-    length = next(length for length in lengths if length >= longest)
+    """Pads 1 to B examples to the shortest of `lengths` that holds all, and the batch to B.
 
-    def columns(values: Sequence[np.ndarray], fill: int = 0) -> np.ndarray:
-        padded = np.full([batch_size, length], fill, values[0].dtype)
-        for line, value in zip(padded, values, strict=False):
-            line[:len(value)] = value
-        return padded
+    Examples with parts get the most parts of all, a multiple of 4 above 4. The parts that are added
+    have one valid token, because heads read the first.
+    """
+    longest = max(row.ids.shape[-1] for row in rows)
+    shape: tuple[int, ...] = (next(length for length in lengths if length >= longest),)
+    if rows[0].ids.ndim > 1:
+        parts = max(len(row.ids) for row in rows)
+        shape = (parts if parts <= _STEP else -(-parts // _STEP) * _STEP, *shape)
 
-    def column(values: Sequence[np.ndarray]) -> np.ndarray:
-        return np.array([*values, *[np.zeros_like(values[0])] * (batch_size - len(values))])
+    def padded(values: Sequence[np.ndarray], shape: Sequence[int], fill: int = 0) -> np.ndarray:
+        batch = np.full([batch_size, *shape], fill, values[0].dtype)
+        for index, value in enumerate(values):
+            batch[(index, *map(slice, value.shape))] = value
+        return batch
 
-    targets = {}
-    for name in rows[0].targets:
-        values = [np.asarray(row.targets[name]) for row in rows]
-        targets[name] = columns(values) if values[0].ndim else column(values)
+    valid = padded([np.ones(row.ids.shape, bool) if row.valid is None else row.valid
+                    for row in rows], shape)
+    if valid.ndim > 2:
+        valid[:, :, 0] = True
+    targets = {name: [np.asarray(row.targets[name]) for row in rows] for name in rows[0].targets}
+    of_words = {name: [row.word_targets[name] for row in rows] for name in rows[0].word_targets}
     return RowBatch(
-        ids=columns([row.ids for row in rows], pad_id),
-        valid=columns([np.ones(len(row.ids), bool) for row in rows]),
-        segment_ids=columns([row.segment_ids for row in rows]),
-        present=np.arange(batch_size) < len(rows), targets=targets)
+        ids=padded([row.ids for row in rows], shape, pad_id), valid=valid,
+        segment_ids=padded([row.segment_ids for row in rows], shape),
+        present=np.arange(batch_size) < len(rows),
+        targets={name: padded(values, values[0].shape) for name, values in targets.items()}
+        | {name: padded(values, shape) for name, values in of_words.items()})

@@ -22,19 +22,19 @@ BatchDetails = Mapping[str, tf.Tensor]
 """The objective's details of a batch, by name."""
 
 
-class CompiledByLength:
-    """A function of a batch that is compiled once per length of rows."""
+class CompiledByShape:
+    """A function of a batch that is compiled once per shape of its examples."""
 
     def __init__(self, function: Callable[[Any], Any]):
         self._function = tf.function(function, autograph=False)
-        self._compiled: dict[int, Callable[[Any], Any]] = {}
+        self._compiled: dict[tuple[int, ...], Callable[[Any], Any]] = {}
 
-    def __call__(self, length: int, batch: Any) -> Any:
-        """Calls the function with a batch whose rows have `length` tokens."""
-        if length not in self._compiled:
+    def __call__(self, shape: tuple[int, ...], batch: Any) -> Any:
+        """Calls the function with a batch whose ids have this shape."""
+        if shape not in self._compiled:
             # Concrete functions avoid TensorFlow's warning about frequent retracing.
-            self._compiled[length] = self._function.get_concrete_function(batch)
-        return self._compiled[length](batch)
+            self._compiled[shape] = self._function.get_concrete_function(batch)
+        return self._compiled[shape](batch)
 
 
 class Predictor:
@@ -50,7 +50,7 @@ class Predictor:
             self._traced: Callable[[RowBatch], BatchDetails] | None = None
         else:
             self._padded_lengths: tuple[int, ...] = ()
-            self._compiled = CompiledByLength(self._gathered_details)
+            self._compiled = CompiledByShape(self._gathered_details)
 
     def predict(self, rows: Sequence[Row],
                 progress: Callable[[float], None] = lambda done: None) -> list[RowResults]:
@@ -59,7 +59,7 @@ class Predictor:
         Details with a value per token have the length of the padded row. `progress` is called after
         every batch with the fraction of tokens that are done.
         """
-        lengths = np.array([len(row.ids) for row in rows])
+        lengths = np.array([row.ids.size for row in rows])
         plan = plan_in_order_of_length(lengths, self._run.config.runtime.eval_batch_size)
         batches = (self._on_cores if self._on_one_cpu else self._on_replicas)(rows, plan)
         row_results: list[RowResults] = [{} for _ in rows]
@@ -81,7 +81,7 @@ class Predictor:
         def padded(indices: Sequence[int]) -> RowBatch:
             part = [rows[index] for index in indices]
             return tf.nest.map_structure(tf.constant, make_batch(
-                part, len(part), [max(len(row.ids) for row in part)], pad_id))
+                part, len(part), [max(row.ids.shape[-1] for row in part)], pad_id))
 
         def details(batch: RowBatch) -> BatchDetails:
             with inference_mode():
@@ -113,7 +113,7 @@ class Predictor:
         for indices in plan:
             batch = make_batch([rows[index] for index in indices], size, self._padded_lengths,
                                run.text.vocabulary.pad_id)
-            yield self._compiled(batch.ids.shape[1], run.distributed(batch))
+            yield self._compiled(batch.ids.shape, run.distributed(batch))
 
     def _gathered_details(self, batch: RowBatch) -> BatchDetails:
         strategy = self._run.strategy

@@ -54,7 +54,8 @@ class FinetuningRun:
 
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
-        return bucket_lengths([len(row.ids) for row in rows], self.config.task.max_seq_length)
+        return bucket_lengths([row.ids.shape[-1] for row in rows],
+                              self.config.task.max_seq_length)
 
     def distributed(self, batch: RowBatch) -> Any:
         """Returns a batch of B rows as tensors: B / replicas rows for each replica."""

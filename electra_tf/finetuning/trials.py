@@ -18,7 +18,7 @@ from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
 from electra_tf.finetuning.outputs import write_outputs
-from electra_tf.finetuning.predictor import CompiledByLength, Predictor
+from electra_tf.finetuning.predictor import CompiledByShape, Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Pretrained
@@ -75,7 +75,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
     training, num_steps = run.config.training, run.config.num_train_steps(len(rows))
     log_every = run.config.runtime.log_interval(num_steps)
-    lengths, padded_lengths = [len(row.ids) for row in rows], run.padded_lengths(rows)
+    lengths, padded_lengths = [row.ids.size for row in rows], run.padded_lengths(rows)
     train_step = compile_train_step(run, model, num_steps=num_steps, seed=seed)
     predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
     epochs, history, step = [], [], 0
@@ -87,7 +87,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
         for step, indices in enumerate(plan, start=next_step):
             batch = make_batch([rows[index] for index in indices], training.train_batch_size,
                                padded_lengths, run.text.vocabulary.pad_id)
-            losses.append(train_step(batch.ids.shape[1], run.distributed(batch))["loss"])
+            losses.append(train_step(batch.ids.shape, run.distributed(batch))["loss"])
             ends_interval = step == last_step or step % log_every == 0
             if not (ends_interval or progress.is_line_due()):
                 continue  # The devices compute on; a loss is read only for a line.
@@ -121,8 +121,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
 
 
 def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
-                       seed: int) -> CompiledByLength:
-    """Returns a training step on all replicas; it takes the length of the rows, and a batch.
+                       seed: int) -> CompiledByShape:
+    """Returns a training step on all replicas; it takes the shape of ids, and a batch.
 
     `seed` determines dropout, `num_steps` the schedule of the learning rate.
     """
@@ -136,7 +136,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
     def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
 
-    return CompiledByLength(run_step)
+    return CompiledByShape(run_step)
 
 
 def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
@@ -216,8 +216,8 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
     num_finished = len(results.trials)
     remaining = max(0, training.num_trials - num_finished)
     vocabulary = run.text.vocabulary
-    ids = np.concatenate([row.ids for row in rows])
-    ids = ids[~np.isin(ids, [vocabulary.cls_id, vocabulary.sep_id])]
+    ids = np.concatenate([row.ids.ravel() for row in rows])
+    ids = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id])]
     texts = [text for example in task.train for text in example.texts]
     num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
     warnings = coverage.coverage_warnings(

@@ -9,10 +9,10 @@ from electra_tf.data import buckets
 from electra_tf.data.buckets import bucket_lengths, plan_epoch
 
 
-def row(length, **targets):
+def row(length, label, tags):
     return buckets.Row(np.arange(1, length + 1, dtype=np.int32),
                        np.array([0] * (length // 2) + [1] * (length - length // 2), np.int32),
-                       {name: np.asarray(value) for name, value in targets.items()})
+                       {"label": label}, {"tags": np.array(tags)})
 
 
 @pytest.fixture
@@ -49,6 +49,20 @@ def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
     assert batch.targets["label"].tolist() == [2, 1, 0, 0]
     assert batch.targets["tags"][:, :3].tolist() == [[5, 6, 0], [7, 0, 0], [0] * 3, [0] * 3]
     assert batch.ids.dtype == np.int32
+
+
+@pytest.mark.parametrize(("counts", "parts"), [((1, 3), 3), ((5, 2), 8)])
+def test_parts_are_padded_together_and_added_ones_have_a_token(counts, parts):
+    rows = [buckets.Row(np.full([count, 6], 7, np.int32), np.ones([count, 6], np.int32),
+                        {"vector": np.array([count, 0.5])}, valid=np.arange(6) < [[5]] * count)
+            for count in counts]
+    batch = buckets.make_batch(rows, 3, (4, 8, 16), pad_id=9)
+    assert batch.ids.shape == batch.valid.shape == batch.segment_ids.shape == (3, parts, 8)
+    for index, count in enumerate(counts):
+        assert batch.ids[index, :count].tolist() == [[7] * 6 + [9] * 2] * count
+        assert (batch.ids[index, count:] == 9).all()
+        assert batch.valid[index].sum(axis=1).tolist() == [5] * count + [1] * (parts - count)
+    assert batch.targets["vector"].tolist() == [[counts[0], 0.5], [counts[1], 0.5], [0, 0]]
 
 
 def test_buckets_are_the_best_of_all_choices(lengths):

@@ -19,7 +19,7 @@ import pytest
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.export.atomic_directory import CHECKSUMS
 from electra_tf.finetuning import results
-from electra_tf.finetuning.predictor import CompiledByLength
+from electra_tf.finetuning.predictor import CompiledByShape
 from electra_tf.platform import signals
 from electra_tf.platform.errors import UserError
 from tests.end_to_end import commands
@@ -155,7 +155,7 @@ def test_a_trial_killed_before_its_scores_are_saved_leaves_the_old_pair(
 def test_a_signal_keeps_the_trials_that_are_finished(
         classified, model, tmp_path, monkeypatch, number, step, finished):
     arguments = (*classified[1], f"--model_dir={tmp_path}")
-    replicas_step, steps = CompiledByLength.__call__, itertools.count(1)
+    replicas_step, steps = CompiledByShape.__call__, itertools.count(1)
 
     def signalled(self, length, batch):
         results = replicas_step(self, length, batch)
@@ -163,7 +163,7 @@ def test_a_signal_keeps_the_trials_that_are_finished(
             os.kill(os.getpid(), number)
         return results
 
-    monkeypatch.setattr(CompiledByLength, "__call__", signalled)
+    monkeypatch.setattr(CompiledByShape, "__call__", signalled)
     watch = signals.Interrupts()
     try:
         with pytest.raises(signals.Interrupted, match=finished) as ended, watch:

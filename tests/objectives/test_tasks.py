@@ -22,8 +22,10 @@ def rows(**targets):
     for index, length in enumerate((9, 5, 12)):
         ids = numbers.integers(5, 30, length).astype(np.int32)
         segments = (np.arange(length) >= length // 2).astype(np.int32)
+        own = {name: np.asarray(values[index]) for name, values in targets.items()}
+        of_words = {name: value for name, value in own.items() if value.ndim}
         made.append(Row(ids, segments, {
-            name: np.asarray(values[index]) for name, values in targets.items()}))
+            name: value for name, value in own.items() if not value.ndim}, of_words))
     return made
 
 
@@ -94,7 +96,7 @@ def test_the_loss_of_tags_by_sentence_is_googles():
     for index, length in enumerate(inputs["input_mask"].sum(axis=1)):
         words = inputs["chunk_labels_mask"][index] > 0
         rows_of_golden.append(Row(
-            inputs["input_ids"][index, :length], inputs["segment_ids"][index, :length], {
+            inputs["input_ids"][index, :length], inputs["segment_ids"][index, :length], {}, {
                 "first_piece": inputs["chunk_labeled_positions"][index, words],
                 "tag": inputs["chunk_labels"][index, words]}))
     objective = task_objective("tagging", 25, dropout=0.0, tagging_loss_by_sentence=True)

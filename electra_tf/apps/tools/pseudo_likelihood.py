@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.finetuning.predictor import CompiledByLength
+from electra_tf.finetuning.predictor import CompiledByShape
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
@@ -38,8 +38,8 @@ class PseudoLikelihood:
                             "output layer: it was fine-tuned, or converted without them.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
         self.best = DISCRIMINATOR if networks.has_energies else self.networks[0]
-        self._hidden_log_probabilities = CompiledByLength(self._compute_generator)
-        self._sums = CompiledByLength(self._compute_discriminator)
+        self._hidden_log_probabilities = CompiledByShape(self._compute_generator)
+        self._sums = CompiledByShape(self._compute_discriminator)
 
     def score(self, sentences: Sequence[str], *,
               per_token: bool = False) -> Mapping[str, np.ndarray]:
@@ -59,7 +59,7 @@ class PseudoLikelihood:
         if DISCRIMINATOR in self.networks:
             scores[DISCRIMINATOR] = np.zeros(len(rows))
             for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
-                sums = self._sums(ids.shape[1], tf.constant(ids))
+                sums = self._sums(ids.shape, tf.constant(ids))
                 scores[DISCRIMINATOR][indices] = sums.numpy()[:len(indices)]
         lengths = [max(1, len(row) - 2) if per_token else 1 for row in rows]
         return {network: sums / lengths for network, sums in scores.items()}
@@ -82,7 +82,7 @@ class PseudoLikelihood:
             originals = [rows[sentence][position]
                          for sentence, position in zip(sentences, positions, strict=True)]
             padding = [0, _BATCH_ROWS - len(indices)]
-            log_probabilities = self._hidden_log_probabilities(ids.shape[1], tuple(
+            log_probabilities = self._hidden_log_probabilities(ids.shape, tuple(
                 tf.constant(values, tf.int32) for values in (
                     ids, np.pad(positions, padding), np.pad(originals, padding))))
             np.add.at(scores, sentences, log_probabilities.numpy()[:len(indices)])

@@ -14,6 +14,7 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
@@ -260,6 +261,20 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Maps token ids to the outputs of the head, which are not decoded."""
+
+
+def as_rows(batch: RowBatch,
+            randomness: Randomness | None) -> tuple[Tokens, Randomness | None]:
+    """Returns the parts of all examples as rows, [B * G, L], and the randomness of these rows."""
+    tokens = Tokens(batch.ids, batch.segment_ids, batch.valid)
+    if batch.ids.shape.rank == 2:
+        return tokens, randomness
+    parts, length = dimensions(batch.ids)[1:]
+    if randomness is not None:  # Every row has its own index in the global batch.
+        first, stride = randomness.first_example, randomness.stride
+        randomness = dataclasses.replace(
+            randomness, first_example=first // stride * stride * parts + first % stride)
+    return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), randomness
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

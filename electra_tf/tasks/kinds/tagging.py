@@ -125,7 +125,7 @@ class Tagging(base.TaskKind):
             tags = np.array([index.get(tag, 0) for example in part for tag in example.tags or
                              [spec.labels[0]] * len(example.words)], np.int32)
             ends = np.searchsorted(row, np.arange(1, len(word_rows.tokens.ids)))
-            rows += [Row(*tokens, {"first_piece": first_pieces, "tag": row_tags})
+            rows += [Row(*tokens, {}, {"first_piece": first_pieces, "tag": row_tags})
                      for tokens, first_pieces, row_tags in zip(
                          token_rows(word_rows.tokens), np.split(column, ends),
                          np.split(tags, ends), strict=True)]
@@ -181,7 +181,8 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
           results: Sequence[base.RowResults]) -> base.Scored:
     """Returns predictions and scores; `results` hold the objective's details, [W], of each row."""
     indices, shares = (np.concatenate([
-        result[name][:len(row.targets["tag"])] for row, result in zip(rows, results, strict=True)])
+        result[name][:len(row.word_targets["tag"])]
+        for row, result in zip(rows, results, strict=True)])
         for name in ("tags", "probability"))
     ends = np.cumsum([len(example.words) for example in examples])
     records = [{"key": example.key, "words": list(example.words)}

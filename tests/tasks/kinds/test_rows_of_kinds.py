@@ -1,10 +1,15 @@
 """Examples become rows that lose nothing unsaid, with the targets that their loss needs."""
 
+import itertools
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.tasks.kinds import tagging
+from electra_tf.data.buckets import RowBatch
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.tasks.kinds import base, tagging
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder
@@ -91,8 +96,8 @@ def test_words_are_tagged_at_their_first_pieces():
     example = TaggedExample(key="1", words=("a", "cd", "\u200b", "b"), tags=("O", "X", "X", "O"))
     (row,) = rows_of("tagging", [example], labels=("O", "X"))
     assert row.ids.tolist() == [CLS, A, C, D, UNK, B, SEP]
-    assert row.targets["first_piece"].tolist() == [1, 2, 4, 5]
-    assert row.targets["tag"].tolist() == [0, 1, 1, 0]
+    assert row.word_targets["first_piece"].tolist() == [1, 2, 4, 5]
+    assert row.word_targets["tag"].tolist() == [0, 1, 1, 0]
     assert row.segment_ids.tolist() == [0] * 7
 
 
@@ -102,7 +107,7 @@ def test_a_long_sentence_becomes_rows_that_hold_every_word_once():
                                TaggedExample(key="2", words=words)], labels=("O",), max_length=5)
     assert [row.ids.tolist() for row in rows] == [
         [CLS, B, SEP], [CLS, A, C, D, SEP], [CLS, C, D, B, SEP], [CLS, A, SEP]]
-    assert [len(row.targets["tag"]) for row in rows] == [1, 2, 2, 1]
+    assert [len(row.word_targets["tag"]) for row in rows] == [1, 2, 2, 1]
 
 
 def test_sentences_in_several_calls_give_the_same_rows(monkeypatch):
@@ -111,6 +116,20 @@ def test_sentences_in_several_calls_give_the_same_rows(monkeypatch):
     rows = []
     for chunk in (100, 3):
         monkeypatch.setattr(tagging, "CHUNK", chunk)
-        rows.append([(row.ids.tolist(), row.targets["first_piece"].tolist()) for row in rows_of(
-            "tagging", examples, labels=("O",), max_length=5)])
+        rows.append([(row.ids.tolist(), row.word_targets["first_piece"].tolist())
+                     for row in rows_of("tagging", examples, labels=("O",), max_length=5)])
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_every_part_has_its_own_index_in_the_global_batch(rounds):
+    """Of 16 examples with 3 parts, in two shares of 8 that are computed in `rounds`."""
+    indices = []
+    for share, index in itertools.product(range(2), range(rounds)):
+        examples = tf.zeros([8 // rounds, 3, 4], tf.int32)
+        tokens, drawn = base.as_rows(
+            RowBatch(examples, examples > 0, examples, (), {}),
+            Randomness(seed=0, step=tf.constant(0, tf.int64), stride=rounds,
+                       first_example=tf.constant(share * 8 + index, tf.int64)))
+        indices += (int(drawn.first_example) + rounds * np.arange(len(tokens.ids))).tolist()
+    assert sorted(indices) == list(range(48))

@@ -186,7 +186,7 @@ def test_tags_of_a_sentence_in_several_rows_are_joined():
                     metrics=Tagging.metrics)
     examples = [TaggedExample(key="1", words=("a", "b", "c"), tags=("B-X", "I-X", "O")),
                 TaggedExample(key="2", words=("d",), tags=("B-X",))]
-    rows = [Row(np.zeros(4), np.zeros(4), {"tag": np.zeros(size)}) for size in (2, 1, 1)]
+    rows = [Row(np.zeros(4), np.zeros(4), {}, {"tag": np.zeros(size)}) for size in (2, 1, 1)]
     results = [{"tags": np.array(tags), "probability": np.array(shares, np.float32)}
                for tags, shares in (([1, 2, 0, 0], [0.5, 0.25, 1, 1]), ([0, 2], [0.75, 1]),
                                     ([0, 1], [0.125, 1]))]
