@@ -12,7 +12,7 @@ from electra_tf.apps.serving import models
 
 def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Ready:
     """Loads the model; ops run concurrently, each on one core."""
-    model = models.load(pathlib.Path(directory) / precision / "1")
+    model = models.load(pathlib.Path(directory) / precision / "1", 1)
     signature = model.signatures[models.DEFAULT_SIGNATURE]
     (column,) = signature.inputs
 

@@ -11,7 +11,7 @@ import onnx
 import tf_keras
 from onnx import TensorProto, helper, numpy_helper
 
-from electra_tf.export.servable import TOKEN_INPUTS, Detector, ServedTask, Servable
+from electra_tf.export.servable import TOKEN_INPUTS, Detector, Servable, ServedTask
 from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
 from electra_tf.modeling.fused import LAYER_NORM_EPSILON
 from electra_tf.modeling.layers import LayerNorm
@@ -43,7 +43,7 @@ class _Graph:
     def constant(self, value: Any, dtype: type = np.float32) -> str:
         """Adds an array."""
         name = f"constant_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.array(value, dtype, order="C"), name))
+        self.weights.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
     def lookup(self, table: Any, indices: str) -> str:
