@@ -6,7 +6,6 @@ program's tokenizer. With examples of dev, both number types are scored.
 
 import dataclasses
 import enum
-import json
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,14 +14,13 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.buckets import Row, make_batch, plan_in_order_of_length
-from electra_tf.export import onnx_graph
+from electra_tf.export import onnx_graph, onnx_tokenizer
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.export.checksums import write_checksums
 from electra_tf.export.comparison import Answers, compare, network_function, probe_tokens
 from electra_tf.export.onnx_runtime import CONFIG_FILE, MODEL_FILE, Interface, OnnxModel
 from electra_tf.export.saved_model import probes
 from electra_tf.export.servable import Servable, ServedTask
-from electra_tf.formats.hugging_face_tokenizer import TOKENIZER_FILE, write_text
 from electra_tf.formats.pretrained import BERT_SIZES
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
@@ -30,7 +28,6 @@ from electra_tf.tasks.kinds.base import RowResults
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, Kind
 from electra_tf.text.tokenization import TextSettings
-from electra_tf.text.vocabulary import SPECIAL_TOKENS
 
 _DEV_BATCH = 32
 _MAX_BYTES = 2**31
@@ -67,7 +64,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
     lines, scores = [], {}
     with atomic_directory(directory) as unfinished:
         unfinished.mkdir()
-        write_tokenizer(text, unfinished, model.texts.max_length)
+        onnx_tokenizer.write(text, unfinished, model.texts.max_length)
         write_json(unfinished / CONFIG_FILE, _config(model, quantization))
         add_files(unfinished)
         for kind in dict.fromkeys((Quantization.NONE, quantization)):
@@ -85,15 +82,6 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
           f"up to {config.max_position_embeddings} tokens", *lines, sep="\n", flush=True)
     if dev:
         print(_table(scores, len(dev)), flush=True)
-
-
-def write_tokenizer(text: TextSettings, directory: pathlib.Path, max_length: int) -> None:
-    """Writes the tokenizer's files. In tokenizer.json, "[MASK]" in a text is text, as here."""
-    write_text(text, directory, max_length)
-    path = directory / TOKENIZER_FILE
-    content = json.loads(path.read_bytes())
-    write_json(path, content | {"added_tokens": [
-        token for token in content["added_tokens"] if token["content"] not in SPECIAL_TOKENS]})
 
 
 def _config(model: Servable, quantization: Quantization) -> dict[str, Any]:

@@ -51,30 +51,15 @@ class _Config:
     electra_tf_onnx: Interface
 
 
-class OnnxModel:
-    """An exported network with its tokenizer; threads may call it concurrently."""
+class FastRowEncoder:
+    """A converter of texts to the rows of `text.rows.RowEncoder`, by the library `tokenizers`."""
 
-    def __init__(self, directory: pathlib.Path, *, threads: int | None = None):
-        """Reads a directory; `threads` compute one call, by default one per core.
-
-        Raises `UserError` for missing or damaged files.
-        """
-        require_intact(directory, needed=True)
-        self.config = strict_json.read(directory / CONFIG_FILE, _Config, max_bytes=4 * MIB)
-        self.interface = self.config.electra_tf_onnx
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or usable_cores()
-        options.log_severity_level = 3
-        # Threads that wait in a loop take the cores of other programs: 20 ms instead of 6.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._tokenizer = Tokenizer.from_file(str(directory / TOKENIZER_FILE))
-        self._session = onnxruntime.InferenceSession(
-            str(directory / MODEL_FILE), options, providers=["CPUExecutionProvider"])
+    def __init__(self, tokenizer_file: pathlib.Path, max_length: int):
+        """Reads tokenizer.json; rows have at most `max_length` tokens."""
+        self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
+        self._max_length = max_length
         self._cls_id, self._sep_id, self._pad_id = map(
             self._tokenizer.token_to_id, ("[CLS]", "[SEP]", "[PAD]"))
-        self.inputs = [value.name for value in self._session.get_inputs()]
-        self.outputs: Mapping[str, Sequence[str | int]] = {
-            value.name: value.shape for value in self._session.get_outputs()}
 
     def encode(self, *columns: Sequence[str]) -> list[np.ndarray]:
         """Returns ids, segment ids and mask, int64 [B, L], of one or two columns of B texts.
@@ -98,13 +83,41 @@ class OnnxModel:
         except TypeError as error:
             raise UserError(f"texts must be strings of Unicode. Received: {shown(texts)}"
                             ) from error
-        limit = self.interface.max_length - 1 - len(pieces)
+        limit = self._max_length - 1 - len(pieces)
         first = pieces[0][:limit]
         if len(pieces) == 1:
             return [self._cls_id, *first, self._sep_id], limit + 2
         first = pieces[0][:max(limit - len(pieces[1]), limit - limit // 2)]
         second = pieces[1][:max(limit - len(pieces[0]), limit // 2)]
         return [self._cls_id, *first, self._sep_id, *second, self._sep_id], len(first) + 2
+
+
+class OnnxModel:
+    """An exported network with its tokenizer; threads may call it concurrently."""
+
+    def __init__(self, directory: pathlib.Path, *, threads: int | None = None):
+        """Reads a directory; `threads` compute one call, by default one per core.
+
+        Raises `UserError` for missing or damaged files.
+        """
+        require_intact(directory, needed=True)
+        self.config = strict_json.read(directory / CONFIG_FILE, _Config, max_bytes=4 * MIB)
+        self.interface = self.config.electra_tf_onnx
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or usable_cores()
+        options.log_severity_level = 3
+        # Threads that wait in a loop take the cores of other programs: 20 ms instead of 6.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._rows = FastRowEncoder(directory / TOKENIZER_FILE, self.interface.max_length)
+        self._session = onnxruntime.InferenceSession(
+            str(directory / MODEL_FILE), options, providers=["CPUExecutionProvider"])
+        self.inputs = [value.name for value in self._session.get_inputs()]
+        self.outputs: Mapping[str, Sequence[str | int]] = {
+            value.name: value.shape for value in self._session.get_outputs()}
+
+    def encode(self, *columns: Sequence[str]) -> list[np.ndarray]:
+        """Returns ids, segment ids and mask, int64 [B, L]; see `FastRowEncoder`."""
+        return self._rows.encode(*columns)
 
     def score(self, ids: np.ndarray, segment_ids: np.ndarray, mask: np.ndarray) -> Outputs:
         """Returns the graph's outputs for integers [B, L]; `UserError` for wrong values."""

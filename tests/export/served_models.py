@@ -72,11 +72,15 @@ class Example:
 
     def predicted(self, examples):
         """Returns the records that fine-tuning writes as predictions."""
+        return self.scored(examples).records
+
+    def scored(self, examples):
+        """Returns the predictions of fine-tuning with their scores."""
         encoded = KINDS[self.spec.kind].encode(
             self.spec, examples, self.row_encoder, self.config.task)
         run = FinetuningRun(config=self.config, objective=self.objective, spec=self.spec, text=TEXT,
                             strategy=tf.distribute.OneDeviceStrategy("CPU:0"), model_dir=None)
-        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None).records
+        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None)
 
 
 example = functools.cache(Example)
