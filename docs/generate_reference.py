@@ -119,18 +119,19 @@ model = tf_keras.models.load_model("topics.keras")
 ## Training
 
 ```python
-import dataclasses
+classifier = electra_tf.finetune(
+    "classification", ["A fine film.", "A dull film."] * 20, ["good", "bad"] * 20,
+    init_checkpoint="google/electra-small-discriminator", num_train_epochs=2.0)
+classifier.results.best.scores                   # split -> metric -> value
+classifier.predict(["A fine film."])             # a dictionary for each text
+classifier.evaluate(["A dull film."], ["bad"])   # metric -> value
+classifier.save("runs/films")                    # for load_task and all commands
 
-config = electra_tf.pretraining_config("small")
-training = dataclasses.replace(config.training, num_train_steps=10_000)
-config = dataclasses.replace(config, training=training)
+config = electra_tf.pretraining_config("small", recipe="short", num_train_steps=10_000)
 scores = electra_tf.pretrain(config, data_dir="records", model_dir="runs/small")
-
-results = electra_tf.finetune(
-    "classification", init_checkpoint="runs/small", model_dir="runs/films",
-    train="films.tsv", dev="films_dev.tsv", text_columns="text", label_column="label")
-results.best.scores                              # split -> metric -> value
-electra_tf.load_task("runs/films").predict(["A fine film."])
+films = electra_tf.finetune(
+    "classification", "films.tsv", dev="films_dev.tsv", text_columns="text", label_column="label",
+    init_checkpoint="runs/small", model_dir="runs/films_of_small")
 ```
 
 Both functions continue an interrupted run in `model_dir`. [Settings](../configuration.md) lists all

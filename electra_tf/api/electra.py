@@ -3,7 +3,7 @@
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
+from electra_tf.tasks.in_memory import to_list
 from electra_tf.text.rows import RowEncoder, cut_notes
 
 
@@ -208,15 +209,3 @@ def to_string(value: Any, what: str = "text") -> str:
     if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
         raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
     return value
-
-
-def to_list(values: Any, what: str = "texts") -> list[Any]:
-    """Returns the elements of a list, an array, a tensor or a column of a table.
-
-    Raises `UserError` for one string and for values without an order of texts.
-    """
-    if hasattr(values, "__array__"):  # Also: tensors, and the rows of a data frame.
-        values = np.asarray(values).tolist()
-    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise UserError(f"{what} must be a list of strings. Received: {shown(values)}")
-    return list(values)

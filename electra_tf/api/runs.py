@@ -1,36 +1,49 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
+import dataclasses
 import os
+import shutil
+import tempfile
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from electra_tf.api.electra import to_list, to_string
+from electra_tf.api import saving
+from electra_tf.api.electra import to_string
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.pretraining import loop
 from electra_tf.pretraining.evaluation import saved_scores
 from electra_tf.pretraining.setup import stages
-from electra_tf.tasks import registry
+from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.in_memory import to_list
 
 PathName = str | os.PathLike[str]
 
 
 class TaskModel:
-    """A fine-tuned model, from `electra_tf.load_task`.
+    """A fine-tuned model, from `electra_tf.finetune` or `electra_tf.load_task`.
 
     Attributes:
         name (str): Name of the task.
         labels (tuple[str, ...]): Classes or tags; empty for regression and extractive QA.
+        results (Results | None): The scores of all trials; `results.best.scores` are those of this
+            model, split -> metric -> value. None for a converted model.
     """
 
-    def __init__(self, run: setup.FinetuningRun):
+    def __init__(self, run: setup.FinetuningRun,
+                 temporary: tempfile.TemporaryDirectory[str] | None = None):
         self.name, self.labels = run.spec.name, tuple(run.spec.label_words)
+        self.results = Results.load(run.model_dir)
+        self._run, self._temporary = run, temporary  # The directory is removed with the model.
         self._predictor = outputs.TaskPredictor(run)
 
     def predict(self, examples: Sequence[str] | Sequence[Sequence[str]]) -> list[dict[str, Any]]:
@@ -55,6 +68,38 @@ class TaskModel:
             for example in to_list(examples, "examples")])
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
+
+    def evaluate(self, examples: Any, labels: Any = None) -> dict[str, float]:
+        """Returns the scores on labelled examples, metric -> value.
+
+        Args:
+            examples: Texts, pairs, a table, a data set or a file, as `train` of `finetune`.
+            labels: The labels of texts or pairs.
+
+        Example:
+            >>> 0 <= classifier.evaluate(["A fine film."], ["positive"])["accuracy"] <= 1
+            True
+        """
+        run, notes = self._run, list[str]()
+        if _is_file(examples):
+            task = registry.load_dev(run.spec, None, Files(dev=[storage.path(examples)]))
+            rows, notes = task.dev["dev"], [*task.notes]
+        else:
+            rows = in_memory.examples("examples", examples, labels, run.spec, notes)
+        split = run.encode(rows)
+        for note in (*notes, *split.notes):
+            warnings.warn(note, stacklevel=2)
+        return dict(self._predictor.scored(split).scores)
+
+    def save(self, directory: PathName) -> None:
+        """Copies the run, which `load_task` and all commands read, to a new directory."""
+        with saving.new_directory(directory) as unfinished:
+            source = storage.require_local(self._run.model_dir, "the model", "copy its directory")
+            shutil.copytree(source, unfinished)
+
+    def save_pretrained(self, directory: PathName) -> None:
+        """Writes a new directory in Hugging Face's format, which transformers reads."""
+        saving.write(pretrained.read(self._run.model_dir), directory, Format.HUGGING_FACE)
 
 
 def load_task(directory: PathName) -> TaskModel:
@@ -85,33 +130,62 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
     return saved_scores(run.model_dir)
 
 
-def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
-             data_dir: PathName | None = None, train: PathName | None = None,
-             dev: PathName | None = None, text_columns: str | Sequence[str] = "text",
-             label_column: str = "label", config: FinetuningConfig | None = None) -> Results:
+def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoint: PathName,
+             model_dir: PathName | None = None, data_dir: PathName | None = None, dev: Any = None,
+             text_columns: str | Sequence[str] = (), label_column: str = "label",
+             config: FinetuningConfig | None = None, **settings: Any) -> TaskModel:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
     Args:
-        task: Benchmark, or kind of a task with your own files, as `run_finetuning.py --task`.
+        task: Benchmark, or kind of a task with your own data, as `run_finetuning.py --task`.
+        train: Your training examples: texts, pairs of texts, or lists of words (tagging), each as
+            a list or array with `labels` beside it; a data frame or a mapping of columns; a
+            `tf.data.Dataset` of (text, label) or of dictionaries; a list of dictionaries, for
+            extractive QA as in SQuAD's files; or the name of a file.
+        labels: A label, number or list of tags for each of the texts. Integers and booleans become
+            text: predictions are "0" or "True".
         init_checkpoint: The pre-trained encoder, as for `load`.
-        model_dir: Directory of the run; created if needed.
+        model_dir: Directory of the run; created if needed. By default it is temporary, and removed
+            with the model; `save` keeps it.
         data_dir: Directory of a benchmark's files; by default TensorFlow Datasets provides them.
-        train: Your file of training examples.
-        dev: Your file of development examples; by default a part of `train` is held out.
-        text_columns: Names of the columns with texts, one or two.
-        label_column: Name of the column with labels.
+        dev: Your development examples: a tuple (texts, labels), or a table, data set or file as
+            `train`; by default a part of `train` is held out.
+        text_columns: Columns of tables and files with texts, one or two; by default "text", or
+            "text_1" and "text_2".
+        label_column: Column with labels.
         config: All settings; the task's recipe by default.
+        **settings: Single settings by the names of their fields, such as `num_train_epochs=5.0`.
 
     Returns:
-        The scores of all trials; `results.best.scores` are those of the model that is kept.
+        The model of the best trial, with the scores of all trials as `results`.
     """
+    is_file = train is None or (_is_file(train) and labels is None)
+    if not is_file and isinstance(train, str | bytes):
+        raise UserError(f"train must be a list of texts, as labels is given. Received: "
+                        f"{shown(train)}")
+    if data_dir is not None and not is_file:
+        raise UserError("data_dir is for the files of a benchmark; leave it out with data in "
+                        "memory.")
+    if dev is not None and _is_file(dev) != is_file:
+        raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
-    texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    train_files, dev_files = (() if file is None else [storage.path(file)] for file in (train, dev))
-    loaded = registry.load(
-        task, None if data_dir is None else storage.path(data_dir),
-        Files(texts=texts, label=label_column, train=train_files, dev=dev_files),
-        from_tfds=data_dir is None and train is None)
-    run = setup.prepare(config or registry.recipe(task, initial.model), loaded.spec, initial.text,
-                        storage.path(model_dir))
-    return trials.train(run, loaded, initial)
+    own = Files(texts=(text_columns,) if isinstance(text_columns, str) else tuple(text_columns),
+                label=label_column)
+    if is_file:
+        own = dataclasses.replace(own, **{split: [storage.path(file)] for split, file in (
+            ("train", train), ("dev", dev)) if file is not None})
+        loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), own,
+                               from_tfds=data_dir is None and train is None)
+    else:
+        loaded = in_memory.load(task, train, labels, dev, own)
+    config = config or registry.recipe(task, initial.model)
+    temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
+    directory = storage.path(temporary.name if temporary else model_dir)
+    run = setup.prepare(override(config, name_fields(config, settings)), loaded.spec, initial.text,
+                        directory)
+    trials.train(run, loaded, initial)
+    return TaskModel(setup.prepare_trained(directory, {}), temporary)
+
+
+def _is_file(data: Any) -> bool:
+    return isinstance(data, str | os.PathLike)

@@ -30,12 +30,13 @@ RESULTS_FILE = "results.json"
 EVALUATION_FILE = "eval_results.json"
 MAX_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 METRICS_FILE = "metrics.jsonl"
+TRACKERS_FILE = "trackers.json"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
-_WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", EVALUATION_FILE,
-            RESULTS_FILE, "predictions", "submission", "learning_curve.png", VOCABULARY_FILE,
-            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
+_WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
+            EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
+            VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of a task's facts, which `tasks/task.py` defines."""
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.

@@ -1,6 +1,7 @@
 """Settings of fine-tuning, and the recipe of each encoder size."""
 
 import dataclasses
+import enum
 from typing import Annotated
 
 from annotated_types import Interval
@@ -8,11 +9,15 @@ from annotated_types import Interval
 from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
-from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
+from electra_tf.platform.settings import LARGEST_COUNT, Flag, Probability, Section, require
 
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
+DISTILLATION = Flag("Distillation", ("finetuning",))
+# Values are the names in lower case.
+LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
+WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,8 +33,18 @@ class TaskConfig(Section, prefix="task."):
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
     """Put a dense GELU layer first (classification, regression), as in Hugging Face's head."""
-    doc_stride: Annotated[Length, TRAINING] = 128
-    """Tokens from the start of one sliding window over a context to the start of the next."""
+    long_texts: Annotated[LongTexts, TRAINING] = LongTexts.TRUNCATE
+    """Texts over max_seq_length (classification, regression): truncate keeps their first tokens,
+    head_tail a quarter from the start and the rest from the end; windows reads all of them in
+    sliding windows, whose outputs are pooled."""
+    window_pooling: Annotated[WindowPooling, TRAINING] = WindowPooling.MEAN
+    """Output of a text in windows: mean of the windows' probabilities (of their numbers for
+    regression), max of their logits, or log_odds, the mean of their logits."""
+    max_windows: Annotated[int, Interval(gt=0, le=1 << 16), TRAINING] = 8
+    """Windows of a text that training reads, evenly spaced; predictions read all."""
+    doc_stride: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
+    """Tokens from the start of one sliding window over a context or a text to the start of the
+    next. 0: 128 for extractive QA, half of max_seq_length for texts."""
     max_query_length: Length = 64
     """Tokens kept of a question."""
     max_answer_length: Length = 30
@@ -84,6 +99,13 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
+    distillation_temperature: Annotated[float, Interval(gt=0, le=1000), DISTILLATION] = 2.0
+    """With --teacher: divisor of the logits of teacher and student in the loss of soft labels."""
+    distillation_weight: Annotated[float, Interval(ge=0, le=1), DISTILLATION] = 0.5
+    """With --teacher: weight of the loss of soft labels; that of the labels has the rest of 1."""
+    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), DISTILLATION] = 0.0
+    """With --teacher: weight of the cosine distance between the teacher's vector of [CLS] and a
+    projection of the student's."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,6 +125,10 @@ class FinetuningConfig:
         require(self.task.max_seq_length <= max_length, "task.max_seq_length",
                 f"at most model.max_position_embeddings={max_length}, the longest row of the "
                 "encoder", self.task.max_seq_length)
+        for name in ("window_pooling", "max_windows"):
+            value = getattr(self.task, name)
+            require(self.task.long_texts is LongTexts.WINDOWS or value == getattr(TaskConfig, name),
+                    f"--{name}", "left out without --long_texts=windows", str(value))
         require(self.training.freeze_layers <= layers, "training.freeze_layers",
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 

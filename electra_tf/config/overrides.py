@@ -48,6 +48,21 @@ def override(config: Config, changes: Changes) -> Config:
         for section, fields in sections.items()})
 
 
+def name_fields(config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `section.field` -> value of fields that are named without their section."""
+    sections: dict[str, list[str]] = {}
+    for name in flatten(config):
+        sections.setdefault(name.partition(".")[2], []).append(name)
+    changes = {}
+    for field, value in values.items():
+        names = sections.get(field, [])
+        if len(names) != 1:
+            raise UserError(f"unknown setting {shown(field)}.{suggestion(field, sections)} "
+                            "docs/configuration.md lists all settings.")
+        changes[names[0]] = value
+    return changes
+
+
 def setting_of(config: Any, name: str) -> Setting:
     """Returns the declaration of `section.field`, or raises `UserError` with the nearest name."""
     section_name, _, field = name.partition(".")

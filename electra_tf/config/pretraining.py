@@ -8,7 +8,7 @@ from annotated_types import Interval
 from electra_tf.config.model import InitializationConfig, MaskingConfig, ModelConfig, SamplingConfig
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
-from electra_tf.config.overrides import Changes, override
+from electra_tf.config.overrides import Changes, name_fields, override
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
 
@@ -87,10 +87,16 @@ SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.
 }
 
 
-def pretraining_config(model_size: str) -> PretrainingConfig:
-    """Returns the paper's settings for a model size; raises `UserError` for an unknown one."""
+def pretraining_config(model_size: str, recipe: str = PAPER, **settings: Any) -> PretrainingConfig:
+    """Returns the settings of a model size; raises `UserError` for unknown names or values.
+
+    Args:
+        model_size: "tiny", "small", "base" or "large".
+        recipe: "paper", or "short" for runs of minutes to days.
+        **settings: Other settings by the names of their fields, such as `num_train_steps=10_000`.
+    """
     require_one_of(SIZES, "--model_size", model_size)
-    return SIZES[model_size]
+    return resolve(model_size, recipe, name_fields(SIZES[model_size], settings))
 
 
 def resolve(model_size: str = "", recipe: str = PAPER, changes: Changes | None = None, *,
@@ -108,7 +114,9 @@ def resolve(model_size: str = "", recipe: str = PAPER, changes: Changes | None =
     if saved is not None:
         return override(PretrainingConfig(), {**saved, **changes})
     require_one_of(RECIPES, "--recipe", recipe)
-    config = pretraining_config(model_size or "small")
+    model_size = model_size or "small"
+    require_one_of(SIZES, "--model_size", model_size)
+    config = SIZES[model_size]
     changes = {**(shape or {}), **changes}
     if recipe == SHORT:
         changes = _short_recipe(override(config, changes).model) | changes

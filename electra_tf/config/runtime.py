@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Interval
 
@@ -56,6 +56,8 @@ class RuntimeConfig(Section, prefix="runtime."):
     """Steps between progress lines and metrics; 0: 100, or a twentieth of a run of under 2,000."""
     log_every_seconds: Annotated[float, Interval(ge=0), REPORTS] = 30.0
     """Also log after this many seconds without a progress line; 0 logs by steps only."""
+    report_to: Annotated[tuple[Literal["wandb", "mlflow"], ...], REPORTS] = ()
+    """Experiment trackers that also receive settings and metrics, with commas."""
     sample_every_steps: Annotated[Count, CHECKPOINTS] = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
     eval_every_steps: Annotated[Count, CHECKPOINTS] = 0

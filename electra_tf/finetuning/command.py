@@ -67,6 +67,9 @@ class TaskFlags(Section, prefix="--"):
     """Your file to score on, in the same form. Default: a tenth of --train, held out by label."""
     test: tuple[str, ...] | None = None
     """Your file to predict after training; labels are optional."""
+    unlabelled: tuple[str, ...] | None = None
+    """Your file of further texts for --teacher: .txt, .tsv, .csv or .jsonl; its labels are not
+    used."""
     text_columns: tuple[str, ...] | None = None
     """Your one or two columns of text, or that of words, by name or number. Default: text; the
     first column of a column file."""
@@ -104,6 +107,9 @@ class ModelFlags(Section, prefix="--"):
     """From scratch: tiny, small, base or large. Default: small."""
     vocab_file: str = ""
     """From scratch: the vocabulary."""
+    teacher: str = ""
+    """A fine-tuned classifier that the model learns from too (distillation): a run's directory, or
+    a directory or name of Hugging Face's. Default: none."""
     normalization: str = "auto"
     """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 

@@ -9,7 +9,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.config.finetuning import SCRATCH
 from electra_tf.config.overrides import Changes, override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
-from electra_tf.finetuning import outputs, setup, trials
+from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
@@ -29,6 +29,13 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
+    if values.teacher and len(names) > 1:
+        raise UserError("--teacher has the labels of one task; give one --task at a time. "
+                        f"Received: {', '.join(names)}")
+    unused = ["--unlabelled"] * values["unlabelled"].present + [
+        name for name in changes if "distillation_" in name]
+    if unused and not values.teacher:
+        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model that labels texts.")
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
@@ -53,7 +60,11 @@ def train(changes: Changes) -> None:
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
         config = override(registry.recipe(name, shape), changes)
-        runs.append((setup.prepare(config, task.spec, text, directory), task))
+        run = setup.prepare(config, task.spec, text, directory)
+        if values.teacher:
+            run = distillation.with_teacher(run, storage.path(values.teacher))
+            task = distillation.with_unlabelled(task, data["own"])
+        runs.append((run, task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
@@ -105,4 +116,4 @@ def _own_files() -> Files:
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
                  key=values.key_column, **{
                      split: tuple(map(storage.path, values[split].value or ()))
-                     for split in ("train", "dev", "test")})
+                     for split in ("train", "dev", "test", "unlabelled")})

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from electra_tf.config.finetuning import LongTexts
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Results, score_table, threshold_of
 from electra_tf.finetuning.setup import FinetuningRun
@@ -72,8 +73,9 @@ class TaskPredictor:
         if not examples:
             return []
         split = run.encode(examples)
-        for note in split.notes:
-            warnings.warn(note, stacklevel=3)  # The caller of the interface.
+        if run.config.task.long_texts is not LongTexts.WINDOWS:  # Windows read all of a text.
+            for note in split.notes:
+                warnings.warn(note, stacklevel=3)  # The caller of the interface.
         return list(self.scored(split).records)
 
 

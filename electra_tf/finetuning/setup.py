@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
-from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
@@ -19,7 +19,9 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.reporting import trackers
 from electra_tf.tasks.kinds.base import Split, TaskKind
+from electra_tf.tasks.kinds.long_texts import limit_windows
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
 from electra_tf.text.rows import RowEncoder
@@ -30,7 +32,7 @@ from electra_tf.training.devices import build_model
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:
-    """A run: its checked settings, devices, task, text settings and directory."""
+    """A run: its checked settings, devices, task, text settings, directory and teacher."""
 
     config: FinetuningConfig
     objective: Objective
@@ -38,6 +40,8 @@ class FinetuningRun:
     spec: TaskSpec
     text: TextSettings
     model_dir: Path
+    teacher: Pretrained | None = None
+    """The fine-tuned model whose outputs it also learns; see `distillation`."""
 
     @property
     def kind(self) -> TaskKind:
@@ -51,6 +55,20 @@ class FinetuningRun:
     def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
+
+    def training_rows(self, split: Split) -> tuple[list[Row], list[str]]:
+        """Returns the rows to train on, with at most `max_windows` windows each, and notes on them.
+
+        `UserError` for steps of more windows than the memory can hold.
+        """
+        task, training = self.config.task, self.config.training
+        if task.long_texts is not LongTexts.WINDOWS:
+            return split.rows, []
+        rows, notes = limit_windows(split.rows, task.max_windows)
+        failures.require_memory(
+            self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
+            batch=training.train_batch_size * max(len(row.ids) for row in rows))
+        return rows, notes
 
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
@@ -93,6 +111,7 @@ class FinetuningRun:
 def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
             model_dir: Path) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
+    trackers.require_installed(config.runtime.report_to)
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")

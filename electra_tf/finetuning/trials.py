@@ -17,6 +17,7 @@ from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
+from electra_tf.finetuning import distillation
 from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predictor import CompiledByShape, Predictor
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
@@ -28,6 +29,7 @@ from electra_tf.platform.command_line import as_started, same_command
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
+from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Task
 from electra_tf.text import coverage
@@ -52,7 +54,11 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             if num_trials > 1:
                 print(f"trial {number + 1} of {num_trials}, seed {seed}", flush=True)
             model = run.build_model(seed, initial)
-            trial = train_trial(run, model, rows, dev, results.metrics, seed)
+            with tracked(run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
+                         override(run.config, {"training.seed": seed}),
+                         {"task": results.task, "initial": results.initial},
+                         f"seed {seed}") as track:
+                trial = train_trial(run, model, rows, dev, results.metrics, seed, track)
             results = dataclasses.replace(results, trials=(*results.trials, trial))
             if results.best is trial:
                 step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
@@ -71,7 +77,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
 
 
 def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
-                dev: Mapping[str, Split], metrics: Sequence[str], seed: int) -> Trial:
+                dev: Mapping[str, Split], metrics: Sequence[str], seed: int,
+                track: Log = lambda step, values: None) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
     training, num_steps = run.config.training, run.config.num_train_steps(len(rows))
     log_every = run.config.runtime.log_interval(num_steps)
@@ -100,6 +107,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
                 print(progress.line(f"loss {loss:.4f}"), flush=True)
             if ends_interval:
                 history.append((step, loss))
+                track(step, {"train/loss": loss})
                 loss_sum += len(losses) * loss
                 losses = []
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
@@ -107,6 +115,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
         progress.count_other_work("evaluation")
         epochs.append(Epoch(epoch=len(epochs) + 1, step=step, loss=loss_sum / len(plan),
                             scores=scores))
+        track(step, {f"{split}/{metric}": value for split, values in scores.items()
+                     for metric, value in values.items()})
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
         kept = epochs[-1]
         if training.keep_best:
@@ -126,12 +136,14 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` the schedule of the learning rate.
     """
-    config = override(run.config, {"training.seed": seed})
+    config, objective = override(run.config, {"training.seed": seed}), run.objective
+    if run.teacher is not None:
+        objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
-    train_step = build_step(config, run.objective, state, run.strategy, num_steps)
+    train_step = build_step(config, objective, state, run.strategy, num_steps)
 
     def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
@@ -166,12 +178,14 @@ def _claimed_directory(run: FinetuningRun, task: Task,
     if initial is not None:
         run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
     digest = hashlib.sha256()
-    for name, examples in (("train", task.train), *task.dev.items()):
+    unlabelled = [("unlabelled", task.unlabelled)] if task.unlabelled else []
+    for name, examples in (("train", task.train), *task.dev.items(), *unlabelled):
         digest.update(name.encode())
         for example in examples:
             digest.update(repr(example).encode())
     identity = run_directory.identity(run.config, run.spec.facts() | run.text.facts() | {
-        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()})
+        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
+            distillation.facts(run.teacher) if run.teacher else {}))
     del identity["training.num_trials"]  # More trials may follow later.
     run_directory.claim(run.model_dir, identity)
     with run_directory.only_process(run.model_dir):
@@ -200,15 +214,18 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                 name: dict(scores) for name, (_, scores) in constants.items()}))
     else:  # Refuses a missing checkpoint before it runs further trials.
         checkpoint_in_use(run.model_dir)
-    examples = list(task.train)
+    examples = [*task.train, *task.unlabelled]
     if run.config.task.swap_pairs:
         examples += [dataclasses.replace(example, texts=example.texts[::-1])
-                     for example in task.train]
+                     for example in examples]
     encoded = run.encode(examples)
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-    spec, training, rows = run.spec, run.config.training, encoded.rows
+    rows, notes = run.training_rows(encoded)
+    spec, training = run.spec, run.config.training
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
+    sizes = f"train {len(task.train):,}" + (
+        f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
+    counts = [f"{sizes} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     source = "random weights (from scratch)" if initial is None else (
         f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
@@ -233,8 +250,11 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
             for note in split.notes),
+          *(f"note     train: {note}" for note in notes),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
+    if run.teacher is not None and remaining:
+        rows = distillation.add_targets(run, examples, rows, task.dev)
     return results, rows, dev
 
 

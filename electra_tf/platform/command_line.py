@@ -25,6 +25,7 @@ EXTRAS = {
     "prometheus_client": "serving", "starlette": "serving", "uvicorn": "serving",
     "onnx": "onnx", "onnxruntime": "onnx", "tokenizers": "onnx",
     "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
+    "wandb": "wandb", "mlflow": "mlflow",
 }
 """Module -> optional packages of electra-tf in pyproject.toml that provide it."""
 

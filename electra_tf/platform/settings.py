@@ -89,7 +89,7 @@ class Setting:
     default: Any
     bounds: Mapping[str, Any]  # "ge" and the like -> number.
     flag: Flag
-    choices: tuple[str, ...]  # Of an enumeration; empty for other types.
+    choices: tuple[str, ...]  # Of a value, or of a list's items; empty if any are allowed.
 
     @property
     def allowed(self) -> str:
@@ -105,8 +105,8 @@ class Setting:
         """Raises `UserError` unless a value of the field's type is acceptable."""
         if value is None and self.default is None:
             return
-        if self.choices:
-            require_one_of(self.choices, self.name, value)
+        for choice in (value if self.kind is tuple else [value]) if self.choices else ():
+            require_one_of(self.choices, self.name, choice)
         for name, bound in self.bounds.items():
             require(_BOUNDS[name][0](value, bound), self.name, self.allowed, value)
 
@@ -154,8 +154,10 @@ def settings_of(section: type[Section]) -> Mapping[str, Setting]:
         hint, *marks = typing.get_args(hints[field.name]) if marked else [hints[field.name]]
         if isinstance(hint, types.UnionType):  # A number or None.
             hint = typing.get_args(hint)[0]
-        choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-        hint = str if choices else typing.get_origin(hint) or hint
+        kind = typing.get_origin(hint) or hint
+        item = typing.get_args(hint)[0] if kind is tuple else hint
+        choices = typing.get_args(item) if typing.get_origin(item) is typing.Literal else ()
+        hint = str if kind is typing.Literal else kind
         if issubclass(hint, enum.Enum):
             choices = tuple(member.value for member in hint)
         elif hint not in _TYPES:

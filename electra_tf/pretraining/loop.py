@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE, TRACKERS_FILE
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform import storage
@@ -25,6 +25,7 @@ from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
 from electra_tf.reporting.plots import draw_curves
+from electra_tf.reporting.trackers import tracked
 from electra_tf.training import failures, workers
 from electra_tf.training.devices import build_state, build_step, distributed
 from electra_tf.training.step import TrainState
@@ -50,7 +51,10 @@ def train(run: Run) -> None:
         step = int(state.step.numpy())
         events = Events(first_step=step, num_steps=num_steps, runtime=config.runtime,
                         steps_per_loop=steps_per_loop(config.runtime, strategy))
-        reporter = Reporter(run, directory, events, out=out)
+        track = stack.enter_context(tracked(
+            config.runtime.report_to if workers.is_chief(strategy) else (),
+            run.model_dir / TRACKERS_FILE, config, {"records": str(run.records)}))
+        reporter = Reporter(run, directory, events, out=out, track=track)
         reporter.on_start(state, new_parts)
         batches = distributed(strategy, lambda input_context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,

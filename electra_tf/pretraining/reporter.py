@@ -18,6 +18,7 @@ from electra_tf.pretraining.steps import Events, Totals
 from electra_tf.reporting import metrics_log
 from electra_tf.reporting.progress import StepTimer, progress_line
 from electra_tf.reporting.samples import Corruption, terminal_page
+from electra_tf.reporting.trackers import Log
 from electra_tf.training.devices import device_name
 from electra_tf.training.step import TrainState
 
@@ -31,7 +32,7 @@ class Reporter:
     """The logs of a run and the totals of the current interval of metrics.jsonl."""
 
     def __init__(self, run: Run, directory: Path, events: Events, *, out: TextIO,
-                 clock: Callable[[], float] = time.monotonic):
+                 track: Log, clock: Callable[[], float] = time.monotonic):
         """Opens the logs in a directory and drops what they hold past the restored step."""
         self._run, self._directory = run, directory
         self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
@@ -48,7 +49,7 @@ class Reporter:
         self._peak = peak * run.strategy.num_replicas_in_sync / flops if peak else None
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.events = events
-        self._out, self._clock = out, clock
+        self._out, self._track, self._clock = out, track, clock
         self._step = events.first_step
         self._totals: Totals = {}
         self._timed_steps, self._timed_seconds = 0, 0.0
@@ -151,6 +152,7 @@ class Reporter:
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
         self._board.flush()
+        self._track(self._step, {f"{kind}/{name}": value for name, value in values.items()})
 
     def _collapse_warning(self, record: metrics_log.Record) -> str:
         """Returns, once, a warning that the discriminator's logits are equal for all tokens.

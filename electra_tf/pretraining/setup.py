@@ -30,6 +30,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining import continuation
 from electra_tf.pretraining.fixed_noise import token_counts
+from electra_tf.reporting import trackers
 from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import failures, strategies
@@ -138,6 +139,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
     shape, except for rows that `continuation.fit` adds. A step must fit into this machine's memory.
     """
+    trackers.require_installed(config.runtime.report_to)
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Files:
     """Examples to score; without them some of the training examples are held out."""
     test: Sequence[Path] = ()
     """Examples to predict; labels may be missing."""
+    unlabelled: Sequence[Path] = ()
+    """Texts that only a teacher labels; their labels are not used."""
     texts: tuple[str, ...] = ()
     """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
     label: str = ""
@@ -81,10 +83,16 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
-    read_label = _number if spec.kind == Kind.REGRESSION else _label
     selected = () if columns else filter(None, (*spec.texts, labelled and spec.label, spec.key))
-    for row in read_rows(path, columns=columns, selected=tuple(selected), published=published,
-                         notes=notes):
+    yield from text_examples(read_rows(path, columns=columns, selected=tuple(selected),
+                                       published=published, notes=notes), spec, labelled=labelled)
+
+
+def text_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
+                  labelled: bool = True) -> Iterator[TextExample]:
+    """Yields the examples of rows; arguments and errors as in `read_texts`."""
+    read_label = _number if spec.kind == Kind.REGRESSION else _label
+    for row in rows:
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, spec.label)
@@ -104,24 +112,7 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                         ".jsonl; save the table as tab-separated text, without quotes.")
     tag_notes: list[str] = []
     if suffix_of(path) == ".jsonl":
-        # A number selects a column of column files; in JSON lines it stands for the default key.
-        text, label = (default if name.isdecimal() else name
-                       for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
-        examples = []
-        for row in read_rows(path):
-            has_tags = label in row.values
-            if text not in row.values or (labelled and not has_tags):
-                tags_key = f" and a list of tags in {label!r}" if labelled else ""
-                raise row.error(f"a sentence needs a list of words in {text!r}{tags_key}; "
-                                "--text_columns and --label_column select other keys. "
-                                f"Received the keys: {', '.join(row.values)}.")
-            words = _list(row, text)
-            tags = _list(row, label) if has_tags else words
-            if not words or len(tags) != len(words):
-                raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least "
-                                "one word, and a tag for each.")
-            examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
-                                          tags=tuple(tags) if has_tags else None))
+        examples = tagged_examples(read_rows(path), spec, labelled=labelled)
     else:
         if not (labelled or spec.texts[0].isdecimal()):
             lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
@@ -137,6 +128,30 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     if notes is not None and tag_notes:
         notes.append(f"{path}: {'; '.join(tag_notes)}")
+    return examples
+
+
+def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
+                    labelled: bool) -> list[TaggedExample]:
+    """Returns the sentences of rows with lists of words and tags; see `read_tagged`."""
+    # A number selects a column of column files; in JSON lines it stands for the default key.
+    text, label = (default if name.isdecimal() else name
+                   for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
+    examples = []
+    for row in rows:
+        has_tags = label in row.values
+        if text not in row.values or (labelled and not has_tags):
+            tags_key = f" and a list of tags in {label!r}" if labelled else ""
+            raise row.error(f"a sentence needs a list of words in {text!r}{tags_key}; "
+                            "--text_columns and --label_column select other keys. "
+                            f"Received the keys: {', '.join(row.values)}.")
+        words = _list(row, text)
+        tags = _list(row, label) if has_tags else words
+        if not words or len(tags) != len(words):
+            raise row.error(f"{len(words)} words and {len(tags)} tags; there must be at least "
+                            "one word, and a tag for each.")
+        examples.append(TaggedExample(key=_key(row, spec), words=tuple(words),
+                                      tags=tuple(tags) if has_tags else None))
     return examples
 
 

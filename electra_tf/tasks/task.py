@@ -150,5 +150,7 @@ class Task:
     """Split -> examples to score; the first split decides which epoch and trial are best."""
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
+    unlabelled: Sequence[Example] = ()
+    """Examples that only a teacher labels in training."""
     notes: Sequence[str] = ()
     """Notes on the data, which the command prints."""

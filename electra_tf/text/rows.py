@@ -3,7 +3,7 @@
 Training, prediction and exported graphs share this code.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
 CHUNK = 20_000  # Texts that one call tokenizes.
+Keep = Callable[[tf.RaggedTensor, tf.Tensor], tf.RaggedTensor]
+"""Maps rows of pieces and numbers of those that stay, int32 [B], to the pieces that stay."""
 
 
 class Tokens(NamedTuple):
@@ -54,14 +56,48 @@ class RowEncoder:
         """Returns rows of one or two columns of texts, string [B], cut as `shortened` does."""
         return self.encode_counted(*columns)[0]
 
-    def encode_counted(self, *columns: tf.Tensor) -> tuple[Tokens, tf.Tensor]:
-        """Returns what `encode` does, and the numbers of tokens before the cut, int32 [B]."""
+    def encode_counted(self, *columns: tf.Tensor, keep: Keep | None = None) -> tuple[
+            Tokens, tf.Tensor]:
+        """Returns what `encode` does, and the numbers of tokens before the cut, int32 [B].
+
+        `keep` cuts each text to its new length; by default its first tokens stay.
+        """
+        parts, lengths, limits = self._shortened(columns)
+        rows = self.rows([(keep or first_values)(*part)
+                          for part in zip(parts, limits, strict=True)])
+        return rows, tf.add_n(lengths) + (1 + len(parts))
+
+    def encode_in_windows(self, *columns: tf.Tensor, stride: int) -> tuple[
+            Tokens, tf.Tensor, tf.Tensor]:
+        """Returns sliding windows over B texts or pairs as W rows; the last window may be shorter.
+
+        The first window is the row of `encode`; each next one begins `stride` pieces later, at most
+        its own size. Of a pair, windows slide over the text with more pieces, the second of equal
+        ones; the other text stays. Also returns each window's example, int32 [W], ascending, and
+        the numbers of tokens before the cut, int32 [B].
+        """
+        parts, lengths, limits = self._shortened(columns)
+        is_last = lengths[-1] >= lengths[0]  # Always for single texts.
+        sliding = [~is_last, is_last][-len(parts):]
+        length, capacity = (tf.add_n([
+            tf.where(*column, 0) for column in zip(sliding, values, strict=True)])
+            for values in (lengths, limits))
+        example, first, sizes = window_spans(length, tf.maximum(capacity, 1), stride)
+        windows = []
+        for part, limit, is_sliding in zip(parts, limits, sliding, strict=True):
+            slides = tf.gather(is_sliding, example)
+            begin = tf.gather(tf.cast(part.row_starts(), tf.int32), example)
+            begin += tf.where(slides, first, 0)
+            windows.append(tf.gather(part.flat_values, tf.ragged.range(
+                begin, begin + tf.where(slides, sizes, tf.gather(limit, example)))))
+        return self.rows(windows), example, tf.add_n(lengths) + (1 + len(parts))
+
+    def _shortened(self, columns: Sequence[tf.Tensor]) -> tuple[
+            list[tf.RaggedTensor], list[tf.Tensor], list[tf.Tensor]]:
+        """Returns the pieces of each column, their numbers, and those that fit, int32 [B]."""
         parts = [self.tokenizer.tokenize(column) for column in columns]
         lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
-        special = 1 + len(parts)
-        limits = shortened(lengths, self.max_length - special)
-        rows = self.rows([first_values(*part) for part in zip(parts, limits, strict=True)])
-        return rows, tf.add_n(lengths) + special
+        return parts, lengths, shortened(lengths, self.max_length - 1 - len(parts))
 
     def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
         """Returns rows of one or two parts, int32 [B, (n)], with [CLS] before and [SEP] after."""
@@ -91,6 +127,22 @@ def first_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
     """Returns the first `limits` values, int32 [B], of every row, which must not be shorter."""
     starts = tf.cast(rows.row_starts(), tf.int32)
     return tf.gather(rows.flat_values, tf.ragged.range(starts, starts + limits))
+
+
+def first_and_last_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
+    """Returns `limits` values of every row: a quarter, rounded up, of its first, then its last.
+
+    Of 510 tokens these are 128 and 382 (Sun et al., 2019, section 5.3.1). Arguments are those of
+    `first_values`.
+    """
+    columns = tf.ragged.range(limits)
+    row, column = tf.cast(columns.value_rowids(), tf.int32), columns.flat_values
+    lengths, starts = (tf.cast(values, tf.int32) for values in (
+        rows.row_lengths(), rows.row_starts()))
+    left_out = tf.where(column < tf.gather(-(-limits // 4), row), 0,
+                        tf.gather(lengths - limits, row))
+    return columns.with_flat_values(
+        tf.gather(rows.flat_values, tf.gather(starts, row) + column + left_out))
 
 
 def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
@@ -123,11 +175,7 @@ def encode_windows(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.R
     lengths = tf.gather(tf.cast(contexts.row_lengths(), tf.int32), context_of)
     starts = tf.gather(tf.cast(contexts.row_starts(), tf.int32), context_of)
     capacity = encoder.max_length - 3 - query_sizes
-    step = tf.minimum(stride, capacity)
-    numbers = tf.ragged.range(1 + -(-tf.maximum(lengths - capacity, 0) // step))
-    example = tf.cast(numbers.value_rowids(), tf.int32)
-    first = numbers.flat_values * tf.gather(step, example)
-    sizes = tf.minimum(tf.gather(capacity, example), tf.gather(lengths, example) - first)
+    example, first, sizes = window_spans(lengths, capacity, stride)
     begin = tf.gather(starts, example) + first
     parts = tf.gather(contexts.flat_values, tf.ragged.range(begin, begin + sizes))
     columns = tf.ragged.range(sizes)  # Of the pieces, within their windows.
@@ -146,6 +194,20 @@ def encode_windows(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.R
         is_best=candidates == tf.gather(best_window, piece))
 
 
+def window_spans(lengths: tf.Tensor, capacity: tf.Tensor,
+                 stride: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns text, first piece and number of pieces of every window, int32 [W] each.
+
+    `lengths` and `capacity`, the most pieces of a window, are int32 [B]. Windows overlap or touch.
+    """
+    step = tf.minimum(stride, capacity)
+    numbers = tf.ragged.range(1 + -(-tf.maximum(lengths - capacity, 0) // step))
+    example = tf.cast(numbers.value_rowids(), tf.int32)
+    first = numbers.flat_values * tf.gather(step, example)
+    return example, first, tf.minimum(
+        tf.gather(capacity, example), tf.gather(lengths, example) - first)
+
+
 def token_rows(tokens: Tokens) -> list[TokenRow]:
     """Returns the rows of a batch with at least one row."""
     ids, segment_ids, valid = (values.numpy() for values in tokens)
@@ -154,19 +216,23 @@ def token_rows(tokens: Tokens) -> list[TokenRow]:
         np.split(ids[valid], ends), np.split(segment_ids[valid], ends), strict=True)]
 
 
-def encode_texts(texts: Sequence[tuple[str, ...]],
-                 encoder: RowEncoder) -> tuple[list[TokenRow], np.ndarray]:
-    """Returns a row for each text or pair, and numbers of tokens before the cut, int32 [rows]."""
+def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
+                 keep: Keep | None = None) -> tuple[list[TokenRow], np.ndarray]:
+    """Returns a row for each text or pair, and numbers of tokens before the cut, int32 [rows].
+
+    `keep` is that of `RowEncoder.encode_counted`.
+    """
     rows, lengths = [], [np.zeros(0, np.int32)]
     for first in range(0, len(texts), CHUNK):
         columns = zip(*texts[first:first + CHUNK], strict=True)
-        tokens, counts = encoder.encode_counted(*map(tf.constant, columns))
+        tokens, counts = encoder.encode_counted(*map(tf.constant, columns), keep=keep)
         rows += token_rows(tokens)
         lengths.append(counts.numpy())
     return rows, np.concatenate(lengths)
 
 
-def cut_notes(lengths: Iterable[int], limit: int, setting: str, what: str = "rows") -> list[str]:
+def cut_notes(lengths: Iterable[int], limit: int, setting: str, what: str = "rows",
+              outcome: str = "were cut") -> list[str]:
     """Returns a note if texts of `lengths` tokens were cut to `limit`, the value of `setting`.
 
     >>> cut_notes([5, 302], 128, "--max_seq_length")
@@ -175,4 +241,4 @@ def cut_notes(lengths: Iterable[int], limit: int, setting: str, what: str = "row
     lengths = np.array([*lengths])
     cut = int((lengths > limit).sum())
     return [f"{cut:,} of {len(lengths):,} {what} are longer than {setting}={limit} tokens and "
-            f"were cut (longest: {lengths.max():,})"] if cut else []
+            f"{outcome} (longest: {lengths.max():,})"] if cut else []

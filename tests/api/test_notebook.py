@@ -27,5 +27,5 @@ def test_every_cell_runs(tmp_path, monkeypatch):
     assert names["scores"]["step"] == 400
     assert names["history"]["loss"][-1] < names["history"]["loss"][0]
     np.testing.assert_array_equal(names["reloaded"](names["texts"]), names["model"](names["texts"]))
-    assert names["results"].best.scores["dev"]["accuracy"] >= 0
+    assert names["classifier"].results.best.scores["dev"]["accuracy"] >= 0
     assert len(names["classifier"].predict(["a file", "a number"])) == 2

@@ -16,7 +16,7 @@ from electra_tf.training import strategies
 
 MODULES = (electra, encoder, runs)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "python.md"
-QUICK = {'pretraining_config("small")': 'pretraining_config("tiny")', "10_000": "2"}
+QUICK = {'pretraining_config("small"': 'pretraining_config("tiny"', "10_000": "2"}
 """Text of the examples -> what makes them short."""
 IMPORTING = """
 import os, sys
@@ -61,7 +61,7 @@ def test_the_examples_of_the_page_run(folder, monkeypatch):
         code = code.replace(before, after)
     names = {}
     exec(compile(code, str(PAGE), "exec"), names)
-    assert names["results"].best.scores["dev"]
+    assert names["films"].results.best.scores["dev"]
     assert names["scores"]["step"] == 2 and 0 <= names["scores"]["discriminator_auc"] <= 1
 
 

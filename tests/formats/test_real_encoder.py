@@ -41,9 +41,9 @@ def test_a_classifier_begins_with_it_and_is_exported(tmp_path):
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(
         f"a {word} film\t{label}\n" for word, label in (
             ("good", "yes"), ("bad", "no"), ("fine", "yes"), ("dull", "no")) * 60))
-    results = electra_tf.finetune(
+    classifier = electra_tf.finetune(
         "classification", init_checkpoint=DIRECTORY, model_dir=tmp_path / "run",
         train=tmp_path / "train.tsv")
-    assert results.best.scores["dev"]["accuracy"] > 0.9
+    assert classifier.results.best.scores["dev"]["accuracy"] > 0.9
     saved_model.export(servable.build(pretrained.read(tmp_path / "run")),
                        tmp_path / "served" / "1", "float32")

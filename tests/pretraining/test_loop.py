@@ -80,7 +80,8 @@ def train(monkeypatch, tmp_path):
                 "restore": lambda run: (state, parts, []), "distributed": lambda *_: None,
                 "build_step": lambda *_: None, "read_totals": lambda *_: {},
                 "compile_steps": lambda *_, in_loops: parts.run_steps,
-                "Reporter": lambda *_, out: parts, "Evaluator": lambda run, model: parts}.items():
+                "Reporter": lambda *_, out, track: parts,
+                "Evaluator": lambda run, model: parts}.items():
             monkeypatch.setattr(loop, name, part)
         monkeypatch.setattr(loop.workers, "Agreement", lambda strategy: parts)
         loop.train(SimpleNamespace(
@@ -88,7 +89,8 @@ def train(monkeypatch, tmp_path):
                 training=TrainingConfig(num_train_steps=9),
                 runtime=dataclasses.replace(runtime, steps_per_loop=steps_per_loop)),
             strategy=tf.distribute.get_strategy(), objective=None, finished_at=(),
-            require_records=None, examples=lambda split: held_out))
+            require_records=None, examples=lambda split: held_out, model_dir=tmp_path,
+            records=None))
 
     return run
 

@@ -24,7 +24,8 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
         config=config, length=25, strategy=None, rows=lambda split: 8,
         objective=SimpleNamespace(networks=lambda: ()))
     table = Events(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
-    return Reporter(run, path, table, out=out or io.StringIO(), clock=clock or Clock())
+    return Reporter(run, path, table, out=out or io.StringIO(), track=lambda *_: None,
+                    clock=clock or Clock())
 
 
 def train(report, totals, step):

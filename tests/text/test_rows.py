@@ -1,5 +1,7 @@
 """Texts, words and windows of contexts become rows as the reference makes them."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -118,6 +120,37 @@ def test_windows_are_those_made_one_by_one(seed):
                 best_window(spans, index) == window for index in range(first, end)]
             line, piece = line + 1, piece + end - first
     assert line == len(parts.example)
+
+
+@pytest.mark.parametrize("stride", [1, 4, 50])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_windows_slide_over_the_longer_text(columns, stride):
+    draw = np.random.default_rng(stride)
+    texts = [" ".join(draw.choice(["a", "the", "cafe", "won"], size))
+             for size in (0, 40, 1, 12, 13, 5, 7, 30)]
+    pairs = [*itertools.product(texts, repeat=columns)]
+    tokens, example, lengths = RowEncoder(TEXT, 16).encode_in_windows(
+        *map(tf.constant, zip(*pairs, strict=True)), stride=stride)
+    expected = []
+    for number, pair in enumerate(pairs):
+        pieces = [[VOCABULARY.ids[word] for word in text.split()] for text in pair]
+        kept = one_token_at_a_time(map(len, pieces), 15 - columns)
+        longer = max(range(columns), key=lambda column: (len(pieces[column]), column))
+        for first, end in covering(len(pieces[longer]), max(kept[longer], 1), stride):
+            shown = [part[first:end] if column == longer else part[:kept[column]]
+                     for column, part in enumerate(pieces)]
+            expected.append((number, [CLS, *(token for part in shown for token in (*part, SEP))]))
+    assert [(int(number), ids[valid].tolist()) for number, ids, valid in zip(
+        example, tokens.ids.numpy(), tokens.valid.numpy(), strict=True)] == expected
+    assert lengths.numpy().tolist() == [
+        sum(len(text.split()) for text in pair) + 1 + columns for pair in pairs]
+
+
+def test_head_and_tail_are_128_and_382_of_510_tokens():
+    texts = tf.ragged.constant([range(1000), range(510), range(511), range(7), []], tf.int32)
+    kept = rows.first_and_last_values(texts, tf.constant([510, 510, 510, 5, 0])).to_list()
+    assert kept == [[*range(128), *range(618, 1000)], [*range(510)],
+                    [*range(128), *range(129, 511)], [0, 1, 4, 5, 6], []]
 
 
 def test_spaces_separate_words_and_nothing_else_does():

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.finetuning import LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
@@ -23,6 +24,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -183,24 +185,40 @@ class TaskKind(abc.ABC):
             return task.spec
         return self.spec(str(self.kind), labels)
 
+    @abc.abstractmethod
+    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
+                 notes: list[str] | None = None) -> Iterable[Example]:
+        """Reads the rows of `source` that a program has in memory, as those of JSON lines."""
+
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
-        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
-                                   label=own.label or "label", key=own.key)
+        spec = self.own_spec(name, own)
         notes: list[str] = []
-        train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
+        read = functools.partial(self.read, spec=spec, notes=notes)
+        return self.build_task(spec, own, read(own.train, labelled=True),
+                               read(own.dev, labelled=True), read(own.test, labelled=False), notes)
+
+    def own_spec(self, name: str, own: Files) -> TaskSpec:
+        """Returns a task with the columns of the user's data, before its labels are known."""
+        return dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
+                                   label=own.label or "label", key=own.key)
+
+    def build_task(self, spec: TaskSpec, own: Files, train: list[Example], dev: list[Example],
+                   test: list[Example], notes: list[str]) -> Task:
+        """Returns a task of examples, some of which are held out if there are none for dev.
+
+        `own` names their sources. `UserError` for labels that can't be used.
+        """
+        train, left_out = self.learnable(train)
         notes += left_out
-        if own.dev:
-            dev = self.read(own.dev, spec, labelled=True, notes=notes)
-        else:
+        if not own.dev:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            paths = ", ".join(map(str, own.dev or own.train))
-            files.check_labels(paths, dev, spec.labels, notes)
-        test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
+            sources = ", ".join(map(str, own.dev or own.train))
+            files.check_labels(sources, dev, spec.labels, notes)
+        return Task(spec=spec, train=train, dev={"dev": dev}, test={"test": test} if test else {},
                     notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
@@ -240,6 +258,10 @@ class TaskKind(abc.ABC):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
+        if config.long_texts is not LongTexts.TRUNCATE:
+            raise UserError(f"--long_texts={config.long_texts} is for classification and "
+                            f"regression; leave it out with --task={spec.name}. Taggers and "
+                            "extractive QA read all of a long text anyway.")
         return self.objective_class(spec, config)
 
     @abc.abstractmethod

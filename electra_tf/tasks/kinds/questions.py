@@ -19,7 +19,8 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
-from electra_tf.tasks.question_files import read_questions
+from electra_tf.tasks.question_files import parse_questions, read_questions
+from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
 from electra_tf.text.rows import (
     RowEncoder,
@@ -33,6 +34,8 @@ from electra_tf.text.tokenizer import Pieces
 
 CHUNK = 1000
 """Number of questions that one call encodes; those about one context share its pieces."""
+DOC_STRIDE = 128
+"""Default of `task.doc_stride`, as in BERT's code."""
 SERVED_CHUNK = 8
 """Number of windows that an exported graph computes together. The head's memory for each grows with
 L times the beam size."""
@@ -94,6 +97,11 @@ class QuestionAnswering(base.TaskKind):
                   notes: list[str] | None = None) -> list[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
         return read_questions(path, labelled=labelled)
+
+    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
+                 notes: list[str] | None = None) -> list[QuestionExample]:
+        """Reads articles or questions as dictionaries; see `parse_questions`."""
+        return parse_questions(source, [row.values for row in rows], labelled=labelled)
 
     def example(self, spec: TaskSpec, key: str, value: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict from a question and its context."""
@@ -226,7 +234,7 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
     queries = encoder.tokenizer.tokenize(questions)
     return *encode_windows(
         encoder, queries[:, :config.max_query_length], pieces.ids, context_of,
-        stride=config.doc_stride), pieces, queries.row_lengths()
+        stride=config.doc_stride or DOC_STRIDE), pieces, queries.row_lengths()
 
 
 def _beams(network: base.ServedNetwork, tokens: Tokens) -> SpanBeams:

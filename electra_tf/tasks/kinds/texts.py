@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import re
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy import special, stats
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.data.buckets import Row, RowBatch
+from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
@@ -22,9 +22,10 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds import base
+from electra_tf.tasks.kinds import base, long_texts
+from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
-from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, encode_texts
+from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
 
 class ClassificationObjective(base.TaskObjective):
@@ -33,7 +34,8 @@ class ClassificationObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
-        logits = _head_outputs(model, inputs, randomness if training else None)
+        logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
+                                         randomness if training else None)
         labels = inputs.targets["label"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
@@ -47,18 +49,12 @@ class RegressionObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
-        scores = tf.squeeze(
-            _head_outputs(model, inputs, randomness if training else None), axis=-1)
+        scores = tf.squeeze(long_texts.head_outputs(
+            model, inputs, self.spec, self.config, randomness if training else None), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
         return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
                        {"predictions": scores * scale + offset})
-
-
-def _head_outputs(model: TaskNetwork, batch: RowBatch, dropout: Randomness | None) -> tf.Tensor:
-    """Returns the head's outputs for the vectors of [CLS], float32 [B, labels or 1]."""
-    return model.head(
-        model.encoder.first(batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
 
 
 class TextKind(base.TaskKind):
@@ -69,10 +65,14 @@ class TextKind(base.TaskKind):
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterator[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
-        known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-        for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
-            yield dataclasses.replace(example, label=known.get(
-                example.label, example.label if labelled or not known else None))
+        yield from _with_known_labels(spec, labelled, files.read_texts(
+            path, spec, labelled=labelled, notes=notes))
+
+    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
+                 notes: list[str] | None = None) -> Iterator[TextExample]:
+        """Reads rows of a table in memory; labels as in `read_file`."""
+        yield from _with_known_labels(spec, labelled, files.text_examples(
+            rows, spec, labelled=labelled))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
@@ -95,17 +95,24 @@ class TextKind(base.TaskKind):
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
-        token_rows, lengths = encode_texts([example.texts for example in examples], encoder)
+        encoded, lengths = long_texts.encode(
+            [example.texts for example in examples], encoder, config)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
         labels = [(index.get(example.label) if index else example.label) or 0
                   for example in examples]
-        rows = [Row(*row, {"label": target(label)})
-                for row, label in zip(token_rows, labels, strict=True)]
+        rows = [dataclasses.replace(row, targets={"label": target(label)})
+                for row, label in zip(encoded, labels, strict=True)]
         return base.Split(
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
             lengths=lengths, cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting="--max_seq_length"))
+                cut_notes, limit=encoder.max_length, setting="--max_seq_length",
+                outcome=long_texts.OUTCOMES[config.long_texts]))
+
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
+        """Returns the objective; `UserError` for windows that don't fit the task."""
+        long_texts.require_consistent(spec, config)
+        return self.objective_class(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
@@ -144,6 +151,15 @@ class TextKind(base.TaskKind):
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
 
 
+def _with_known_labels(spec: TaskSpec, labelled: bool,
+                       examples: Iterable[TextExample]) -> Iterator[TextExample]:
+    """Yields examples with `TaskSpec.labels` for `label_words`."""
+    known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
+    for example in examples:
+        yield dataclasses.replace(example, label=known.get(
+            example.label, example.label if labelled or not known else None))
+
+
 class Classification(TextKind):
     """The task kind that predicts one of several labels for a text or a pair."""
 
@@ -167,8 +183,7 @@ class Classification(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
-        probabilities = self.served_scores(
-            network, network.texts.encode(*columns))["probabilities"]
+        probabilities = tf.nn.softmax(long_texts.served_outputs(network, *columns))
         labels = tf.constant(network.spec.label_words)
         return {"label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
                 "score": tf.reduce_max(probabilities, axis=-1),
@@ -207,12 +222,16 @@ class Regression(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers a `score` on the task's scale."""
-        return self.served_scores(network, network.texts.encode(*columns))
+        return _in_units(network.spec, long_texts.served_outputs(network, *columns))
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `score`, float32 [B]."""
-        numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
-        return {"score": numbers * network.spec.scale + network.spec.offset}
+        return _in_units(network.spec, network.head(network.first(tokens)))
+
+
+def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
+    """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
+    return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,

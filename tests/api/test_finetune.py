@@ -1,0 +1,87 @@
+"""Fine-tuning on lists returns a model that predicts, is scored and saved."""
+
+import pathlib
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+import electra_tf
+from electra_tf.formats import pretrained
+from electra_tf.platform.errors import UserError
+from tests.support import tiny_networks
+from tests.support.refusals import refused
+
+TEXTS = ["the chef ate", "the piano", "first text", "the chef cooked the meal ."]
+LABELS = ["person", "thing", "thing", "person"]
+
+
+@pytest.fixture(scope="module")
+def model(directory):
+    return electra_tf.finetune("classification", TEXTS * 4, LABELS * 4, init_checkpoint=directory,
+                               dev=(TEXTS, LABELS), num_train_epochs=2.0, train_batch_size=8)
+
+
+def test_settings_by_name_decide_the_run(model):
+    [trial] = model.results.trials
+    assert [epoch.step for epoch in trial.epochs] == [2, 4]  # 16 examples in batches of 8.
+    assert model.labels == ("person", "thing")
+
+
+def test_scores_are_those_of_the_predictions(model):
+    """The expected scores are scikit-learn's."""
+    predictions = [record["prediction"] for record in model.predict(TEXTS)]
+    scores = model.evaluate(TEXTS, LABELS)
+    assert scores == {"accuracy": accuracy_score(LABELS, predictions), "f1_macro": pytest.approx(
+        f1_score(LABELS, predictions, average="macro"))}
+    assert model.results.best.scores["dev"] == pytest.approx(scores)
+
+
+def test_scores_of_a_file_are_those_of_its_rows(model, tmp_path):
+    (tmp_path / "dev.tsv").write_text("text\tlabel\n" + "".join(
+        f"{text}\t{label}\n" for text, label in zip(TEXTS, LABELS, strict=True)))
+    assert model.evaluate(tmp_path / "dev.tsv") == model.evaluate(np.array(TEXTS), LABELS)
+
+
+def test_a_saved_run_and_its_conversion_have_the_model(model, tmp_path):
+    model.save(tmp_path / "run")
+    model.save_pretrained(tmp_path / "hugging_face")
+    loaded = electra_tf.load_task(tmp_path / "run")
+    assert loaded.predict(TEXTS) == model.predict(TEXTS) and loaded.results == model.results
+    tiny_networks.require_equal_weights(*(
+        tiny_networks.without(pretrained.read(tmp_path / name), "head/")
+        for name in ("run", "hugging_face")))
+    for save in (model.save, model.save_pretrained):
+        with refused("exists already; name a new directory"):
+            save(tmp_path / "run")
+
+
+def test_a_directory_that_nobody_named_goes_with_the_model(directory):
+    model = electra_tf.finetune("regression", TEXTS, [0.5, 1.5, 2.5, 3.5], dev=(TEXTS, range(4)),
+                                init_checkpoint=directory, num_train_epochs=1.0)
+    run = pathlib.Path(model._temporary.name)
+    assert (run / "results.json").exists()
+    del model
+    assert not run.exists()
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"train": "a text", "labels": [1]}, "train must be a list of texts"),
+    ({"train": TEXTS, "labels": LABELS, "dev": "dev.tsv"}, "must both be files"),
+    ({"train": "train.tsv", "dev": (TEXTS, LABELS)}, "must both be files"),
+    ({"train": TEXTS, "labels": LABELS, "data_dir": "glue"}, "leave it out with data in memory"),
+    ({"train": TEXTS, "labels": LABELS, "learning_rte": 1.0}, "Did you mean 'learning_rate'"),
+    ({"train": TEXTS, "labels": LABELS, "learning_rate": -1.0}, "optimizer.learning_rate must"),
+])
+def test_mistaken_arguments_leave_no_directory(directory, tmp_path, arguments, words):
+    with refused(words):
+        electra_tf.finetune("classification", init_checkpoint=directory,
+                            model_dir=tmp_path / "run", **arguments)
+    assert not (tmp_path / "run").exists()
+
+
+def test_labels_that_a_model_lacks_are_refused_or_counted(model):
+    with pytest.raises(UserError, match="the label 'cold' isn't among"):
+        model.evaluate(TEXTS, ["cold"] * 4)
+    with pytest.warns(UserWarning, match="1 labels that training never shows"):
+        model.evaluate(TEXTS, [*LABELS[:3], "cold"])

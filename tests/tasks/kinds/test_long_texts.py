@@ -1,0 +1,152 @@
+"""Texts over the limit are read as `--long_texts` says, in training, prediction and exports."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.special import expit, logit, softmax
+
+from electra_tf.config.finetuning import WindowPooling
+from electra_tf.data.buckets import Row
+from electra_tf.finetuning import trials
+from electra_tf.finetuning.predictor import Predictor
+from electra_tf.tasks.kinds import long_texts
+from electra_tf.tasks.task import Kind, TextExample
+from electra_tf.training import failures
+from tests.export.served_models import Example, example
+from tests.finetuning.test_trials import run_of, task_of
+from tests.support.refusals import refused
+
+WORDS = "the cafes won in who ? ( 1999 a b bc".split()
+DRAW = np.random.default_rng(0)
+TEXTS = [" ".join(DRAW.choice(WORDS, size)) for size in (0, 3, 40, 9, 10, 25, 100, 11)]
+WINDOWS = {"task__long_texts": "windows", "task__doc_stride": 4}
+
+
+def network(kind, **changes):
+    """A tiny network with rows of 12 tokens, and texts or pairs that it reads."""
+    served = example(kind, **changes)
+    pairs = zip(TEXTS, reversed(TEXTS), strict=True)
+    return served, [TextExample(key=str(number), texts=pair[:len(served.spec.texts)])
+                    for number, pair in enumerate(pairs)]
+
+
+def outputs_of(records):
+    return np.array([[*record["probabilities"].values()] if "probabilities" in record
+                     else [record["prediction"]] for record in records])
+
+
+POOLINGS = [(Kind.CLASSIFICATION, "mean"), (Kind.CLASSIFICATION, "max"),
+            (Kind.CLASSIFICATION, "log_odds"), (Kind.REGRESSION, "mean"), (Kind.REGRESSION, "max")]
+
+
+@pytest.mark.parametrize(("kind", "pooling"), POOLINGS)
+def test_outputs_of_windows_are_pooled_as_numpy_does(kind, pooling):
+    served, examples = network(kind, **WINDOWS, task__window_pooling=pooling)
+    columns = [tf.constant(column) for column in zip(*(e.texts for e in examples), strict=True)]
+    tokens, owner, _ = served.row_encoder.encode_in_windows(*columns, stride=4)
+    logits = served.model.head(served.model.encoder.first(*tokens)).numpy().astype(np.float64)
+    expected = []
+    for number in range(len(examples)):
+        of_windows = logits[owner == number]
+        if pooling == "max":
+            pooled = of_windows.max(axis=0)
+        elif kind == Kind.REGRESSION or pooling == "log_odds":
+            pooled = of_windows.mean(axis=0)
+        else:
+            pooled = np.log(softmax(of_windows, axis=1).mean(axis=0))
+        expected.append(softmax(pooled) if kind == Kind.CLASSIFICATION else 2.0 * pooled + 3.0)
+    np.testing.assert_allclose(outputs_of(served.predicted(examples)), expected, atol=1e-5)
+
+
+def test_the_mean_of_multi_label_probabilities_is_that_of_sigmoids():
+    outputs = DRAW.normal(0.0, 3.0, [2, 3, 4]).astype(np.float32)
+    present = np.array([[True, True, False], [True, True, True]])
+    pooled = long_texts.pooled(outputs, tf.constant(present), "multi_label", WindowPooling.MEAN)
+    expected = [logit(expit(part[mask]).mean(axis=0))
+                for part, mask in zip(outputs, present, strict=True)]
+    np.testing.assert_allclose(pooled, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "changes"), [
+    *((kind, {**WINDOWS, "task__window_pooling": pooling}) for kind, pooling in POOLINGS),
+    (Kind.CLASSIFICATION, {"task__long_texts": "head_tail"}),
+    (Kind.REGRESSION, {"task__long_texts": "head_tail"})])
+def test_exports_answer_strings_as_predictions_do(kind, changes):
+    served, examples = network(kind, **changes)
+    answer = served.signatures["serving_default"]
+    for some in (examples, examples[:1], []):
+        columns = {name: tf.constant([e.texts[number] for e in some], tf.string)
+                   for number, name in enumerate(served.served().columns)}
+        answers = answer(**columns)
+        actual = answers["probabilities" if kind == Kind.CLASSIFICATION else "score"].numpy()
+        assert len(actual) == len(some)
+        if some:
+            np.testing.assert_allclose(actual.reshape([len(some), -1]),
+                                       outputs_of(served.predicted(some)), atol=1e-5)
+
+
+def test_texts_that_fit_train_the_same_weights_in_windows(tmp_path):
+    task, weights, logits = task_of(24, lengths=(9,)), [], []
+    for way in ("truncate", "windows"):
+        run = run_of(tmp_path / way, training__num_train_epochs=1, task__long_texts=way,
+                     runtime__cpu_parts=1, runtime__deterministic=True)
+        trials.train(run, task, None)
+        model = run.trained_model()
+        weights.append([variable.numpy() for variable in model.variables])
+        logits.append([result["logits"] for result in Predictor(run, model).predict(
+            run.encode(task.train).rows)])
+    for first, second in zip(*weights, strict=True):
+        np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(*logits, atol=1e-6)
+
+
+def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys):
+    task = task_of(60, lengths=(28,))
+    run = run_of(tmp_path, task__max_seq_length=12, task__long_texts="windows",
+                 task__max_windows=4, runtime__gradient_accumulation_steps=2)
+    results = trials.train(run, task, None)
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
+    # [CLS], 28 words and [SEP]; windows of 10 words that begin 6 apart.
+    assert notes == [
+        "note     train: 60 of 60 rows are longer than --max_seq_length=12 tokens and were read in "
+        "windows (longest: 30)",
+        "note     dev: 60 of 60 rows are longer than --max_seq_length=12 tokens and were read in "
+        "windows (longest: 30)"]
+    assert results.best.scores["dev"]["accuracy"] > 0.9
+
+
+def test_training_reads_evenly_spaced_windows():
+    rows = [Row(np.arange(size)[:, np.newaxis] * [1, 1], np.zeros([size, 2]), {},
+                valid=np.ones([size, 2], bool)) for size in (1, 3, 9)]
+    limited, notes = long_texts.limit_windows(rows, 3)
+    assert [row.ids[:, 0].tolist() for row in limited] == [[0], [0, 1, 2], [0, 4, 8]]
+    assert {len(row.valid) == len(row.segment_ids) == len(row.ids) for row in limited} == {True}
+    assert notes == ["6 of 13 windows are left out: training reads --max_windows=3 of a text, "
+                     "evenly spaced (most: 9)"]
+    assert long_texts.limit_windows(rows, 9)[1] == []
+
+
+def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):
+    run, steps = run_of(task__max_seq_length=12, task__long_texts="windows"), []
+    monkeypatch.setattr(failures, "require_memory", lambda *_, **step: steps.append(step))
+    run.training_rows(run.encode(task_of(8, lengths=(3, 28)).train))
+    assert steps == [{"length": 12, "batch": 8 * 4}]
+
+
+@pytest.mark.parametrize(("kind", "changes", "message"), [
+    ("classification", {"doc_stride": 11}, "--doc_stride=11 leaves gaps.* at most 10"),
+    ("regression", {"doc_stride": 10}, "--doc_stride=10 leaves gaps.* at most 9"),  # A pair.
+    ("regression", {"window_pooling": "log_odds"}, "is for labels.* mean or max"),
+    ("classification", {"max_windows": 0}, "task.max_windows must be greater than 0"),
+    ("classification", {"max_seq_length": 64}, "max_seq_length must be at most .*=16"),
+    ("classification", {"long_texts": "truncate", "window_pooling": "max"},
+     "--window_pooling must be left out without --long_texts=windows. Received: 'max'"),
+    ("classification", {"long_texts": "head_tail", "max_windows": 2},
+     "--max_windows must be left out without --long_texts=windows"),
+    ("classification", {"long_texts": "head-tail"}, "Did you mean 'head_tail'"),
+    ("tagging", {}, "--long_texts=windows is for classification and regression; leave it out"),
+    ("question_answering", {"long_texts": "head_tail"}, "--long_texts=head_tail is for classif")])
+def test_windows_that_do_not_fit_are_refused(kind, changes, message):
+    settings = {"long_texts": "windows", "doc_stride": 4} | changes
+    with refused(message):
+        Example(Kind(kind), **{f"task__{name}": value for name, value in settings.items()})

@@ -1,0 +1,145 @@
+"""Data in memory becomes the task that a file with the same rows becomes."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.tasks import in_memory, registry
+from electra_tf.tasks.files import Files
+from tests.support.refusals import refused
+
+TEXTS, OTHERS = ["one", "two", "three", "four"], ["a", "b", "c", "d"]
+LABELS = [1, 0, 0, 1]
+PAIRS = [list(pair) for pair in zip(TEXTS, OTHERS, strict=True)]
+PAIR_COLUMNS = {"text_1": TEXTS, "text_2": OTHERS, "label": LABELS}
+WORDS, TAGS = [["He", "runs"], ["Oslo"]], [["O", "O"], ["B-LOC"]]
+QUESTION = {"id": "7", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}
+
+
+def table(columns):
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def data_set(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+
+
+def load(train, labels=None, dev=None, *, task="classification", **columns):
+    return in_memory.load(task, train, labels, dev, Files(**columns))
+
+
+def content(task):
+    """The spec and all examples without their keys, which are lines in files."""
+    return task.spec, [[{**vars(example), "key": ""} for example in part]
+                       for part in (task.train, *task.dev.values())]
+
+
+def of_file(tmp_path, rows, task="classification", **columns):
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return content(registry.load(task, None, Files(
+        train=[tmp_path / "train.jsonl"], dev=[tmp_path / "train.jsonl"], **columns)))
+
+
+@pytest.mark.parametrize("form", [
+    lambda: (TEXTS, LABELS), lambda: (np.array(TEXTS), np.array(LABELS)),
+    lambda: (tf.constant(TEXTS), tf.constant(LABELS)), lambda: ((TEXTS, LABELS),),
+    lambda: (table({"text": TEXTS, "label": LABELS}),),
+    lambda: (table({"x": TEXTS})["x"], table({"y": LABELS})["y"]),
+    lambda: ({"text": TEXTS, "label": LABELS},),
+    lambda: ([{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)],),
+    lambda: (data_set(TEXTS, LABELS),), lambda: (data_set(TEXTS, LABELS).batch(3),),
+    lambda: (data_set({"text": TEXTS, "label": LABELS}).batch(3),)])
+def test_texts_of_every_form_are_the_task_of_a_file(tmp_path, form):
+    rows = [{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)]
+    assert content(load(*form(), dev=(TEXTS, LABELS))) == of_file(tmp_path, rows)
+
+
+@pytest.mark.parametrize("form", [
+    lambda: (PAIRS, LABELS), lambda: (np.array(PAIRS), np.array(LABELS)),
+    lambda: (table(PAIR_COLUMNS)[["text_1", "text_2"]], LABELS), lambda: (table(PAIR_COLUMNS),),
+    lambda: (data_set((TEXTS, OTHERS), LABELS).batch(2),), lambda: (data_set(PAIRS, LABELS),),
+    lambda: (data_set({"text_1": TEXTS, "text_2": OTHERS}, LABELS),)])
+def test_pairs_of_every_form_are_the_task_of_a_file(tmp_path, form):
+    rows = [dict(zip(PAIR_COLUMNS, row, strict=True))
+            for row in zip(*PAIR_COLUMNS.values(), strict=True)]
+    assert content(load(*form(), dev=(PAIRS, LABELS))) == of_file(
+        tmp_path, rows, texts=("text_1", "text_2"))
+
+
+NUMBERS = [0.5, 1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize(("task", "texts", "labels", "make"), [
+    ("regression", TEXTS, NUMBERS, lambda values: np.array(values, object)),
+    ("tagging", WORDS, TAGS, list), ("tagging", WORDS, TAGS, tf.ragged.constant)])
+def test_numbers_and_tags_are_those_of_a_file(tmp_path, task, texts, labels, make):
+    rows = [{"text": text, "label": label} for text, label in zip(texts, labels, strict=True)]
+    data = make(texts), make(labels)
+    assert content(load(*data, dev=data, task=task)) == of_file(tmp_path, rows, task)
+
+
+def test_questions_are_those_of_a_file_of_squad(tmp_path):
+    squad = {"data": [{"paragraphs": [{"context": "Ada.", "qas": [QUESTION]}]}]}
+    (tmp_path / "train.json").write_text(json.dumps(squad))
+    path = [tmp_path / "train.json"]
+    expected = content(registry.load("question_answering", None, Files(train=path, dev=path)))
+    row = QUESTION | {"context": "Ada.", "answers": {"text": ["Ada"], "answer_start": [0]}}
+    for data in (squad, squad["data"], [row]):
+        assert content(load(data, dev=data, task="question_answering")) == expected
+    unanswerable = row | {"answers": {"text": [], "answer_start": []}}
+    [example] = load([unanswerable], dev=[row], task="question_answering").train
+    assert example.is_impossible and example.span is None
+
+
+def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
+    task = load(TEXTS * 5, [True, False, True, False] * 5)
+    assert task.spec.labels == ("False", "True")
+    assert len(task.train) + len(task.dev["dev"]) == 20 and "held out" in task.notes[0]
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:0: a class must be text, an integer"),
+    ((TEXTS, ["a", "b", None, "a"]), "train:2: 'label' must be text. Received: None"),
+    ((["a", None], [0, 1]), "train:1: 'text' must be text. Received: None"),
+    ((["a", "\ud800"], [0, 1]), "Unicode"), ((TEXTS, ["", "a", "b", "a"]), "train:0: the label"),
+    ((TEXTS, LABELS[:3]), "different lengths: 4 texts, 3 labels"), (([], []), "no examples"),
+    (("a text", [1]), "list of strings"), ((TEXTS, [1, "a", 0, 1]), "several types: int, str"),
+    ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
+    ((LABELS, TEXTS), "'text' must be text. Received: 1"),
+    (({"texts": TEXTS, "label": LABELS},), "no column 'text'. There are: texts, label"),
+    (({"text": TEXTS, "label": LABELS[:1]},), "4 text, 1 label"),
+    (([("a", "b"), "c"], [0, 1]), "train:1: the task classification reads 2 text"),
+    ((data_set(TEXTS, LABELS).repeat(),), "without an end"),
+    ((data_set(TEXTS),), r"data set of \(text, label\)"),
+    ((data_set(TEXTS, LABELS).take(0),), "no examples"),
+    ((TEXTS, LABELS, TEXTS), "dev has no labels; give a tuple"),
+    ((TEXTS, LABELS, [TEXTS, LABELS]), "dev has no labels"),
+    ((TEXTS, LABELS, (TEXTS, [7] * 4)), "dev: 0: the label '7' isn't among"),
+])
+def test_other_data_is_refused_in_one_line(data, words):
+    with refused(words):
+        load(*data)
+
+
+@pytest.mark.parametrize(("task", "data", "words"), [
+    ("sst2", (TEXTS, LABELS), "one of classification, regression"),
+    ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:2: 'label' must be a number"),
+    ("tagging", (WORDS, [["O"], ["O"]]), "train:0: 2 words and 1 tags"),
+    ("tagging", (["He runs"], ["O O"]), "list of strings, one for each word"),
+    ("question_answering", ([{"context": "Ada."}],), "'question' is missing"),
+    ("question_answering", (TEXTS, LABELS), "must be dictionaries with question, context"),
+    ("question_answering", (TEXTS,), "must be dictionaries"),
+    ("question_answering", ([QUESTION | {"context": {1}}],), "plain strings"),
+])
+def test_other_data_of_a_kind_is_refused_in_one_line(task, data, words):
+    with refused(words):
+        load(*data, task=task)
+
+
+def test_a_generator_without_an_end_is_refused(monkeypatch):
+    monkeypatch.setattr(in_memory, "MAX_EXAMPLES", 100)
+    with refused("more than 100 values"):
+        load(itertools.repeat("a"), [1, 0])
