@@ -1,5 +1,6 @@
 """Compares the outputs of exported files for token ids with those of the trained network."""
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -10,6 +11,14 @@ from electra_tf.export.servable import TOKEN_INPUTS, Servable
 from electra_tf.platform.errors import UserError
 
 Answers = Mapping[str, np.ndarray]
+
+
+class Quantization(enum.StrEnum):
+    """Storage of weights; arithmetic is float32 except for matmuls of `DYNAMIC_INT8`."""
+
+    NONE = "none"
+    FLOAT16 = "float16"
+    DYNAMIC_INT8 = "dynamic_int8"
 
 
 def probe_tokens(model: Servable) -> list[np.ndarray]:

@@ -5,7 +5,6 @@ program's tokenizer. With examples of dev, both number types are scored.
 """
 
 import dataclasses
-import enum
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,11 +12,18 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.config.finetuning import LongTexts
 from electra_tf.data.buckets import Row, make_batch, plan_in_order_of_length
 from electra_tf.export import onnx_graph, onnx_tokenizer
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.export.checksums import write_checksums
-from electra_tf.export.comparison import Answers, compare, network_function, probe_tokens
+from electra_tf.export.comparison import (
+    Answers,
+    Quantization,
+    compare,
+    network_function,
+    probe_tokens,
+)
 from electra_tf.export.onnx_runtime import CONFIG_FILE, MODEL_FILE, Interface, OnnxModel
 from electra_tf.export.saved_model import probes
 from electra_tf.export.servable import Servable, ServedTask
@@ -32,13 +38,6 @@ from electra_tf.text.tokenization import TextSettings
 _DEV_BATCH = 32
 _MAX_BYTES = 2**31
 """Size that protocol buffers allow for a file."""
-
-
-class Quantization(enum.StrEnum):
-    """Number type of weights and matmuls; the rest is float32."""
-
-    NONE = "none"
-    DYNAMIC_INT8 = "dynamic_int8"
 
 
 _TOLERANCE = {Quantization.NONE: 1e-5, Quantization.DYNAMIC_INT8: 0.5}
@@ -87,15 +86,22 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
 def _config(model: Servable, quantization: Quantization) -> dict[str, Any]:
     """Returns config.json with Hugging Face's entries and the `Interface`."""
     labels: tuple[str, ...] = ()
+    long_texts = LongTexts.TRUNCATE
     config: dict[str, Any] = {"architectures": ["ElectraModel"]}
     if isinstance(model, ServedTask):
         spec = model.network.spec
         form, labels = KINDS[spec.kind].hugging_face, spec.label_words
+        long_texts = model.network.config.long_texts
         config = {"architectures": [form.architecture], "finetuning_task": spec.name,
                   "id2label": {str(index): label for index, label in enumerate(labels)},
                   "label2id": {label: index for index, label in enumerate(labels)},
                   "problem_type": form.problem_type}
+    if long_texts is LongTexts.WINDOWS:
+        raise UserError("the model reads long texts in windows (task.long_texts=windows), but an ONNX "
+                        "file reads one row; export it with "
+                        "python -m electra_tf.apps.tools.export_model")
     interface = Interface(columns=model.columns, max_length=model.texts.max_length, labels=labels,
+                          keeps_tail=long_texts is LongTexts.HEAD_TAIL,
                           quantization=str(quantization))
     return config | {
         "model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,

@@ -36,6 +36,8 @@ class Interface:
     """Tokens to which rows are cut, [CLS] and [SEP] included."""
     labels: tuple[str, ...] = ()
     """Classes by index."""
+    keeps_tail: bool = False
+    """Keep the first and the last tokens of long texts, as `text.rows.first_and_last_values`."""
     quantization: str = "none"
 
 
@@ -54,10 +56,10 @@ class _Config:
 class FastRowEncoder:
     """A converter of texts to the rows of `text.rows.RowEncoder`, by the library `tokenizers`."""
 
-    def __init__(self, tokenizer_file: pathlib.Path, max_length: int):
-        """Reads tokenizer.json; rows have at most `max_length` tokens."""
+    def __init__(self, tokenizer_file: pathlib.Path, max_length: int, *, keeps_tail: bool = False):
+        """Reads tokenizer.json; arguments are those of `Interface`."""
         self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
-        self._max_length = max_length
+        self._max_length, self._keeps_tail = max_length, keeps_tail
         self._cls_id, self._sep_id, self._pad_id = map(
             self._tokenizer.token_to_id, ("[CLS]", "[SEP]", "[PAD]"))
 
@@ -84,12 +86,19 @@ class FastRowEncoder:
             raise UserError(f"texts must be strings of Unicode. Received: {shown(texts)}"
                             ) from error
         limit = self._max_length - 1 - len(pieces)
-        first = pieces[0][:limit]
         if len(pieces) == 1:
-            return [self._cls_id, *first, self._sep_id], limit + 2
-        first = pieces[0][:max(limit - len(pieces[1]), limit - limit // 2)]
-        second = pieces[1][:max(limit - len(pieces[0]), limit // 2)]
+            first = self._shortened(pieces[0], limit)
+            return [self._cls_id, *first, self._sep_id], len(first) + 2
+        sizes = [len(part) for part in pieces]
+        first = self._shortened(pieces[0], max(limit - sizes[1], limit - limit // 2))
+        second = self._shortened(pieces[1], max(limit - sizes[0], limit // 2))
         return [self._cls_id, *first, self._sep_id, *second, self._sep_id], len(first) + 2
+
+    def _shortened(self, pieces: list[int], limit: int) -> list[int]:
+        if len(pieces) <= limit:
+            return pieces
+        head = -(-limit // 4) if self._keeps_tail else limit
+        return pieces[:head] + pieces[len(pieces) - limit + head:]
 
 
 class OnnxModel:
@@ -108,7 +117,8 @@ class OnnxModel:
         options.log_severity_level = 3
         # Threads that wait in a loop take the cores of other programs: 20 ms instead of 6.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._rows = FastRowEncoder(directory / TOKENIZER_FILE, self.interface.max_length)
+        self._rows = FastRowEncoder(directory / TOKENIZER_FILE, self.interface.max_length,
+                                    keeps_tail=self.interface.keeps_tail)
         self._session = onnxruntime.InferenceSession(
             str(directory / MODEL_FILE), options, providers=["CPUExecutionProvider"])
         self.inputs = [value.name for value in self._session.get_inputs()]

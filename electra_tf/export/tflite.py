@@ -4,7 +4,6 @@ A file contains only TensorFlow Lite's built-in ops, which every runtime has. Th
 the file tokenizes texts and decodes the outputs.
 """
 
-import enum
 import tempfile
 from collections.abc import Sequence
 
@@ -12,21 +11,18 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from electra_tf.export.comparison import Answers, compare, network_function, probe_tokens
+from electra_tf.export.comparison import (
+    Answers,
+    Quantization,
+    compare,
+    network_function,
+    probe_tokens,
+)
 from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
 from electra_tf.platform import native_logging
 from electra_tf.platform.atomic_file import replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-
-
-class Quantization(enum.StrEnum):
-    """Storage of weights; arithmetic is float32 except for matmuls of `DYNAMIC_INT8`."""
-
-    NONE = "none"
-    FLOAT16 = "float16"
-    DYNAMIC_INT8 = "dynamic_int8"
-
 
 _TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
 """Largest accepted difference, relative for numbers above 1. For int8 it only detects broken files:

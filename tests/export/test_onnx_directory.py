@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,19 +13,22 @@ import tensorflow as tf
 
 pytest.importorskip("tokenizers", reason="The extra `onnx` is not installed.")
 
+from electra_tf.config.finetuning import LongTexts
 from electra_tf.export import onnx_directory, onnx_tokenizer
+from electra_tf.export.comparison import Quantization
 from electra_tf.export.onnx_runtime import FastRowEncoder, OnnxModel
 from electra_tf.export.servable import TextEncoder
 from electra_tf.formats.hugging_face_tokenizer import read_text
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.tasks.task import Kind, TaggedExample, TextExample
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, first_and_last_values
 from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 from tests.export.served_models import Example, example, tiny_discriminator
 from tests.parity import tokenizer_directories
 from tests.support.few_words import TEXT
 from tests.support.refusals import refused
+from tests.support.sources import ROOT
 from tests.text import nasty_lines
 
 FIRST = ["The café won (in 1999).", "", "Who?", "a b c a b c a b c a b c a b c"]
@@ -31,7 +37,7 @@ SECOND = ["the cafes", "who won?", "a b c a b c a b c a b c", "b b b b b b b b b
 
 def export(model, path, quantization="none", **arguments):
     onnx_directory.export(model.servable if isinstance(model, Example) else model, TEXT, path,
-                          onnx_directory.Quantization(quantization), **arguments)
+                          Quantization(quantization), **arguments)
     return OnnxModel(path)
 
 
@@ -75,6 +81,17 @@ def test_ids_are_those_of_this_programs_tokenizer(form, forms, tmp_path):
     expected = RowEncoder(text, 12).encode(tf.constant(lines), tf.constant(lines[::-1]))
     for actual, values in zip(rows, expected, strict=True):
         np.testing.assert_array_equal(actual, tf.cast(values, tf.int64))
+
+
+def test_head_and_tail_of_long_texts_stay(tmp_path):
+    onnx_tokenizer.write(TEXT, tmp_path, 12)
+    rows = FastRowEncoder(tmp_path / "tokenizer.json", 12, keeps_tail=True)
+    encoder = RowEncoder(TEXT, 12)
+    for columns in ([FIRST], [FIRST, SECOND], [SECOND, FIRST]):
+        expected, _ = encoder.encode_counted(*map(tf.constant, columns), keep=first_and_last_values)
+        np.testing.assert_array_equal(rows.encode(*columns)[0], expected.ids)
+    with refused("reads long texts in windows .task.long_texts=windows"):
+        export(Example(Kind.CLASSIFICATION, task__long_texts=LongTexts.WINDOWS), tmp_path / "new")
 
 
 def test_characters_of_newer_unicode_have_the_same_ids(tmp_path):
@@ -151,3 +168,19 @@ def test_wrong_inputs_and_damaged_directories_are_refused(tmp_path):
         OnnxModel(tmp_path / "model")
     with refused("holds no assets.extra/sha256.json"):
         OnnxModel(tmp_path)
+
+
+def test_the_programs_of_the_page_run_without_tensorflow(tmp_path):
+    model = export(example(Kind.CLASSIFICATION), tmp_path / "cola_onnx")
+    page = (ROOT / "docs" / "how_to" / "onnx.md").read_text()
+    alone, package = re.findall(r"(?ms)^```python\n(.*?)^```", page)
+    answers = model.answer(["They drank the pub dry.", "They drank the pub."])
+    for program, modules, count in ((alone, {"tensorflow", "electra_tf"}, 2),
+                                    (package, {"tensorflow"}, 1)):
+        check = f"\nimport sys\nassert not {modules} & set(sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", program + check], cwd=tmp_path, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])})
+        assert done.returncode == 0, done.stderr
+        for label in answers["label"][:count]:
+            assert label in done.stdout

@@ -84,7 +84,7 @@ def test_int8_matmuls_are_near_and_without_saturation():
 
 
 def test_extractive_qa_is_refused_and_names_what_is_possible():
-    with refused("whose head can.t be exported to ONNX; classification, .* export_tflite"):
+    with refused("whose head can.t be exported to ONNX; classification, .*export_tflite"):
         onnx_graph.build(example(Kind.QUESTION_ANSWERING).servable)
 
 

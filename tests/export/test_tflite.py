@@ -6,7 +6,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf.export import tflite
-from electra_tf.export.comparison import compare
+from electra_tf.export.comparison import Quantization, compare
 from electra_tf.export.servable import TOKEN_INPUTS
 from electra_tf.tasks.task import Kind
 from electra_tf.text.rows import Tokens
@@ -21,7 +21,7 @@ TOKENS = (IDS, SEGMENTS, MASK)
 
 
 def export(model, path, quantization="none", sequence_length=None):
-    tflite.export(model.servable, path, tflite.Quantization(quantization), sequence_length)
+    tflite.export(model.servable, path, Quantization(quantization), sequence_length)
     return path
 
 

@@ -26,7 +26,7 @@ def main() -> None:
         raise UserError(f"{directory} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
-    from electra_tf.export import card, onnx_directory, servable
+    from electra_tf.export import card, comparison, onnx_directory, servable
     from electra_tf.formats import pretrained
     from electra_tf.tasks import registry
     from electra_tf.tasks.files import Files
@@ -45,7 +45,7 @@ def main() -> None:
         print(*task.notes, sep="\n", end="\n" if task.notes else "", flush=True)
         dev = task.dev["dev"]
     onnx_directory.export(
-        model, networks.text, directory, onnx_directory.Quantization(values.quantization), dev,
+        model, networks.text, directory, comparison.Quantization(values.quantization), dev,
         lambda unfinished: card.write(
             unfinished, networks, source, title=directory.name, onnx=True))
 
