@@ -97,8 +97,8 @@ def _config(model: Servable, quantization: Quantization) -> dict[str, Any]:
                   "label2id": {label: index for index, label in enumerate(labels)},
                   "problem_type": form.problem_type}
     if long_texts is LongTexts.WINDOWS:
-        raise UserError("the model reads long texts in windows (task.long_texts=windows), but an ONNX "
-                        "file reads one row; export it with "
+        raise UserError("the model reads long texts in windows (task.long_texts=windows), but an "
+                        "ONNX file reads one row; export it with "
                         "python -m electra_tf.apps.tools.export_model")
     interface = Interface(columns=model.columns, max_length=model.texts.max_length, labels=labels,
                           keeps_tail=long_texts is LongTexts.HEAD_TAIL,
