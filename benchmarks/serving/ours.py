@@ -1,4 +1,4 @@
-"""Calls exports of this project: SavedModels and ONNX files as the local server does, and LiteRT."""
+"""Calls exports as the local server does: SavedModels, ONNX files, and LiteRT files."""
 
 import pathlib
 
