@@ -77,12 +77,14 @@ def all_settings(model_dir: Path) -> dict[str, Any]:
     return saved
 
 
-def claim(model_dir: Path, identity: Identity, *, initial_section: str = "") -> list[str]:
+def claim(model_dir: Path, identity: Identity, *, initial_section: str = "",
+          replaced: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `identity`
     then has its number of steps last in `FINISHED`. `initial_section` names a section of settings
-    that have no effect once a checkpoint exists. Returns the differences in this section, as text.
+    that have no effect once a checkpoint exists. Settings in `replaced` get the new values. Returns
+    the differences in this section, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
@@ -94,9 +96,9 @@ def claim(model_dir: Path, identity: Identity, *, initial_section: str = "") -> 
     saved = read_identity(model_dir)
     ignored = {name: value for name, value in identity.items()
                if initial_section and name.startswith(f"{initial_section}.")}
-    extension = {}
+    extension = {name: identity[name] for name in replaced}
     if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
-        extension = {name: identity[name] for name in (STEPS, FINISHED)}
+        extension |= {name: identity[name] for name in (STEPS, FINISHED)}
     # Initial networks need not be named again.
     unnamed = {"initial": None} if initial_section and identity.get("initial", "") is None else {}
     refuse_differences(model_dir, saved | ignored | extension | unnamed, identity)

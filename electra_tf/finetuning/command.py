@@ -53,7 +53,8 @@ class TaskFlags(Section, prefix="--"):
     task: tuple[str, ...] | None = None
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
-    (CoNLL-2003); for your own files classification, regression, tagging, question_answering."""
+    (CoNLL-2003); for your own files classification, regression, multilabel, tagging,
+    question_answering, sentence_embeddings."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -68,14 +69,16 @@ class TaskFlags(Section, prefix="--"):
     test: tuple[str, ...] | None = None
     """Your file to predict after training; labels are optional."""
     unlabelled: tuple[str, ...] | None = None
-    """Your file of further texts for --teacher: .txt, .tsv, .csv or .jsonl; its labels are not
-    used."""
+    """Your file like --test of further texts, which --teacher labels in training."""
     text_columns: tuple[str, ...] | None = None
-    """Your one or two columns of text, or that of words, by name or number. Default: text; the
-    first column of a column file."""
+    """Your one or two columns of text, or that of words, by name or number; for sentence embeddings
+    up to three. Default: text; the first column of a column file."""
+    dev_text_columns: tuple[str, ...] | None = None
+    """Sentence embeddings: the two columns of --dev's pairs. Default: the first two of
+    --text_columns."""
     label_column: str = ""
-    """Your column of labels or tags, by name or number. Default: label; the last column of a column
-    file."""
+    """Your column of labels or tags, by name or number; several of 0 and 1 for multilabel, with
+    commas. Default: label; the last column of a column file."""
     key_column: str = ""
     """Your column that names rows. Default: line numbers."""
 
@@ -108,8 +111,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary."""
     teacher: str = ""
-    """A fine-tuned classifier that the model learns from too (distillation): a run's directory, or
-    a directory or name of Hugging Face's. Default: none."""
+    """A fine-tuned classifier to learn from too, in the formats of --init_checkpoint."""
     normalization: str = "auto"
     """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
@@ -130,7 +132,7 @@ def main() -> None:
     """Runs the mode that the flags ask for, with defaults for flags that were not given."""
     for section in (TaskFlags, ModelFlags):
         from_flags(section)  # Checks values before TensorFlow is imported.
-    changes = overrides.given_settings(SETTINGS)
+    changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
     needed = [*NEEDED[values.mode]]
     if values.task:

@@ -6,8 +6,8 @@ from typing import Any
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.config.finetuning import SCRATCH
-from electra_tf.config.overrides import Changes, override
+from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
+from electra_tf.config.overrides import Changes, override, setting_of
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
@@ -29,13 +29,10 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
-    if values.teacher and len(names) > 1:
-        raise UserError("--teacher has the labels of one task; give one --task at a time. "
-                        f"Received: {', '.join(names)}")
     unused = ["--unlabelled"] * values["unlabelled"].present + [
         name for name in changes if "distillation_" in name]
     if unused and not values.teacher:
-        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model that labels texts.")
+        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model to learn from.")
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
@@ -53,14 +50,22 @@ def train(changes: Changes) -> None:
             raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
                             f"(--init_checkpoint=none); {initial.source} has its own. "
                             "Leave it out.")
+    grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
+            and setting_of(FinetuningConfig(), name).kind is not tuple}
+    FinetuningConfig.require_tunable(grid)
+    changes = {**changes, **{name: values[0] for name, values in grid.items()}}
     shape = override(PretrainingConfig(model=model), {
         name: value for name, value in changes.items() if name.startswith("model.")}).model
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
+        config = override(registry.recipe(name, shape), changes)
+        data["own"] = dataclasses.replace(
+            data["own"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(registry.recipe(name, shape), changes)
-        run = setup.prepare(config, task.spec, text, directory)
+        run = setup.prepare(config, task.spec, text, directory, grid)
+        for trial in run.combinations:  # Before it removes an earlier run.
+            run.changed(trial).check_training()
         if values.teacher:
             run = distillation.with_teacher(run, storage.path(values.teacher))
             task = distillation.with_unlabelled(task, data["own"])
@@ -114,6 +119,6 @@ def _data(name: str) -> dict[str, Any]:
 def _own_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, **{
+                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test", "unlabelled")})

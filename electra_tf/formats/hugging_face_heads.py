@@ -27,7 +27,8 @@ from electra_tf.tasks.task import TaskSpec
 HEAD = "head/"
 ARCHITECTURES = frozenset(kind.hugging_face.architecture for kind in KINDS.values())
 """Classes whose heads are converted."""
-_REGRESSION, _CLASSIFICATION = "regression", "single_label_classification"
+_REGRESSION, _CLASSIFICATION, _MULTILABEL = _PROBLEMS = (
+    "regression", "single_label_classification", "multi_label_classification")
 """Values of problem_type in config.json."""
 _Layer = tuple[np.ndarray, np.ndarray]
 """Kernel [inputs, outputs] and bias of a dense layer."""
@@ -164,10 +165,10 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
     """
-    if config.problem_type not in (None, _REGRESSION, _CLASSIFICATION):
-        raise UserError(f"{source}: problem_type of config.json must be {_CLASSIFICATION} or "
-                        f"{_REGRESSION}. Received: {shown(config.problem_type)}. The encoder can "
-                        f"be fine-tuned: run_finetuning.py --init_checkpoint={source}")
+    if config.problem_type not in (None, *_PROBLEMS):
+        raise UserError(f"{source}: problem_type of config.json must be one of "
+                        f"{', '.join(_PROBLEMS)}. Received: {shown(config.problem_type)}. The "
+                        f"encoder can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
     kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
     labels: tuple[str, ...] = ()
     if any(kind.labelled for kind in kinds):
@@ -179,8 +180,9 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
             raise UserError(f"{source}: id2label of config.json must name every label by its "
                             "number, from 0, and label2id must be its reverse. Received: "
                             f"{shown(names)}, {shown(config.label2id)}")
-    problem = (_REGRESSION if config.problem_type == _REGRESSION or len(labels) == 1
-               else _CLASSIFICATION)
+    problem = config.problem_type
+    if problem != _MULTILABEL:
+        problem = _REGRESSION if problem == _REGRESSION or len(labels) == 1 else _CLASSIFICATION
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
     labels = labels if kind.labelled else ()
     form, inputs = kind.hugging_face, config.hidden_size

@@ -7,13 +7,21 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.run_directory import TASK, VOCABULARY_FILE, Identity, read_identity
+from electra_tf.checkpoints.run_directory import (
+    MAX_RESULT_BYTES,
+    RESULTS_FILE,
+    TASK,
+    VOCABULARY_FILE,
+    Identity,
+    read_identity,
+)
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.formats.pretrained import BERT_TRAINING_SETTINGS, GENERATOR_BIAS, Pretrained
+from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
@@ -31,11 +39,17 @@ def read(model_dir: Path) -> Pretrained:
     if GENERATOR_BIAS in weights and not any(name.startswith("generator/") for name in weights):
         # Masked language modelling trains one encoder, whatever the settings of a generator are.
         model = dataclasses.replace(model, tying=Tying.EVERYTHING)
+    settings = {name: saved[name] for name in saved if name.startswith("task.")}
+    if settings.get("task.label_threshold") == 0.0 and (model_dir / RESULTS_FILE).exists():
+        results = strict_json.read(model_dir / RESULTS_FILE, Any, max_bytes=MAX_RESULT_BYTES)
+        best = results["trials"][results["checkpoint"] - 1]
+        scores = best["epochs"][best["kept_epoch"] - 1]["scores"]
+        settings["task.label_threshold"] = next(iter(scores.values()))["threshold"]
     return Pretrained(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
         text=text_settings(model_dir), task=task_facts(saved),
-        task_settings={name: saved[name] for name in saved if name.startswith("task.")})
+        task_settings=settings)
 
 
 def task_facts(saved: Identity) -> dict[str, Any] | None:

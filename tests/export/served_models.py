@@ -24,6 +24,7 @@ SPECS = {
     Kind.CLASSIFICATION: {"labels": ("no", "peut-être", "yes"), "metrics": ("accuracy",)},
     Kind.REGRESSION: {"metrics": ("pearson",), "scale": 2.0, "offset": 3.0,
                       "texts": ("first", "second")},
+    Kind.MULTILABEL: {"labels": ("no", "peut-être", "yes"), "metrics": ("f1_micro",)},
     Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "texts": ("words",),
                    "label": "tags"},
     Kind.QUESTION_ANSWERING: {"metrics": ("f1",)}}

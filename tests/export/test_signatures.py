@@ -47,6 +47,18 @@ def test_classes():
         np.testing.assert_array_equal(answers["probabilities"].max(axis=1), answers["score"])
 
 
+def test_sets_of_labels():
+    model = example(Kind.MULTILABEL, task__label_threshold=0.6)
+    expected = model.predicted([TextExample(key="", texts=(text,)) for text in TEXTS])
+    answers = answer(model, TEXTS)
+    predictions = [[label.decode() for label in row if label] for row in answers["prediction"]]
+    assert predictions == [row["prediction"] for row in expected]
+    assert len({*map(len, predictions)}) > 1  # Texts have different numbers of labels.
+    np.testing.assert_allclose(
+        answers["probabilities"], [[*row["probabilities"].values()] for row in expected], atol=1e-5)
+    assert answer(model.served(threshold=0.999), TEXTS)["prediction"].shape == (len(TEXTS), 0)
+
+
 def test_numbers_from_pairs():
     answers = answer(example(Kind.REGRESSION), TEXTS, TEXTS[::-1])
     expected = example(Kind.REGRESSION).predicted([

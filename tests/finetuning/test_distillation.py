@@ -17,7 +17,7 @@ from electra_tf.finetuning.distillation import DistillationObjective
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
+from electra_tf.tasks.task import BINARY, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.formats.hugging_face_files import change_json
@@ -115,7 +115,7 @@ def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
     assert [row.targets["is_labelled"] for row in rows] == [True] * 20 + [False]
     accuracy = 100 * np.mean([label.decode() == example.label for label, example in zip(
         answers["label"].numpy(), EXAMPLES, strict=True)])
-    assert f"  dev: accuracy {accuracy:.2f}\n" in capsys.readouterr().out
+    assert f"21 rows; dev: accuracy {accuracy:.2f}\n" in capsys.readouterr().out
 
 
 def test_a_student_learns_the_teachers_probabilities_without_labels(teacher, tmp_path, capsys):
@@ -154,16 +154,16 @@ def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     task = distillation.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
-    assert task.notes == ["--unlabelled: the labels of 2 of 3 rows are not used"]
+    assert task.notes == ["--unlabelled: 2 of 3 rows have a label, which is not used"]
 
 
-@pytest.mark.parametrize(("labels", "teachers", "order"), [
-    (("0", "1"), ("positive", "negative"), [1, 0]), (("0", "1"), ("1", "0"), [1, 0]),
-    (("0", "1"), ("POSITIVE", "NEGATIVE"), [1, 0]), (("0", "1"), ("LABEL_0", "LABEL_1"), None),
-    (("0", "1"), ("negative", "positive", "neutral"), None)])
-def test_names_of_labels_are_words_or_numbers_in_any_case(labels, teachers, order):
-    student = dataclasses.replace(SPEC, name="sst2", labels=labels)
-    other = dataclasses.replace(SPEC, labels=teachers)
+@pytest.mark.parametrize(("name", "labels", "order"), [
+    ("mine", ("positive", "negative"), [1, 0]), ("mine", ("POSITIVE", "NEGATIVE"), [1, 0]),
+    ("mine", ("1", "0"), [1, 0]), ("mine", ("LABEL_0", "LABEL_1"), None), ("cola", BINARY, None),
+    ("mine", ("negative", "positive", "neutral"), None)])
+def test_labels_are_words_or_numbers_in_any_case(name, labels, order):
+    student = dataclasses.replace(SPEC, name="sst2", labels=BINARY)
+    other = dataclasses.replace(SPEC, name=name, labels=labels)
     if order is None:
         with refused("'negative', 'positive'.*same names"):
             distillation._label_order(student, other, "t")
@@ -179,9 +179,10 @@ def bert_classifier(path):
 
 @pytest.mark.parametrize(("make", "spec", "changes", "words"), [
     (lambda path: path, {}, {}, "holds no checkpoint"),
-    (bert_classifier, {}, {}, "teacher=.*BertForSequenceClassification.*can be fine-tuned"),
-    (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {}, "kind regression"),
-    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "task=.*of the kind regression"),
+    (bert_classifier, {}, {}, "BertForSequenceClassification.*can be fine-tuned"),
+    (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {},
+     r"classification only.*teacher=.*\(regression\)"),
+    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, r"task=.*\(regression\), --teach"),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
     (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},
@@ -196,5 +197,5 @@ def test_an_unusable_teacher_is_refused(tmp_path, make, spec, changes, words):
 
 def test_a_pretrained_teacher_is_refused(tmp_path):
     pretrained.write(tiny_networks.pretrained(), tmp_path / "teacher", Format.RUN)
-    with refused("pre-trained and not fine-tuned.*--init_checkpoint="):
+    with refused("is not fine-tuned.*--init_checkpoint="):
         distillation.with_teacher(run_of(tmp_path / "student"), tmp_path / "teacher")

@@ -36,6 +36,7 @@ def test_names_and_shapes_are_those_of_transformers(pair, network):
 @pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
     (Kind.CLASSIFICATION, ("no", "yes"), {"dense": 2}, {}),
     (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {"task.hidden_layer": True}),
+    (Kind.MULTILABEL, ("a", "b"), {"hidden": 32, "dense": 2}, {"task.hidden_layer": True}),
     (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
     (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, NO_ANSWERABILITY),
 ])
@@ -43,7 +44,8 @@ def test_a_fine_tuned_model_has_the_names_of_transformers(
         networks, tmp_path, kind, labels, head, settings):
     model = finetuned(networks, kind, labels, head, settings=settings)
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
-    assert shapes_of(tmp_path / "out") == NAMES[kind]
+    assert shapes_of(tmp_path / "out") == NAMES[
+        Kind.CLASSIFICATION if kind is Kind.MULTILABEL else kind]
     again = pretrained.read(tmp_path / "out")
     assert (again.task["task_kind"], again.task["task_labels"]) == (kind, list(labels))
     if again.task_settings == settings:
@@ -121,7 +123,9 @@ def test_two_labels_may_have_no_names(networks, tmp_path):
     change_json(path, id2label=None, label2id=None)
     assert pretrained.read(tmp_path / "out").task["task_labels"] == ["LABEL_0", "LABEL_1"]
     change_json(path, problem_type="multi_label_classification")
-    with refused("problem_type of config.json must be single_label"):
+    assert pretrained.read(tmp_path / "out").task["task_kind"] == Kind.MULTILABEL
+    change_json(path, problem_type="ranking")
+    with refused("problem_type of config.json must be one of .* Received: 'ranking'"):
         pretrained.read(tmp_path / "out")
     assert pretrained.read(tmp_path / "out", encoder_only=True).task is None
     change_json(path, problem_type=None, id2label={"1": "no", "2": "yes"})

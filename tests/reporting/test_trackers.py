@@ -52,6 +52,7 @@ def wandb_records(file):
 
 def wandb_run(tmp_path, number=0):
     """What one of the runs, in their order, has: settings, rows of metrics, exit code."""
+    wandb.teardown()  # Waits for the process that writes the files.
     files = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"),
                    key=lambda file: file.stat().st_ctime)
     records = list(wandb_records(files[number]))

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts
-from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
@@ -31,13 +30,15 @@ from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 class ClassificationObjective(base.TaskObjective):
     """The cross entropy of one of several classes."""
 
+    target = "label"
+
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
                                          randomness if training else None)
         labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
                        {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
@@ -65,14 +66,11 @@ class TextKind(base.TaskKind):
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterator[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
-        yield from _with_known_labels(spec, labelled, files.read_texts(
-            path, spec, labelled=labelled, notes=notes))
-
-    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
-                 notes: list[str] | None = None) -> Iterator[TextExample]:
-        """Reads rows of a table in memory; labels as in `read_file`."""
-        yield from _with_known_labels(spec, labelled, files.text_examples(
-            rows, spec, labelled=labelled))
+        known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
+        for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
+            is_kept = labelled or not known or isinstance(example.label, tuple)
+            yield dataclasses.replace(example, label=known.get(
+                example.label, example.label if is_kept else None))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
@@ -112,16 +110,13 @@ class TextKind(base.TaskKind):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""
         long_texts.require_consistent(spec, config)
-        return self.objective_class(spec, config)
+        return self.label_objective(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
-        words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
-        records = [{"key": example.key, "texts": list(example.texts)} | (
-            {} if example.label is None else {"gold": words.get(example.label, example.label)})
-            | record for example, record in zip(examples, partial_records, strict=True)]
+        records = text_records(spec, examples, partial_records)
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -151,21 +146,13 @@ class TextKind(base.TaskKind):
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
 
 
-def _with_known_labels(spec: TaskSpec, labelled: bool,
-                       examples: Iterable[TextExample]) -> Iterator[TextExample]:
-    """Yields examples with `TaskSpec.labels` for `label_words`."""
-    known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-    for example in examples:
-        yield dataclasses.replace(example, label=known.get(
-            example.label, example.label if labelled or not known else None))
-
-
 class Classification(TextKind):
     """The task kind that predicts one of several labels for a text or a pair."""
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
     objective_class = ClassificationObjective
+    activation = staticmethod(tf.nn.softmax)
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
@@ -183,7 +170,7 @@ class Classification(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
-        probabilities = tf.nn.softmax(long_texts.served_outputs(network, *columns))
+        probabilities = self.activation(long_texts.served_outputs(network, *columns))
         labels = tf.constant(network.spec.label_words)
         return {"label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
                 "score": tf.reduce_max(probabilities, axis=-1),
@@ -193,7 +180,7 @@ class Classification(TextKind):
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
         logits = network.head(network.first(tokens))
-        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+        return {"logits": logits, "probabilities": self.activation(logits)}
 
 
 class Regression(TextKind):
@@ -232,6 +219,15 @@ class Regression(TextKind):
 def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
     """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
     return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
+
+
+def text_records(spec: TaskSpec, examples: Sequence[TextExample],
+                 parts: Sequence[base.Record]) -> list[base.Record]:
+    """Returns records of examples with the known labels and these parts."""
+    words = dict(zip(spec.labels, spec.label_words, strict=True))
+    return [{"key": example.key, "texts": list(example.texts)} | (
+        {} if example.label is None else {"gold": words.get(example.label, example.label)})
+        | part for example, part in zip(examples, parts, strict=True)]
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,

@@ -1,0 +1,164 @@
+"""Multi-label classification: any number of labels for a text or a pair, also none."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from scipy import special
+from sklearn import metrics
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.data.buckets import RowBatch
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.task_heads import TaskNetwork
+from electra_tf.objectives.objective import Outcome
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks import files
+from electra_tf.tasks.files import Files
+from electra_tf.tasks.kinds import base, long_texts, texts
+from electra_tf.tasks.task import Kind, TaskSpec, TextExample
+from electra_tf.text.rows import RowEncoder
+
+NO_LABEL = "(none)"
+"""Stands for the other side of a missed label or a false alarm."""
+
+
+class MultiLabelObjective(base.TaskObjective):
+    """The binary cross entropies of all labels; their mean is PyTorch's `BCEWithLogitsLoss`."""
+
+    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs the target "labels", float32 [B, labels]; details hold "logits" of that shape."""
+        logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
+                                         randomness if training else None)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
+        return Outcome({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
+                       {}, {"logits": logits})
+
+
+class MultiLabel(texts.Classification):
+    """The task kind that predicts a set of labels for a text or a pair."""
+
+    kind = Kind.MULTILABEL
+    metrics = ("f1_micro", "f1_macro", "roc_auc_macro", "average_precision_macro")
+    objective_class = MultiLabelObjective
+    hugging_face = dataclasses.replace(
+        texts.Classification.hugging_face, problem_type="multi_label_classification")
+    activation = staticmethod(tf.sigmoid)
+
+    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
+               dev: Sequence[TextExample]) -> TaskSpec:
+        """Returns the task with the labels of the training file, or its columns of indicators."""
+        columns = tuple(files.label_columns(spec))
+        return dataclasses.replace(spec, labels=columns if len(columns) > 1 else files.label_set(
+            train if own.dev else [*train, *dev]))
+
+    def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
+                 examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
+        """Predicts the most frequent labels, as many as have the best micro F1 in training."""
+        labels, truth = _truth(spec, examples)
+        counts = np.array([sum(label in example.label for example in train) for label in labels])
+        order = np.argsort(-counts, kind="stable")
+        sizes = counts.sum() + len(train) * np.arange(1, len(labels) + 1)
+        best = order[:1 + np.argmax(2 * np.cumsum(counts[order]) / sizes)]
+        names = ", ".join(labels[index] for index in best[:5]) + ", ..." * (len(best) > 5)
+        predicted = np.tile(np.isin(np.arange(len(labels)), best), [len(truth), 1])
+        return f"always {names}", set_scores(truth, predicted, predicted)
+
+    def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
+               config: TaskConfig) -> base.Split:
+        """Encodes examples with the target "labels", float32 [labels], 0 if unknown."""
+        split = super().encode(spec, examples, encoder, config)
+        targets = _truth(spec, examples)[1][:, :len(spec.labels)].astype(np.float32)
+        return split._replace(
+            rows=[dataclasses.replace(row, targets={"labels": target})
+                  for row, target in zip(split.rows, targets, strict=True)],
+            score=functools.partial(self._score, spec, examples, config))
+
+    def _score(self, spec: TaskSpec, examples: Sequence[TextExample], config: TaskConfig,
+               results: Sequence[base.RowResults], threshold: float | None) -> base.Scored:
+        """Returns predictions and scores; a `threshold` None is the setting, or searched."""
+        parts, probabilities = self.predictions(spec, results)
+        labels, truth = _truth(spec, examples)
+        # The labels that only the examples have are never predicted.
+        probabilities = np.pad(probabilities, [(0, 0), (0, len(labels) - len(spec.labels))])
+        is_known, searched = all(example.label is not None for example in examples), {}
+        if is_known and not (threshold or config.label_threshold):
+            threshold = searched["threshold"] = best_threshold(truth, probabilities)
+        predicted = probabilities >= _threshold(config, threshold)
+        records = texts.text_records(spec, examples, [
+            {"prediction": [labels[index] for index in np.flatnonzero(row)]} | part
+            for row, part in zip(predicted, parts, strict=True)])
+        return base.Scored(records=records, scores=set_scores(
+            truth, predicted, probabilities) | searched if is_known else {})
+
+    def predictions(self, spec: TaskSpec,
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """Returns probabilities as parts of records, and as [N, labels]; results hold "logits"."""
+        probabilities = special.expit(
+            np.stack([result["logits"] for result in results]).astype(np.float64))
+        return [{"probabilities": dict(zip(spec.labels, row, strict=True))}
+                for row in probabilities.tolist()], probabilities
+
+    def decisions(self, records: Sequence[base.Record]) -> Sequence[base.Record]:
+        """Returns a record for every label that a text has, or is predicted to have."""
+        decisions = []
+        for record in records:
+            for label in dict.fromkeys((*record["gold"], *record["prediction"])):
+                gold, prediction = (label if label in record[name] else NO_LABEL
+                                    for name in ("gold", "prediction"))
+                share = record["probabilities"].get(label, 0.0)
+                decisions.append(record | {
+                    "gold": gold, "prediction": prediction,
+                    "probability": 1.0 - share if prediction == NO_LABEL else share})
+        return decisions
+
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
+        """Answers the predicted labels, padded with "", and all `labels`, `probabilities`."""
+        answer = super().served_answer(network, *columns)
+        is_predicted = answer["probabilities"] >= _threshold(network.config, network.threshold)
+        return {"prediction": tf.ragged.boolean_mask(answer["labels"], is_predicted).to_tensor(""),
+                "labels": answer["labels"], "probabilities": answer["probabilities"]}
+
+
+def _threshold(config: TaskConfig, searched: float | None) -> float:
+    """Returns the searched threshold, or that of the settings; `UserError` if both lack it."""
+    if not (threshold := searched or config.label_threshold):
+        raise UserError("the threshold that --label_threshold=0 searched is missing: restore the "
+                        "run's results.json.")
+    return threshold
+
+
+def best_threshold(truth: np.ndarray, probabilities: np.ndarray) -> float:
+    """Returns the threshold with the best micro F1, [N, labels] each; the middle of a gap."""
+    precision, recall, cutoffs = metrics.precision_recall_curve(
+        truth.ravel(), probabilities.ravel())
+    best = np.argmax(precision * recall / np.maximum(precision + recall, 1e-12))
+    # Exported models compare in float32.
+    return float(np.clip(cutoffs[max(0, best - 1):best + 1].mean(), 1e-6, 1 - 1e-6))
+
+
+def set_scores(truth: np.ndarray, predicted: np.ndarray,
+               probabilities: np.ndarray) -> dict[str, float]:
+    """Returns the scores of N predictions, [N, labels] each; macro scores are means over labels.
+
+    ROC AUC and average precision leave out the labels of no text, or all; NaN if none is left.
+    """
+    hits, marked = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
+    pairs = [pair for pair in zip(truth.T, probabilities.T, strict=True) if 0 < pair[0].mean() < 1]
+    scores = {"f1_micro": 2 * hits.sum() / max(1, marked.sum()),
+              "f1_macro": np.mean(2 * hits / np.maximum(1, marked))} | {
+        name: np.mean([scorer(*pair) for pair in pairs]) if pairs else np.nan
+        for name, scorer in (("roc_auc_macro", metrics.roc_auc_score),
+                             ("average_precision_macro", metrics.average_precision_score))}
+    return {name: float(score) for name, score in scores.items()}
+
+
+def _truth(spec: TaskSpec, examples: Sequence[TextExample]) -> tuple[list[str], np.ndarray]:
+    """Returns the task's labels, then others of the examples, and who has them, [N, labels]."""
+    labels = [*dict.fromkeys((*spec.labels, *files.label_set(examples)))]
+    return labels, np.array([[label in (example.label or ()) for label in labels]
+                             for example in examples], bool)

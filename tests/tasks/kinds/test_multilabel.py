@@ -1,0 +1,191 @@
+"""Sets of labels: read or refused by their line, learned as in transformers, scored by hand."""
+
+import json
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn import metrics
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.data.buckets import RowBatch
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks import registry
+from electra_tf.tasks.files import Files
+from electra_tf.tasks.kinds.multilabel import best_threshold, set_scores
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, TaskSpec, TextExample
+from electra_tf.text.rows import RowEncoder
+from tests.support.few_words import TEXT
+from tests.support.refusals import refused
+from tests.support.text_files import write
+from tests.support.tiny_networks import task_objective
+
+KIND = KINDS[Kind.MULTILABEL]
+SPEC = TaskSpec(name="multilabel", kind=Kind.MULTILABEL, labels=("a", "b"), metrics=KIND.metrics)
+
+
+def examples(*labels):
+    return [TextExample(key=str(number), texts=("x",), label=label)
+            for number, label in enumerate(labels)]
+
+
+def load(tmp_path, name, content, label="label", **own):
+    path = write(tmp_path / name, content)
+    return registry.load("multilabel", None, Files(train=[path], dev=[path], label=label, **own))
+
+
+def json_lines(*labels):
+    return "".join(json.dumps({"text": "x", "label": value}) + "\n" for value in labels)
+
+
+@pytest.mark.parametrize(("name", "content", "label", "note"), [
+    ("a.jsonl", json_lines(["b", "a"], [], ["b"]), "label", None),
+    ("a.jsonl", '{"text": "x", "a": 1, "b": true}\n{"text": "x", "a": 0, "b": false}\n'
+     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a,b", None),
+    ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", "has labels separated by ','"),
+    ("a.csv", 'text;label\nx;a|b\nx;\nx;b\n', "label", "has labels separated by '|'"),
+    ("a.tsv", 'text\tlabel\nx\t["b", "a"]\nx\t[]\nx\tb\n', "label", "one label in a cell, or none"),
+    ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", None)])
+def test_sets_are_read_from_lists_cells_and_indicators(tmp_path, name, content, label, note):
+    task = load(tmp_path, name, content, label)
+    assert [example.label for example in task.train] == [("a", "b"), (), ("b",)]
+    assert task.spec.labels == ("a", "b")
+    assert note is None or any(note in line for line in task.notes)
+
+
+def test_one_indicator_column_is_one_label(tmp_path):
+    task = load(tmp_path, "a.tsv", "text\ttoxic\nx\t1\ny\t0\n", "toxic")
+    assert (task.spec.labels, [example.label for example in task.train]) == (
+        ("toxic",), [("toxic",), ()])
+
+
+@pytest.mark.parametrize(("name", "content", "label", "words"), [
+    ("a.jsonl", json_lines("a"), "label", r":1: 'label' must have different labels, as a list"),
+    ("a.jsonl", json_lines(["a", "a"]), "label", "different labels.* Received: .'a', 'a'"),
+    ("a.jsonl", json_lines(["a", ""]), "label", "must have different labels"),
+    ("a.jsonl", json_lines(["a"], [0.5]), "label", ":2: .*different labels"),
+    ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* Received: None"),
+    ("a.jsonl", json_lines([], []), "label", "no text has a label; --label_column selects"),
+    ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'; separate"),
+    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must have different labels"),
+    ("a.tsv", "text\tlabel\nx\t['a', 'b']\n", "label", ":2: 'label' must have different labels"),
+    ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1. Received: '2'"),
+    ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1. Received: ''"),
+    ("a.jsonl", '{"text": "x", "a": 1, "b": 0.5}\n', "a,b", ":1: 'b' must be 0 or 1"),
+    ("a.csv", "text,a,b\nx,1,0\n", "a,c", ":2: no column 'c'. There are: text, a, b")])
+def test_sets_that_cannot_be_read_are_refused(tmp_path, name, content, label, words):
+    with refused(words):
+        load(tmp_path, name, content, label)
+
+
+def test_labels_of_one_file_alone_are_noted(tmp_path):
+    train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
+    dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
+    task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label="a,b,c"))
+    left_out = "no text or all have these labels, which ROC AUC and average precision leave out"
+    assert f"{train}: {left_out}: c" in task.notes and f"{dev}: {left_out}: a, b" in task.notes
+    assert task.spec.labels == ("a", "b", "c")
+    lists = [write(tmp_path / name, json_lines(*labels)) for name, labels in (
+        ("train.jsonl", (["a"], ["b"])), ("dev.jsonl", (["a", "new"], [])))]
+    task = registry.load("multilabel", None, Files(train=lists[:1], dev=lists[1:]))
+    assert task.spec.labels == ("a", "b")
+    assert any("1 labels that training never shows count as missed: new (1)" in note
+               for note in task.notes)
+
+
+def test_held_out_sets_are_stratified_and_unlabelled_texts_are_read(tmp_path):
+    train = write(tmp_path / "a.jsonl", "".join(
+        json.dumps({"text": f"text {number}", "label": [[], ["a"], ["a", "b"]][number % 3]}) + "\n"
+        for number in range(60)))
+    test = write(tmp_path / "b.tsv", "text\tother\nx\ty\n")
+    task = registry.load("multilabel", None, Files(train=[train], test=[test]))
+    assert sorted(example.label for example in task.dev["dev"]) == (
+        [()] * 2 + [("a",)] * 2 + [("a", "b")] * 2)
+    assert task.test["test"][0].label is None
+
+
+def test_the_loss_is_that_of_transformers():
+    """ElectraForSequenceClassification, problem_type multi_label_classification, 5.23.0."""
+    logits = np.array([[2, -1, 0.5], [-3, 0.25, 1.5], [9, 9, 9]], np.float32)
+    labels = np.array([[1, 0, 1], [0, 0, 0], [0, 0, 0]], np.float32)
+    model = types.SimpleNamespace(encoder=types.SimpleNamespace(
+        first=lambda ids, *_: tf.zeros([3, 4])), head=lambda vectors, _: tf.constant(logits))
+    ids = np.zeros([3, 5], np.int32)
+    batch = RowBatch(ids=tf.constant(ids), valid=tf.ones([3, 5], bool), segment_ids=ids,
+                     present=tf.constant([True, True, False]), targets={"labels": labels})
+    objective = task_objective("multilabel", 3)
+    count = objective.prepare_inputs(batch, None)[1]["loss"]
+    loss = objective.compute(model, batch, None, training=True).loss_sums["loss"]
+    assert float(loss / tf.cast(count, tf.float32)) == pytest.approx(0.5817010998725891, rel=1e-6)
+
+
+def test_scores_are_those_of_scikit_learn():
+    draw = np.random.default_rng(0)
+    truth, probabilities = draw.random([50, 4]) < [0.5, 0.2, 0.05, 0.9], draw.random([50, 4])
+    predicted = probabilities >= 0.4
+    assert set_scores(truth, predicted, probabilities) == pytest.approx({
+        "f1_micro": metrics.f1_score(truth, predicted, average="micro"),
+        "f1_macro": metrics.f1_score(truth, predicted, average="macro"),
+        "roc_auc_macro": metrics.roc_auc_score(truth, probabilities, average="macro"),
+        "average_precision_macro": metrics.average_precision_score(truth, probabilities)})
+    # One label alone, and a second one that no text has: F1 0, and left out of the others.
+    column = truth[:, :1], predicted[:, :1], probabilities[:, :1]
+    alone = set_scores(*column)
+    assert alone["f1_micro"] == alone["f1_macro"] == metrics.f1_score(*map(np.ravel, column[:2]))
+    more = set_scores(*(np.pad(values, [(0, 0), (0, 1)]) for values in column))
+    assert more == alone | {"f1_macro": alone["f1_macro"] / 2}
+    assert np.isnan(set_scores(*(np.zeros([2, 1], bool),) * 3)["roc_auc_macro"])
+
+
+def test_the_searched_threshold_has_the_best_micro_f1():
+    draw = np.random.default_rng(1)
+    truth, probabilities = draw.random([40, 3]) < 0.3, draw.random([40, 3])
+    best = max(metrics.f1_score(truth, probabilities >= cutoff, average="micro", zero_division=0)
+               for cutoff in np.unique(probabilities))
+    threshold = best_threshold(truth, probabilities)
+    assert metrics.f1_score(truth, probabilities >= threshold, average="micro") == best
+    assert np.abs(probabilities - threshold).min() > 1e-4  # The middle of a gap.
+
+
+def test_the_baseline_is_the_constant_set_with_the_best_micro_f1():
+    # Of 4 texts, 4 have a, 2 b, 1 c: micro F1 of a 8 / 11, of a and b 12 / 15, of all 14 / 19.
+    train = examples(("a", "b", "c"), ("a", "b"), ("a",), ("a",))
+    name, scores = KIND.baseline(SPEC, train, examples(("a",), ("b", "new")))
+    assert name == "always a, b"
+    assert (scores["f1_micro"], scores["f1_macro"]) == pytest.approx(
+        (2 * 2 / (3 + 4), (2 / 3 + 2 / 3 + 0) / 3))
+
+
+def scored(labels, threshold=None, **config):
+    """Scores texts with logits of 0 and -1 for a and b: probabilities 0.5 and 0.27."""
+    split = KIND.encode(SPEC, examples(*labels), RowEncoder(TEXT, 8), TaskConfig(**config))
+    return split.score([{"logits": np.array([0, -1], np.float32)}] * len(labels), threshold)
+
+
+@pytest.mark.parametrize(("threshold", "config", "prediction"), [
+    (None, {}, ["a"]), (None, {"label_threshold": 0.6}, []), (0.2, {}, ["a", "b"]),
+    (None, {"label_threshold": 0.0}, ["a", "b"]), (0.4, {"label_threshold": 0.0}, ["a"])])
+def test_labels_at_or_above_the_threshold_are_predicted(threshold, config, prediction):
+    records, scores = scored([("a", "b")], threshold, **config)
+    assert records[0]["prediction"] == prediction and list(records[0]["gold"]) == ["a", "b"]
+    assert records[0]["probabilities"] == pytest.approx({"a": 0.5, "b": 1 / (1 + np.e)})
+    assert ("threshold" in scores) == (config.get("label_threshold") == 0.0 and threshold is None)
+
+
+def test_labels_that_training_lacks_are_missed_and_unknown_sets_have_no_scores():
+    assert scored([("a", "new")]).scores["f1_micro"] == pytest.approx(2 * 1 / (2 + 1))
+    assert scored([("a",), None]).scores == {}
+    with pytest.raises(UserError, match="restore the run's results.json"):
+        scored([None], label_threshold=0.0)
+
+
+def test_files_and_mistakes_show_sets():
+    records = scored([("b",), ()]).records
+    assert KIND.forms(SPEC)[".tsv"](records) == (
+        "key\tprediction\tprobability of a\tprobability of b\tgold\ttext\n"
+        '0\t["a"]\t0.5\t0.268941\t["b"]\tx\n1\t["a"]\t0.5\t0.268941\t[]\tx\n')
+    assert [(record["gold"], record["prediction"], round(record["probability"], 2))
+            for record in KIND.decisions(records)] == [
+        ("b", "(none)", 0.73), ("(none)", "a", 0.5), ("(none)", "a", 0.5)]
