@@ -86,12 +86,14 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
 def _config(model: Servable, quantization: Quantization) -> dict[str, Any]:
     """Returns config.json with Hugging Face's entries and the `Interface`."""
     labels: tuple[str, ...] = ()
-    long_texts = LongTexts.TRUNCATE
+    long_texts, threshold = LongTexts.TRUNCATE, None
     config: dict[str, Any] = {"architectures": ["ElectraModel"]}
     if isinstance(model, ServedTask):
         spec = model.network.spec
         form, labels = KINDS[spec.kind].hugging_face, spec.label_words
         long_texts = model.network.config.long_texts
+        if spec.kind is Kind.MULTILABEL:
+            threshold = model.network.threshold or model.network.config.label_threshold
         config = {"architectures": [form.architecture], "finetuning_task": spec.name,
                   "id2label": {str(index): label for index, label in enumerate(labels)},
                   "label2id": {label: index for index, label in enumerate(labels)},
@@ -101,7 +103,7 @@ def _config(model: Servable, quantization: Quantization) -> dict[str, Any]:
                         "ONNX file reads one row; export it with "
                         "python -m electra_tf.apps.tools.export_model")
     interface = Interface(columns=model.columns, max_length=model.texts.max_length, labels=labels,
-                          keeps_tail=long_texts is LongTexts.HEAD_TAIL,
+                          threshold=threshold, keeps_tail=long_texts is LongTexts.HEAD_TAIL,
                           quantization=str(quantization))
     return config | {
         "model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,
@@ -124,6 +126,9 @@ def _score(exported: OnnxModel, model: ServedTask, dev: Sequence[Example]) -> Ma
     """Returns the scores of an exported task on examples."""
     network = model.network
     kind, pad_id = KINDS[network.spec.kind], model.texts.vocabulary.pad_id
+    if network.spec.kind is Kind.SENTENCE_EMBEDDINGS:
+        raise UserError("--dev scores classifiers, regressions and taggers; leave it out for "
+                        "sentence embeddings.")
     encoded = kind.encode(network.spec, dev, model.texts, network.config)
     rows, results = encoded.rows, [{} for _ in encoded.rows]
     for indices in plan_in_order_of_length([len(row.ids) for row in rows], _DEV_BATCH):
@@ -133,7 +138,7 @@ def _score(exported: OnnxModel, model: ServedTask, dev: Sequence[Example]) -> Ma
         for position, index in enumerate(indices):
             results[index] = _details(network.spec.kind, rows[index], {
                 name: values[position] for name, values in outputs.items()})
-    return encoded.score(results, None).scores
+    return encoded.score(results, network.threshold).scores
 
 
 def _details(kind: Kind, row: Row, outputs: Answers) -> RowResults:

@@ -15,6 +15,7 @@ from electra_tf.export.servable import TOKEN_INPUTS, Detector, Servable, ServedT
 from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
 from electra_tf.modeling.fused import LAYER_NORM_EPSILON
 from electra_tf.modeling.layers import LayerNorm
+from electra_tf.modeling.pooling import PoolingHead
 from electra_tf.modeling.task_heads import ScoreHead
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.task import Kind
@@ -120,10 +121,12 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
         return {"tokens": (_encoder(graph, model.encoder),
                            ["batch", "length", model.encoder.config.hidden_size])}
     spec = model.network.spec
+    if isinstance(head, PoolingHead):
+        return {"embedding": (_pooled(graph, model.encoder, head.mode),
+                              ["batch", model.encoder.config.hidden_size])}
     if not isinstance(head, ScoreHead):
-        raise UserError(f"the task {spec.name} is {spec.kind}, whose head can't be exported to "
-                        f"ONNX; classification, regression, tagging, discriminators and encoders "
-                        "can. TensorFlow Lite reads this one: "
+        raise UserError(f"the head of {spec.kind} can't be exported to ONNX; those of other "
+                        "tasks, discriminators and encoders can. TensorFlow Lite reads this one: "
                         "python -m electra_tf.apps.tools.export_tflite")
     by_token = spec.kind is Kind.TAGGING
     x = _encoder(graph, model.encoder, first_only=not by_token)
@@ -135,8 +138,29 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
                          graph.constant(spec.offset))
         return {"score": (graph.reshape(score, [-1]), ["batch"])}
     shape = ["batch", *(["length"] if by_token else []), len(spec.labels)]
-    return {"logits": (logits, shape),
-            "probabilities": (graph.op("Softmax", logits, axis=-1), shape)}
+    probabilities = (graph.op("Sigmoid", logits) if spec.kind is Kind.MULTILABEL
+                     else graph.op("Softmax", logits, axis=-1))
+    return {"logits": (logits, shape), "probabilities": (probabilities, shape)}
+
+
+def _pooled(graph: _Graph, encoder: Encoder, mode: str) -> str:
+    """Adds the encoder and `PoolingHead`; returns vectors of length 1, [B, H]."""
+    if mode not in ("mean", "cls", "max"):
+        raise UserError(f"vectors that are pooled by {mode} can't be exported to ONNX; mean, cls "
+                        "and max can. Use python -m electra_tf.apps.tools.export_model")
+    x = _encoder(graph, encoder, first_only=mode == "cls")
+    mask = graph.op("Unsqueeze", TOKEN_INPUTS[2], graph.constant([2], np.int64))
+    axis = graph.constant([1], np.int64)
+    if mode == "max":
+        lowest = graph.constant(np.finfo(np.float32).min)
+        x = graph.op("Where", graph.op("Cast", mask, to=TensorProto.BOOL), x, lowest)
+        x = graph.op("ReduceMax", x, axis, keepdims=0)
+    elif mode == "mean":
+        weights = graph.op("Cast", mask, to=TensorProto.FLOAT)
+        total, count = (graph.op("ReduceSum", value, axis, keepdims=0)
+                        for value in (graph.op("Mul", x, weights), weights))
+        x = graph.op("Div", total, count)
+    return graph.op("LpNormalization", x, axis=-1, p=2)
 
 
 def _encoder(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str:

@@ -36,6 +36,8 @@ class Interface:
     """Tokens to which rows are cut, [CLS] and [SEP] included."""
     labels: tuple[str, ...] = ()
     """Classes by index."""
+    threshold: float | None = None
+    """Probability from which on a text has a label, for tasks of several labels per text."""
     keeps_tail: bool = False
     """Keep the first and the last tokens of long texts, as `text.rows.first_and_last_values`."""
     quantization: str = "none"
@@ -151,14 +153,16 @@ class OnnxModel:
     def answers_texts(self) -> bool:
         """Returns True for classifiers, regressions and encoders; others have outputs of tokens."""
         outputs = self.outputs
-        return not {"tokens", "score"}.isdisjoint(outputs) or len(
+        return not {"tokens", "score", "embedding"}.isdisjoint(outputs) or len(
             outputs.get("probabilities", ())) == 2
 
     def answer(self, *columns: Sequence[str]) -> Outputs:
         """Returns the answers to one or two columns of B texts, arrays [B, ...].
 
-        A classifier answers `label`, its probability `score`, all `labels` and `probabilities`; a
-        regression `score`; an encoder `pooled`, the mean over all tokens, and `cls`.
+        A classifier answers `label`, its probability `score`, all `labels` and `probabilities`;
+        with several labels per text the labels of each, `prediction`, padded with "". A regression
+        answers `score`, sentence embeddings `embedding`, and an encoder `pooled`, the mean over all
+        tokens, and `cls`.
         """
         if len(columns) != len(self.interface.columns) or any(
                 isinstance(texts, str) for texts in columns):
@@ -172,8 +176,15 @@ class OnnxModel:
             mask = tokens[2][:, :, np.newaxis].astype(np.float32)
             return {"pooled": (outputs["tokens"] * mask).sum(axis=1) / mask.sum(axis=1),
                     "cls": outputs["tokens"][:, 0]}
-        if "score" in outputs:
+        if "probabilities" not in outputs:
             return outputs
         probabilities = outputs["probabilities"]
-        return {"label": labels[probabilities.argmax(axis=1)], "score": probabilities.max(axis=1),
-                "labels": np.tile(labels, [len(probabilities), 1]), "probabilities": probabilities}
+        answers = {"labels": np.tile(labels, [len(probabilities), 1]),
+                   "probabilities": probabilities}
+        if self.interface.threshold is None:
+            return answers | {"label": labels[probabilities.argmax(axis=1)],
+                              "score": probabilities.max(axis=1)}
+        predicted = [labels[row >= self.interface.threshold] for row in probabilities]
+        width = max(map(len, predicted))
+        return answers | {"prediction": np.array(
+            [[*row, *[""] * (width - len(row))] for row in predicted], object).reshape(-1, width)}

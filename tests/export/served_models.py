@@ -27,7 +27,8 @@ SPECS = {
     Kind.MULTILABEL: {"labels": ("no", "peut-être", "yes"), "metrics": ("f1_micro",)},
     Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "texts": ("words",),
                    "label": "tags"},
-    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)}}
+    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)},
+    Kind.SENTENCE_EMBEDDINGS: {"metrics": ("spearman",)}}
 
 
 class Example:

@@ -41,7 +41,8 @@ def export(model, path, quantization="none", **arguments):
     return OnnxModel(path)
 
 
-@pytest.mark.parametrize("kind", [Kind.CLASSIFICATION, Kind.REGRESSION])
+@pytest.mark.parametrize("kind", [
+    Kind.CLASSIFICATION, Kind.REGRESSION, Kind.MULTILABEL, Kind.SENTENCE_EMBEDDINGS])
 def test_answers_to_strings_are_the_saved_models(kind, tmp_path):
     columns = [FIRST, SECOND][:1 + (kind is Kind.REGRESSION)]
     actual = export(example(kind), tmp_path / "model").answer(*columns)

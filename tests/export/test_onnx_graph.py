@@ -50,6 +50,9 @@ MODELS = {
     "hidden layer": lambda: tasks(Kind.CLASSIFICATION, task__hidden_layer=True),
     "equal sizes": lambda: tasks(Kind.CLASSIFICATION, model__embedding_size=16),
     "regression": lambda: tasks(Kind.REGRESSION), "tagger": lambda: tasks(Kind.TAGGING),
+    "several labels": lambda: tasks(Kind.MULTILABEL),
+    **{mode: lambda mode=mode: tasks(Kind.SENTENCE_EMBEDDINGS, task__pooling=mode)
+       for mode in ("mean", "cls", "max")},
     "discriminator": lambda: pretrained(Detector), "encoder": lambda: pretrained(TextEncoder)}
 
 
@@ -84,7 +87,7 @@ def test_int8_matmuls_are_near_and_without_saturation():
 
 
 def test_extractive_qa_is_refused_and_names_what_is_possible():
-    with refused("whose head can.t be exported to ONNX; classification, .*export_tflite"):
+    with refused("the head of question_answering can.t be exported to ONNX; .*export_tflite"):
         onnx_graph.build(example(Kind.QUESTION_ANSWERING).servable)
 
 

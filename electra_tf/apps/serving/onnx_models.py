@@ -39,7 +39,7 @@ def load(version_dir: pathlib.Path, number: int) -> ServedModel:
         inputs = {name: tf.TensorSpec([None] * example.ndim, dtype, name) for name in names}
         outputs = {name: tf.TensorSpec(
             [None, *(None if isinstance(size, str) else size for size in model.outputs.get(
-                name, array.shape)[1:])],
+                name, array.shape)[1:])] if name != "prediction" else [None, None],
             tf.string if array.dtype == object else array.dtype, name)
             for name, array in sorted(function(*[example] * len(names)).items())}
 

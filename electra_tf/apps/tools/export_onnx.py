@@ -27,6 +27,7 @@ def main() -> None:
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
     from electra_tf.export import card, comparison, onnx_directory, servable
+    from electra_tf.finetuning.results import threshold_of
     from electra_tf.formats import pretrained
     from electra_tf.tasks import registry
     from electra_tf.tasks.files import Files
@@ -34,7 +35,7 @@ def main() -> None:
     tf.config.set_visible_devices([], "GPU")  # ONNX Runtime computes on the CPU.
     source = storage.path(values.model_dir)
     networks = pretrained.read(source)
-    model = servable.build(networks)
+    model = servable.build(networks, threshold_of(source))
     dev = ()
     if values.dev:
         if not isinstance(model, servable.ServedTask):
