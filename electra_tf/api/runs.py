@@ -170,6 +170,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     if dev is not None and _is_file(dev) != is_file:
         raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
+    config = config or registry.recipe(task, initial.model)
+    config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     if is_file:
         files = {split: [storage.path(file)] for split, file in (("train", train), ("dev", dev))
@@ -182,13 +184,11 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         files |= {} if dev is None else {"dev": [write("dev", data=dev, texts=columns)]}
     loaded = registry.load(
         task, None if data_dir is None else storage.path(data_dir),
-        Files(texts=columns, label=label_column, **files),
+        Files(texts=columns, label=label_column, holds_out=not config.training.num_folds, **files),
         from_tfds=data_dir is None and train is None)
-    config = config or registry.recipe(task, initial.model)
     temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
     directory = storage.path(temporary.name if temporary else model_dir)
-    run = setup.prepare(override(config, name_fields(config, settings)), loaded.spec, initial.text,
-                        directory)
+    run = setup.prepare(config, loaded.spec, initial.text, directory)
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
 

@@ -7,7 +7,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from annotated_types import Ge
@@ -86,14 +86,14 @@ def text_settings(model_dir: Path) -> TextSettings:
     return TextSettings(vocabulary=vocabulary, normalization=Normalization.of_facts(saved))
 
 
-def claim(model_dir: Path, identity: Identity, *, defaults: Any = None,
-          initial_section: str = "") -> list[str]:
+def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_section: str = "",
+          replaced: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `identity`
     then has its number of steps last in `FINISHED`. `defaults` are those of `read_identity`.
     `initial_section` names a section of settings that have no effect once a checkpoint exists.
-    Returns the differences in this section, as text.
+    Settings in `replaced` get the new values. Returns the differences in this section, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
@@ -105,9 +105,9 @@ def claim(model_dir: Path, identity: Identity, *, defaults: Any = None,
     saved = read_identity(model_dir, defaults)
     ignored = {name: value for name, value in identity.items()
                if initial_section and name.startswith(f"{initial_section}.")}
-    extension = {}
+    extension = {name: identity[name] for name in replaced}
     if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
-        extension = {name: identity[name] for name in (STEPS, FINISHED)}
+        extension |= {name: identity[name] for name in (STEPS, FINISHED)}
     # Initial networks need not be named again.
     unnamed = {"initial": None} if initial_section and identity.get("initial", "") is None else {}
     refuse_differences(model_dir, saved | ignored | extension | unnamed, identity)

@@ -128,11 +128,17 @@ def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) 
         define_flag(setting, defaults(sizes, setting.name))
 
 
-def given_settings(setting_flags: SettingFlags) -> dict[str, Any]:
-    """Returns setting -> value of all settings that the command line and its file give."""
+def given_settings(setting_flags: SettingFlags, grid: Any = None) -> dict[str, Any]:
+    """Returns setting -> value of all settings that the command line and its file give.
+
+    If `grid` is a configuration, lists with commas are tuples of values of its settings.
+    """
     path = flags.FLAGS.config
-    return ((read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set)
-            | given_values(setting_flags.values()))
+    texts = (read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set)
+    if grid is not None:
+        texts = {name: setting_of(grid, name).read_several(text) or text
+                 for name, text in texts.items()}
+    return texts | given_values(setting_flags.values(), several=grid is not None)
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

@@ -6,9 +6,9 @@ from typing import Any
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.config.finetuning import SCRATCH
+from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.model import MODEL_SIZES
-from electra_tf.config.overrides import Changes, override, override_section
+from electra_tf.config.overrides import Changes, override, override_section, setting_of
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.formats import pretrained
@@ -53,13 +53,21 @@ def train(changes: Changes) -> None:
             raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
                             f"(--init_checkpoint=none); {initial.source} has its own. "
                             "Leave it out.")
+    grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
+            and setting_of(FinetuningConfig(), name).kind is not tuple}
+    FinetuningConfig.require_tunable(grid)
+    changes = {**changes, **{name: values[0] for name, values in grid.items()}}
     shape = override_section(model, changes)
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
+        config = override(registry.recipe(name, shape), changes)
+        data["own"] = dataclasses.replace(
+            data["own"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(registry.recipe(name, shape), changes)
-        run = setup.prepare(config, task.spec, text, directory)
+        run = setup.prepare(config, task.spec, text, directory, grid)
+        for trial in run.combinations:  # Before it removes an earlier run.
+            run.changed(trial).check_training()
         if values.teacher:
             run = distillation.with_teacher(run, storage.path(values.teacher))
             task = distillation.with_unlabelled(task, data["own"])
@@ -113,6 +121,6 @@ def _data(name: str) -> dict[str, Any]:
 def _own_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, **{
+                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test", "unlabelled")})
