@@ -15,7 +15,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import hub, strict_json
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 
 LICENSE = "apache-2.0"
 """Default license: that of this program and of Google's networks."""
@@ -57,6 +57,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         metadata["base_model"] = match[2]
     if architecture in _PIPELINES:
         metadata["pipeline_tag"] = _PIPELINES[architecture]
+    if task and task.kind is Kind.SENTENCE_EMBEDDINGS:
+        metadata |= {"library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
     columns, scores = _read_scores(source) if saved else ((), {})
     template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True,
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)

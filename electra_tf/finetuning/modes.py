@@ -29,10 +29,8 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
-    unused = ["--unlabelled"] * values["unlabelled"].present + [
-        name for name in changes if "distillation_" in name]
-    if unused and not values.teacher:
-        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model to learn from.")
+    if values.unlabelled and not values.teacher:
+        raise UserError("--unlabelled needs --teacher, the fine-tuned model that labels texts.")
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
@@ -63,11 +61,12 @@ def train(changes: Changes) -> None:
             data["own"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        run = setup.prepare(config, task.spec, text, directory, grid)
+        run = distillation.with_teacher(
+            setup.prepare(config, task.spec, text, directory, grid),
+            storage.path(values.teacher) if values.teacher else None)
         for trial in run.combinations:  # Before it removes an earlier run.
             run.changed(trial).check_training()
-        if values.teacher:
-            run = distillation.with_teacher(run, storage.path(values.teacher))
+        if values.unlabelled:
             task = distillation.with_unlabelled(task, data["own"])
         runs.append((run, task))
     if values.restart:

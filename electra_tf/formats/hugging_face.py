@@ -94,6 +94,9 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             settings["task.max_seq_length"] = int(
                 min(read_max_length(directory), model.max_position_embeddings))
             task = spec.facts()
+        elif not encoder_only and config.electra_tf is not None and pooling.normalize:
+            spec, settings = hugging_face_heads.embedding_task(config, pooling)
+            task = spec.facts()
         elif architecture == ARCHITECTURES[GENERATOR]:
             raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
                             f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "
@@ -173,7 +176,8 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
 def write(networks: Pretrained, directory: Path) -> None:
     """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
 
-    `discriminator/` of a model without a discriminator holds its encoder.
+    `discriminator/` of a model without a discriminator holds its encoder. Sentence embeddings also
+    get the files of sentence-transformers.
 
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
@@ -185,6 +189,8 @@ def write(networks: Pretrained, directory: Path) -> None:
         require_exactly(weights, full_encoder(encoder), networks.source)
         _write_network(networks.text, directory, encoder, weights, entries, head,
                        hugging_face_heads.task_config(networks).max_seq_length)
+        if networks.pooling.normalize:
+            sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
         return
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):

@@ -20,12 +20,17 @@ from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.formats.pretrained import BERT_TRAINING_SETTINGS, GENERATOR_BIAS, Pretrained
+from electra_tf.formats.pretrained import (
+    BERT_TRAINING_SETTINGS,
+    GENERATOR_BIAS,
+    Pooling,
+    Pretrained,
+)
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -45,11 +50,14 @@ def read(model_dir: Path) -> Pretrained:
         best = results["trials"][results["checkpoint"] - 1]
         scores = best["epochs"][best["kept_epoch"] - 1]["scores"]
         settings["task.label_threshold"] = next(iter(scores.values()))["threshold"]
+    task, pooling = task_facts(saved), Pretrained.pooling
+    if task and task.get(f"{TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
+        pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,
+                          max_length=settings["task.max_seq_length"])
     return Pretrained(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
-        text=text_settings(model_dir), task=task_facts(saved),
-        task_settings=settings)
+        text=text_settings(model_dir), task=task, task_settings=settings, pooling=pooling)
 
 
 def task_facts(saved: Identity) -> dict[str, Any] | None:
