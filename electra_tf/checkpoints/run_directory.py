@@ -197,8 +197,8 @@ def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> 
 def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> list[str]:
     """Returns the settings whose values differ, each with both values, as text."""
     def text(name: str, settings: Identity) -> str:
-        value = one_line(str(settings.get(name, "no such setting")))
-        is_checksum = len(value) > 24 and "." not in name
+        value = one_line(str(settings.get(name, "no such setting")), 120)
+        is_checksum = len(value) > 24 and "." not in name and " " not in value
         return f"{value[:12]}..." if is_checksum else value
 
     return [f"{name}: {text(name, saved)} then, {text(name, identity)} now"
