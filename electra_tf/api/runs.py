@@ -1,5 +1,6 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
+import dataclasses
 import functools
 import os
 import shutil
@@ -13,7 +14,7 @@ from electra_tf.api.electra import to_string
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.finetuning import outputs, setup, trials
+from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
@@ -134,6 +135,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
 def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoint: PathName,
              model_dir: PathName | None = None, data_dir: PathName | None = None, dev: Any = None,
              text_columns: str | Sequence[str] = (), label_column: str = "label",
+             teacher: PathName | None = None, unlabelled: Any = (),
              config: FinetuningConfig | None = None, **settings: Any) -> TaskModel:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
@@ -154,6 +156,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         text_columns: Columns of tables and files with texts, one or two; by default "text", or
             "text_1" and "text_2".
         label_column: Column with labels.
+        teacher: A fine-tuned classifier to learn from too, as `run_finetuning.py --teacher`.
+        unlabelled: Further texts, or pairs, that the teacher labels.
         config: All settings; the task's recipe by default.
         **settings: Single settings by the names of their fields, such as `num_train_epochs=5.0`.
 
@@ -189,6 +193,12 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
     directory = storage.path(temporary.name if temporary else model_dir)
     run = setup.prepare(config, loaded.spec, initial.text, directory)
+    run = distillation.with_teacher(run, None if teacher is None else storage.path(teacher))
+    texts = in_memory.to_list(unlabelled, "unlabelled")
+    if texts and teacher is None:
+        raise UserError("unlabelled needs a teacher, the fine-tuned model that labels texts.")
+    loaded = dataclasses.replace(loaded, unlabelled=[
+        run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
 

@@ -13,6 +13,7 @@ from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE, TRACKERS_FILE
 from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
@@ -126,7 +127,8 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
         return
     make_directory(run.model_dir)
     with run_directory.only_process(run.model_dir):
-        changed = run_directory.claim(run.model_dir, run.identity, initial_section="initialization")
+        changed = run_directory.claim(run.model_dir, run.identity, defaults=PretrainingConfig(),
+                                      initial_section="initialization")
         if changed:
             print("note     initial values matter only at the start, which this run is past: "
                   f"{'; '.join(changed)}", flush=True)
