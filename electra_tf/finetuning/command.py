@@ -26,7 +26,7 @@ from absl import flags
 
 from electra_tf.config import overrides
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_config
-from electra_tf.config.pretraining import SIZES
+from electra_tf.config.model import MODEL_SIZES
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
@@ -125,7 +125,7 @@ def define() -> None:
     define_flags(TaskFlags)
     define_flags(ModelFlags)
     overrides.define_setting_flags(SETTINGS, {
-        size: finetuning_config(config.model) for size, config in SIZES.items()})
+        size: finetuning_config(model) for size, model in MODEL_SIZES.items()})
 
 
 def main() -> None:

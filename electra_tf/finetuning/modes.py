@@ -7,8 +7,8 @@ from absl import flags
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
-from electra_tf.config.overrides import Changes, override, setting_of
-from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
+from electra_tf.config.model import MODEL_SIZES
+from electra_tf.config.overrides import Changes, override, override_section, setting_of
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.formats import pretrained
@@ -16,6 +16,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import set_default
+from electra_tf.platform.settings import require_one_of
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
@@ -36,7 +37,9 @@ def train(changes: Changes) -> None:
         if values.scratch_baseline:
             raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
                             "leave it out with --init_checkpoint=none.")
-        model = pretraining_config(values.model_size or "small").model
+        size = values.model_size or "small"
+        require_one_of(MODEL_SIZES, "--model_size", size)
+        model = MODEL_SIZES[size]
         text = text_settings_from_flags(values)
     else:
         initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
@@ -52,8 +55,7 @@ def train(changes: Changes) -> None:
             and setting_of(FinetuningConfig(), name).kind is not tuple}
     FinetuningConfig.require_tunable(grid)
     changes = {**changes, **{name: values[0] for name, values in grid.items()}}
-    shape = override(PretrainingConfig(model=model), {
-        name: value for name, value in changes.items() if name.startswith("model.")}).model
+    shape = override_section(model, changes)
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
         config = override(registry.recipe(name, shape), changes)

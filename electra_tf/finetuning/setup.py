@@ -16,7 +16,6 @@ from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import Changes, override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -178,9 +177,9 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if fixed:
         raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
                         "given to use it.")
-    if (facts := task_facts(run_directory.read_identity(model_dir))) is None:
+    if (facts := run_directory.task_facts(run_directory.read_identity(model_dir))) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (perhaps a pre-training run).")
     spec = TaskSpec.of_facts(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
-    return prepare(config, spec, text_settings(model_dir), model_dir)
+    return prepare(config, spec, run_directory.text_settings(model_dir), model_dir)

@@ -233,7 +233,7 @@ def _identity(run: FinetuningRun, task: Task, initial: Pretrained | None) -> dic
         "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
             distillation.facts(run.teacher) if run.teacher else {})
     if run.grid:
-        facts["grid"] = [shown_changes(changes) for changes in run.combinations]
+        facts["grid"] = "; ".join(map(shown_changes, run.combinations))
     identity = run_directory.identity(run.config, facts)
     del identity["training.num_trials"]  # More trials may follow later.
     return identity

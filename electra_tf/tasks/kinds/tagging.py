@@ -139,6 +139,9 @@ class Tagging(base.TaskKind):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""
+        if config.class_weights and config.tagging_loss_by_sentence:
+            raise UserError("--class_weights divides the loss by the words' weights; leave out "
+                            "task.tagging_loss_by_sentence.")
         return super().objective(spec, dataclasses.replace(config, hidden_layer=False))
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
