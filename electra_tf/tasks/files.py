@@ -4,7 +4,6 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -90,10 +89,9 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         None, (*spec.texts, *(labels if labelled else ()), spec.key))
     rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
-    is_joined = spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) != ".jsonl"
-    yield from text_examples(
-        _split_labels(path, spec.label, rows, [] if notes is None else notes)
-        if is_joined else rows(notes=notes), spec, labelled=labelled)
+    if spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) in (".tsv", ".csv"):
+        rows = functools.partial(_split_labels, path, spec.label, rows)
+    yield from text_examples(rows(notes=notes), spec, labelled=labelled)
 
 
 def label_columns(spec: TaskSpec) -> Sequence[str]:
@@ -278,35 +276,28 @@ def _label_set(row: TableRow, columns: str) -> tuple[str, ...]:
 
 
 def _split_labels(path: Path, column: str, rows: Callable[..., Iterable[TableRow]],
-                  notes: list[str]) -> Iterator[TableRow]:
+                  notes: list[str] | None) -> Iterator[TableRow]:
     """Yields a table's rows with lists of labels instead of the cells that join them, or 0 and 1.
 
     All cells decide what separates labels, and a note says so.
     """
     cells = {row.values[column] for row in rows() if column in row.values}
+    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells)]
     has_indicators = bool(cells) and cells <= {"0", "1"}
-    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells if cell[:1] != "[")]
     if len(marks) > 1:
         raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
                         "labels by one of them, which no label has, or write lists in .jsonl.")
-    if cells:
+    if cells and notes is not None:
         notes.append(f"{path}: column {column!r} has " + (
             "0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
             "one label in a cell, or none"))
-
-    def split(cell: str) -> Any:
-        if has_indicators:
-            return int(cell)
-        if cell[:1] == "[":
-            with contextlib.suppress(ValueError):  # Python's notation is refused as text.
-                cell = json.loads(cell)
-            return cell
-        labels = list(map(str.strip, cell.split(marks[0]) if marks else [cell]))
-        return [] if labels == [""] else labels
-
     for row in rows(notes=notes):
-        yield row if column not in row.values else dataclasses.replace(
-            row, values={**row.values, column: split(row.values[column])})
+        cell = row.values.get(column, "[")
+        if cell[:1] != "[":  # Python's way to print lists is refused as text.
+            labels = cell.split(marks[0]) if marks else [cell]
+            row = dataclasses.replace(row, values={**row.values, column: int(
+                cell) if has_indicators else list(map(str.strip, labels)) if cell.strip() else []})
+        yield row
 
 
 def _number(row: TableRow, column: str) -> float:
