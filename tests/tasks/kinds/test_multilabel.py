@@ -173,7 +173,7 @@ def test_labels_at_or_above_the_threshold_are_predicted(threshold, config, predi
     assert ("threshold" in scores) == (config.get("label_threshold") == 0.0 and threshold is None)
 
 
-def test_labels_that_training_lacks_are_missed_and_unknown_sets_have_no_scores():
+def test_labels_that_training_lacks_are_missed_unknown_sets_not_scored():
     assert scored([("a", "new")]).scores["f1_micro"] == pytest.approx(2 * 1 / (2 + 1))
     assert scored([("a",), None]).scores == {}
     with pytest.raises(UserError, match="restore the run's results.json"):
