@@ -1,6 +1,6 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
-import dataclasses
+import functools
 import os
 import shutil
 import tempfile
@@ -19,12 +19,14 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require_one_of
 from electra_tf.pretraining import loop
 from electra_tf.pretraining.evaluation import saved_scores
 from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.in_memory import to_list
+from electra_tf.tasks.task import Kind
 
 PathName = str | os.PathLike[str]
 
@@ -80,14 +82,13 @@ class TaskModel:
             >>> 0 <= classifier.evaluate(["A fine film."], ["positive"])["accuracy"] <= 1
             True
         """
-        run, notes = self._run, list[str]()
-        if _is_file(examples):
-            task = registry.load_dev(run.spec, None, Files(dev=[storage.path(examples)]))
-            rows, notes = task.dev["dev"], [*task.notes]
-        else:
-            rows = in_memory.examples("examples", examples, labels, run.spec, notes)
-        split = run.encode(rows)
-        for note in (*notes, *split.notes):
+        run, spec = self._run, self._run.spec
+        file = storage.path(examples) if _is_file(examples) else in_memory.write(
+            "examples", spec.kind, examples, labels, texts=spec.texts, label=spec.label,
+            key=spec.key)
+        task = registry.load_dev(spec, None, Files(dev=[file]))
+        split = run.encode(task.dev["dev"])
+        for note in (*task.notes, *split.notes):
             warnings.warn(note, stacklevel=2)
         return dict(self._predictor.scored(split).scores)
 
@@ -169,15 +170,20 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     if dev is not None and _is_file(dev) != is_file:
         raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
-    own = Files(texts=(text_columns,) if isinstance(text_columns, str) else tuple(text_columns),
-                label=label_column)
+    columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     if is_file:
-        own = dataclasses.replace(own, **{split: [storage.path(file)] for split, file in (
-            ("train", train), ("dev", dev)) if file is not None})
-        loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), own,
-                               from_tfds=data_dir is None and train is None)
+        files = {split: [storage.path(file)] for split, file in (("train", train), ("dev", dev))
+                 if file is not None}
     else:
-        loaded = in_memory.load(task, train, labels, dev, own)
+        require_one_of(registry.KINDS, "task, for data in memory,", task)
+        write = functools.partial(in_memory.write, kind=Kind(task), label=label_column)
+        files = {"train": [write("train", data=train, labels=labels, texts=columns)]}
+        columns = files["train"][0].texts
+        files |= {} if dev is None else {"dev": [write("dev", data=dev, texts=columns)]}
+    loaded = registry.load(
+        task, None if data_dir is None else storage.path(data_dir),
+        Files(texts=columns, label=label_column, **files),
+        from_tfds=data_dir is None and train is None)
     config = config or registry.recipe(task, initial.model)
     temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
     directory = storage.path(temporary.name if temporary else model_dir)

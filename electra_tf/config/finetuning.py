@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
 
@@ -14,6 +14,10 @@ from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, re
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
+PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+"""A kind of vector of a text, by its name in sentence-transformers."""
+POOLING_MODES: tuple[str, ...] = get_args(PoolingMode)
+"""In the order in which sentence-transformers concatenates several."""
 # Values are the names in lower case.
 LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
 WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
@@ -64,6 +68,10 @@ class TaskConfig(Section, prefix="task."):
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
+    pooling: Annotated[PoolingMode, TRAINING] = "mean"
+    """Vector of a text (sentence embeddings): the mean over its tokens, the vector of [CLS], ..."""
+    temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
+    """Divisor of cosine similarities in the loss of sentence embeddings."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
     """Score above which a question is unanswerable if no threshold is searched; Google's value."""
 

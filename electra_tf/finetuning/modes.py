@@ -58,6 +58,7 @@ def train(changes: Changes) -> None:
         directory = model_dir / name if len(names) > 1 else model_dir
         config = override(registry.recipe(name, shape), changes)
         run = setup.prepare(config, task.spec, text, directory)
+        run.check_training()  # Before it removes an earlier run.
         if values.teacher:
             run = distillation.with_teacher(run, storage.path(values.teacher))
             task = distillation.with_unlabelled(task, data["own"])
@@ -111,6 +112,6 @@ def _data(name: str) -> dict[str, Any]:
 def _own_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, **{
+                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test", "unlabelled")})

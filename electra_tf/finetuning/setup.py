@@ -56,6 +56,10 @@ class FinetuningRun:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
 
+    def check_training(self) -> list[str]:
+        """Returns notes for the header of training; `UserError` for settings that don't fit."""
+        return self.objective.check_training(self.config, self.strategy.num_replicas_in_sync)
+
     def training_rows(self, split: Split) -> tuple[list[Row], list[str]]:
         """Returns the rows to train on, with at most `max_windows` windows each, and notes on them.
 

@@ -46,6 +46,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     missing weights, or a loss that isn't finite.
     """
     checkpoints = run.model_dir / run_directory.CHECKPOINTS
+    run.check_training()
     num_trials = run.config.training.num_trials
     with _claimed_directory(run, task, initial):
         results, rows, dev = _prepare(run, task, initial)
@@ -136,7 +137,8 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` the schedule of the learning rate.
     """
-    config, objective = override(run.config, {"training.seed": seed}), run.objective
+    objective, parts = run.objective.split(run.config.runtime.cpu_parts)
+    config = override(run.config, {"training.seed": seed, "runtime.cpu_parts": parts})
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
@@ -228,8 +230,8 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
     counts = [f"{sizes} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     source = "random weights (from scratch)" if initial is None else (
-        f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
-        "the head is new")
+        f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights"
+        + ("; the head is new" if run.kind.hugging_face.layers else ""))
     num_finished = len(results.trials)
     remaining = max(0, training.num_trials - num_finished)
     vocabulary = run.text.vocabulary
@@ -247,7 +249,8 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
           f"{training.precision.value}\n"
           f"trials   {num_finished} done, {remaining} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-          "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
+          "steps in all", *compiled,
+          *(f"note     {note}" for note in (*run.check_training(), *task.notes)),
           *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
             for note in split.notes),
           *(f"note     train: {note}" for note in notes),

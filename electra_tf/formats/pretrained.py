@@ -44,8 +44,6 @@ BERT_TRAINING_SETTINGS = {"hidden_dropout": "hidden_dropout_prob",
                           "attention_dropout": "attention_probs_dropout_prob",
                           "initializer_range": "initializer_range"}
 """The same, of floats that only affect training."""
-POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-"""Kinds of vectors of a text, as sentence-transformers names and concatenates them."""
 GENERATOR_BIAS = "generator_predictions/output_bias"
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from electra_tf.formats.pretrained import POOLING_MODES, Pooling
+from electra_tf.config.finetuning import POOLING_MODES
+from electra_tf.formats.pretrained import Pooling
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path

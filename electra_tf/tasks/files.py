@@ -37,6 +37,8 @@ class Files:
     """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
     label: str = ""
     key: str = ""
+    dev_texts: tuple[str, ...] = ()
+    """Columns of the pairs of `dev` and `test`, for sentence embeddings."""
 
     def select(self, spec: TaskSpec) -> TaskSpec:
         """Returns a task with the columns of these files; `UserError` for another number."""
@@ -90,25 +92,23 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
     if spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) in (".tsv", ".csv"):
-        rows = functools.partial(_split_labels, path, spec.label, rows)
-    yield from text_examples(rows(notes=notes), spec, labelled=labelled)
+        rows = functools.partial(_split_labels, path, labels[0], rows)
+    read_label = {  # Those of pairs of sentence embeddings are texts if they are optional.
+        Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set,
+        Kind.SENTENCE_EMBEDDINGS: _number if labelled else _label}.get(spec.kind, _label)
+    for row in rows(notes=notes):
+        label = None
+        with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
+            label = read_label(row, *labels)
+        yield TextExample(key=_key(row, spec), label=label,
+                          texts=tuple(map(row.text, spec.texts)))
 
 
 def label_columns(spec: TaskSpec) -> Sequence[str]:
     """Returns the column of labels, or several columns that say with 0 and 1 which labels apply."""
-    return spec.label.split(",") if spec.kind is Kind.MULTILABEL else [spec.label]
-
-
-def text_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
-                  labelled: bool = True) -> Iterator[TextExample]:
-    """Yields the examples of rows; arguments and errors as in `read_texts`."""
-    read_label = {Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set}.get(spec.kind, _label)
-    for row in rows:
-        label = None
-        with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
-            label = read_label(row, spec.label)
-        yield TextExample(key=_key(row, spec), label=label,
-                          texts=tuple(map(row.text, spec.texts)))
+    if spec.kind is not Kind.MULTILABEL:
+        return [spec.label]
+    return [*dict.fromkeys(map(str.strip, spec.label.split(",")))]
 
 
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
@@ -211,12 +211,11 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     """
     counts = collections.Counter(label for example in examples for label in _labels_of(example))
     if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
-        if not counts:
-            raise UserError(f"{source}: no text has a label; --label_column selects the column.")
         constant = [label for label in known if counts[label] in (0, len(examples))]
         if constant:
-            notes.append(f"{source}: no text or all have these labels, which ROC AUC and average "
-                         f"precision leave out: {', '.join(constant)}")
+            notes.append(f"{source}: none or all of the texts have these labels, so they are not "
+                         "learned, or left out of ROC AUC and average precision: "
+                         f"{', '.join(constant[:20])}")
     unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
     if not unknown:
         return
@@ -258,20 +257,19 @@ def _label(row: TableRow, column: str) -> str:
     return row.text(column)
 
 
-def _label_set(row: TableRow, columns: str) -> tuple[str, ...]:
+def _label_set(row: TableRow, *columns: str) -> tuple[str, ...]:
     """Returns the labels of a list, sorted, or the columns that have a 1."""
-    names = columns.split(",")
-    labels = row.value(names[0])
-    if len(names) > 1 or isinstance(labels, int | float):
-        indicators = {name: str(row.value(name)).lower() for name in names}
-        for name, value in indicators.items():
+    labels = row.value(columns[0])
+    if len(columns) > 1 or isinstance(labels, int | float):
+        indicators = {column: str(row.value(column)).lower() for column in columns}
+        for column, value in indicators.items():
             if value not in ("0", "0.0", "false", "1", "1.0", "true"):
-                raise row.error(f"{name!r} must be 0 or 1. Received: {shown(row.values[name])}")
-        return tuple(name for name in names if indicators[name][0] in "1t")
+                raise row.error(f"{column!r} must be 0 or 1. Received: {shown(row.values[column])}")
+        return tuple(column for column in columns if indicators[column][0] in "1t")
     if not isinstance(labels, list) or len({*map(str, labels)}) < len(labels) or not all(
-            isinstance(label, str | int) and label != "" for label in labels):
-        raise row.error(f"{names[0]!r} must have different labels, as a list or, in a table, with "
-                        f"separators. Received: {shown(labels)}")
+            isinstance(label, str | int) and str(label).strip() for label in labels):
+        raise row.error(f"{columns[0]!r} must be a list of different labels, none of them empty; "
+                        f"in a table, a separator joins them. Received: {shown(labels)}")
     return tuple(sorted(map(str, labels)))
 
 
@@ -283,7 +281,7 @@ def _split_labels(path: Path, column: str, rows: Callable[..., Iterable[TableRow
     """
     cells = {row.values[column] for row in rows() if column in row.values}
     marks = [mark for mark in ",;|" if any(mark in cell for cell in cells)]
-    has_indicators = bool(cells) and cells <= {"0", "1"}
+    has_indicators = "1" in cells and cells <= {"0", "1", ""}
     if len(marks) > 1:
         raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
                         "labels by one of them, which no label has, or write lists in .jsonl.")
@@ -295,8 +293,9 @@ def _split_labels(path: Path, column: str, rows: Callable[..., Iterable[TableRow
         cell = row.values.get(column, "[")
         if cell[:1] != "[":  # Python's way to print lists is refused as text.
             labels = cell.split(marks[0]) if marks else [cell]
-            row = dataclasses.replace(row, values={**row.values, column: int(
-                cell) if has_indicators else list(map(str.strip, labels)) if cell.strip() else []})
+            row = dataclasses.replace(row, values={
+                **row.values, column: {"0": 0, "1": 1}.get(cell, cell) if has_indicators
+                else list(map(str.strip, labels)) if cell.strip() else []})
         yield row
 
 

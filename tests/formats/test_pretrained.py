@@ -33,7 +33,9 @@ def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tyi
 
 
 @pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
-    (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {"task.hidden_layer": True}),
+    (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {
+        "task.hidden_layer": True, "task.long_texts": "windows", "task.window_pooling": "max",
+        "task.max_windows": 3, "task.doc_stride": 5}),
     (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
     (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, {
         **tiny_networks.NO_ANSWERABILITY, "task.doc_stride": 4, "task.max_query_length": 6})])

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import LongTexts, TaskConfig
+from electra_tf.config.finetuning import FinetuningConfig, LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
@@ -25,7 +24,6 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -34,7 +32,7 @@ HEAD = "head"
 RowResults = Mapping[str, np.ndarray]
 """The objective's details of one row."""
 Record = Mapping[str, Any]
-"""An example's prediction: plain values, "key" and "prediction" among them."""
+"""An example's prediction: "key", "prediction" and others; plain values, or a vector of NumPy."""
 Outputs = Mapping[str, tf.Tensor]
 """Outputs of an exported model, by name."""
 
@@ -112,6 +110,14 @@ class TaskObjective(abc.ABC):
         del randomness  # Pre-training draws masks here; fine-tuning changes no row.
         return batch, {"loss": count(self.counted(batch))}
 
+    def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
+        """Returns notes for the header of a run; `UserError` for settings that don't fit."""
+        return []
+
+    def split(self, parts: int) -> tuple["TaskObjective", int]:
+        """Returns the objective of a step, and the parts into which it may split a batch."""
+        return self, parts
+
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
         return batch.present
@@ -174,6 +180,14 @@ class TaskKind(abc.ABC):
                 else dataclasses.replace(example, key=f"{path}:{example.key}")
                 for path, examples in parts.items() for example in examples]
 
+    def read_dev(self, spec: TaskSpec, own: Files, notes: list[str]) -> list[Example]:
+        """Reads the files to score a task's model on."""
+        return self.read(own.dev, self.select(spec, own), labelled=True, notes=notes)
+
+    def select(self, spec: TaskSpec, own: Files) -> TaskSpec:
+        """Returns a task with the columns of the files to predict, or to score."""
+        return own.select(spec)
+
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
@@ -186,40 +200,24 @@ class TaskKind(abc.ABC):
             return task.spec
         return self.spec(str(self.kind), labels)
 
-    @abc.abstractmethod
-    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
-                 notes: list[str] | None = None) -> Iterable[Example]:
-        """Reads the rows of `source` that a program has in memory, as those of JSON lines."""
-
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
-        spec = self.own_spec(name, own)
-        notes: list[str] = []
-        read = functools.partial(self.read, spec=spec, notes=notes)
-        return self.build_task(spec, own, read(own.train, labelled=True),
-                               read(own.dev, labelled=True), read(own.test, labelled=False), notes)
-
-    def own_spec(self, name: str, own: Files) -> TaskSpec:
-        """Returns a task with the columns of the user's data, before its labels are known."""
-        return dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
+        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
                                    label=own.label or "label", key=own.key)
-
-    def build_task(self, spec: TaskSpec, own: Files, train: list[Example], dev: list[Example],
-                   test: list[Example], notes: list[str]) -> Task:
-        """Returns a task of examples, some of which are held out if there are none for dev.
-
-        `own` names their sources. `UserError` for labels that can't be used.
-        """
-        train, left_out = self.learnable(train)
+        notes: list[str] = []
+        train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
         notes += left_out
-        if not own.dev:
+        if own.dev:
+            dev = self.read(own.dev, spec, labelled=True, notes=notes)
+        else:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
         if self.labelled:
-            for sources, examples in ((own.train, train), (own.dev or own.train, dev)):
-                files.check_labels(", ".join(map(str, sources)), examples, spec.labels, notes)
-        return Task(spec=spec, train=train, dev={"dev": dev}, test={"test": test} if test else {},
+            for paths, examples in ((own.train, train), (own.dev or own.train, dev)):
+                files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
+        test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
+        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
@@ -260,9 +258,10 @@ class TaskKind(abc.ABC):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective; `UserError` for settings that don't fit together."""
         if config.long_texts is not LongTexts.TRUNCATE:
-            raise UserError(f"--long_texts={config.long_texts} is for classification and "
-                            f"regression; leave it out with --task={spec.name}. Taggers and "
-                            "extractive QA read all of a long text anyway.")
+            raise UserError(f"--long_texts={config.long_texts} is for classification, multi-label "
+                            "classification and regression; leave it out with "
+                            f"--task={spec.name}. Taggers and extractive QA read all of a long "
+                            "text anyway.")
         return self.objective_class(spec, config)
 
     @abc.abstractmethod
@@ -298,6 +297,12 @@ def as_rows(batch: RowBatch,
         randomness = dataclasses.replace(
             randomness, first_example=first // stride * stride * parts + first % stride)
     return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), randomness
+
+
+def json_lines(records: Sequence[Record]) -> str:
+    """Returns records as lines of JSON; arrays become lists of the shortest equal decimals."""
+    return "".join(json.dumps(record, ensure_ascii=False, default=lambda vector: (
+        vector.astype(str).astype(np.float64).tolist())) + "\n" for record in records)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

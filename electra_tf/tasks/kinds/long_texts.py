@@ -24,7 +24,7 @@ OUTCOMES: Mapping[LongTexts, str] = {
 """What a note says of texts over the limit."""
 _KEEP: Mapping[LongTexts, rows.Keep] = {
     LongTexts.TRUNCATE: rows.first_values, LongTexts.HEAD_TAIL: rows.first_and_last_values}
-_CHUNK = 1000  # Texts that one call reads in windows.
+_CHUNK = 100  # Texts that one call reads in windows; a book has hundreds.
 
 
 def stride(config: TaskConfig) -> int:

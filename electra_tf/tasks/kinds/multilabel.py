@@ -14,7 +14,7 @@ from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts, texts
@@ -52,6 +52,9 @@ class MultiLabel(texts.Classification):
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the labels of the training file, or its columns of indicators."""
         columns = tuple(files.label_columns(spec))
+        if len({example.label for example in train}) < 2:
+            raise UserError(f"{', '.join(map(str, own.train))}: all texts have the same labels, "
+                            f"{shown(list(train[0].label))}; --label_column selects the column.")
         return dataclasses.replace(spec, labels=columns if len(columns) > 1 else files.label_set(
             train if own.dev else [*train, *dev]))
 

@@ -18,9 +18,8 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.files import Files, in_iob2, read_tagged, tagged_examples
+from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import base
-from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 from electra_tf.text import words
@@ -85,12 +84,6 @@ class Tagging(base.TaskKind):
                   notes: list[str] | None = None) -> list[TaggedExample]:
         """Reads JSON lines or column files; see `read_tagged`."""
         return read_tagged(path, spec, labelled=labelled, notes=notes)
-
-    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
-                 notes: list[str] | None = None) -> list[TaggedExample]:
-        """Reads rows with lists of words and tags; see `in_iob2`."""
-        return in_iob2(source, tagged_examples(rows, spec, labelled=labelled), spec.labels,
-                       [] if notes is None else notes)
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""

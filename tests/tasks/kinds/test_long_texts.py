@@ -7,7 +7,7 @@ from scipy.special import expit, logit, softmax
 
 from electra_tf.config.finetuning import WindowPooling
 from electra_tf.data.buckets import Row
-from electra_tf.finetuning import trials
+from electra_tf.finetuning import predictor, trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.kinds import long_texts
 from electra_tf.tasks.task import Kind, TextExample
@@ -100,7 +100,7 @@ def test_texts_that_fit_train_the_same_weights_in_windows(tmp_path):
     np.testing.assert_allclose(*logits, atol=1e-6)
 
 
-def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys):
+def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeypatch):
     task = task_of(60, lengths=(28,))
     run = run_of(tmp_path, task__max_seq_length=12, task__long_texts="windows",
                  task__max_windows=4, runtime__gradient_accumulation_steps=2)
@@ -113,6 +113,11 @@ def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys):
         "note     dev: 60 of 60 rows are longer than --max_seq_length=12 tokens and were read in "
         "windows (longest: 30)"]
     assert results.best.scores["dev"]["accuracy"] > 0.9
+    model, rows = run.trained_model(), run.encode(task_of(9).train).rows
+    on_cores = Predictor(run, model).predict(rows)
+    monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")  # Static shapes.
+    for result, expected in zip(Predictor(run, model).predict(rows), on_cores, strict=True):
+        np.testing.assert_allclose(result["logits"], expected["logits"], atol=1e-5)
 
 
 def test_training_reads_evenly_spaced_windows():
@@ -144,7 +149,7 @@ def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):
     ("classification", {"long_texts": "head_tail", "max_windows": 2},
      "--max_windows must be left out without --long_texts=windows"),
     ("classification", {"long_texts": "head-tail"}, "Did you mean 'head_tail'"),
-    ("tagging", {}, "--long_texts=windows is for classification and regression; leave it out"),
+    ("tagging", {}, "--long_texts=windows is for classification, multi-label classification and"),
     ("question_answering", {"long_texts": "head_tail"}, "--long_texts=head_tail is for classif")])
 def test_windows_that_do_not_fit_are_refused(kind, changes, message):
     settings = {"long_texts": "windows", "doc_stride": 4} | changes

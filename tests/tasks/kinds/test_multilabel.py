@@ -43,7 +43,7 @@ def json_lines(*labels):
 @pytest.mark.parametrize(("name", "content", "label", "note"), [
     ("a.jsonl", json_lines(["b", "a"], [], ["b"]), "label", None),
     ("a.jsonl", '{"text": "x", "a": 1, "b": true}\n{"text": "x", "a": 0, "b": false}\n'
-     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a,b", None),
+     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a, b,a", None),
     ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", "has labels separated by ','"),
     ("a.csv", 'text;label\nx;a|b\nx;\nx;b\n', "label", "has labels separated by '|'"),
     ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", None)])
@@ -61,15 +61,16 @@ def test_one_indicator_column_is_one_label(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "label", "words"), [
-    ("a.jsonl", json_lines("a"), "label", r":1: 'label' must have different labels, as a list"),
+    ("a.jsonl", json_lines("a"), "label", r":1: 'label' must be a list of different labels"),
     ("a.jsonl", json_lines(["a", "a"]), "label", "different labels.* Received: .'a', 'a'"),
-    ("a.jsonl", json_lines(["a", ""]), "label", "must have different labels"),
+    ("a.jsonl", json_lines(["a", " "]), "label", "must be a list of different labels"),
     ("a.jsonl", json_lines(["a"], [0.5]), "label", ":2: .*different labels"),
     ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* Received: None"),
-    ("a.jsonl", json_lines([], []), "label", "no text has a label; --label_column selects"),
+    ("a.jsonl", json_lines([], []), "label", r"all texts have the same labels, \[\]"),
+    ("a.tsv", "text\ttoxic\nx\t1\nx\t0\nx\t\n", "toxic", ":4: 'toxic' must be a list"),
     ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'; separate"),
-    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must have different labels"),
-    ("a.tsv", "text\tlabel\nx\t['a', 'b']\n", "label", ":2: 'label' must have different labels"),
+    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must be a list"),
+    ("a.tsv", "text\tlabel\nx\t['a', 'b']\n", "label", ":2: 'label' must be a list"),
     ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1. Received: '2'"),
     ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1. Received: ''"),
     ("a.jsonl", '{"text": "x", "a": 1, "b": 0.5}\n', "a,b", ":1: 'b' must be 0 or 1"),
@@ -83,7 +84,8 @@ def test_labels_of_one_file_alone_are_noted(tmp_path):
     train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
     dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
     task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label="a,b,c"))
-    left_out = "no text or all have these labels, which ROC AUC and average precision leave out"
+    left_out = ("none or all of the texts have these labels, so they are not learned, or left out "
+                "of ROC AUC and average precision")
     assert f"{train}: {left_out}: c" in task.notes and f"{dev}: {left_out}: a, b" in task.notes
     assert task.spec.labels == ("a", "b", "c")
     lists = [write(tmp_path / name, json_lines(*labels)) for name, labels in (
