@@ -1,5 +1,6 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
+import dataclasses
 import functools
 import os
 import shutil
@@ -13,7 +14,7 @@ from electra_tf.api.electra import to_string
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.finetuning import outputs, setup, trials
+from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
@@ -134,6 +135,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
 def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoint: PathName,
              model_dir: PathName | None = None, data_dir: PathName | None = None, dev: Any = None,
              text_columns: str | Sequence[str] = (), label_column: str = "label",
+             teacher: PathName | None = None, unlabelled: Any = (),
              config: FinetuningConfig | None = None, **settings: Any) -> TaskModel:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
@@ -154,6 +156,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         text_columns: Columns of tables and files with texts, one or two; by default "text", or
             "text_1" and "text_2".
         label_column: Column with labels.
+        teacher: A fine-tuned classifier to learn from too, as `run_finetuning.py --teacher`.
+        unlabelled: Further texts, or pairs, that the teacher labels.
         config: All settings; the task's recipe by default.
         **settings: Single settings by the names of their fields, such as `num_train_epochs=5.0`.
 
@@ -170,6 +174,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     if dev is not None and _is_file(dev) != is_file:
         raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
+    config = config or registry.recipe(task, initial.model)
+    config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     if is_file:
         files = {split: [storage.path(file)] for split, file in (("train", train), ("dev", dev))
@@ -182,13 +188,17 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         files |= {} if dev is None else {"dev": [write("dev", data=dev, texts=columns)]}
     loaded = registry.load(
         task, None if data_dir is None else storage.path(data_dir),
-        Files(texts=columns, label=label_column, **files),
+        Files(texts=columns, label=label_column, holds_out=not config.training.num_folds, **files),
         from_tfds=data_dir is None and train is None)
-    config = config or registry.recipe(task, initial.model)
     temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
     directory = storage.path(temporary.name if temporary else model_dir)
-    run = setup.prepare(override(config, name_fields(config, settings)), loaded.spec, initial.text,
-                        directory)
+    run = setup.prepare(config, loaded.spec, initial.text, directory)
+    run = distillation.with_teacher(run, None if teacher is None else storage.path(teacher))
+    texts = in_memory.to_list(unlabelled, "unlabelled")
+    if texts and teacher is None:
+        raise UserError("unlabelled needs a teacher, the fine-tuned model that labels texts.")
+    loaded = dataclasses.replace(loaded, unlabelled=[
+        run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
 

@@ -26,7 +26,7 @@ from absl import flags
 
 from electra_tf.config import overrides
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_config
-from electra_tf.config.pretraining import SIZES
+from electra_tf.config.model import MODEL_SIZES
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
@@ -125,14 +125,14 @@ def define() -> None:
     define_flags(TaskFlags)
     define_flags(ModelFlags)
     overrides.define_setting_flags(SETTINGS, {
-        size: finetuning_config(config.model) for size, config in SIZES.items()})
+        size: finetuning_config(model) for size, model in MODEL_SIZES.items()})
 
 
 def main() -> None:
     """Runs the mode that the flags ask for, with defaults for flags that were not given."""
     for section in (TaskFlags, ModelFlags):
         from_flags(section)  # Checks values before TensorFlow is imported.
-    changes = overrides.given_settings(SETTINGS)
+    changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
     needed = [*NEEDED[values.mode]]
     if values.task:

@@ -223,8 +223,7 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
         make_directory((run.model_dir / file).parent)
         write_atomically(run.model_dir / file, content.encode())
     draw_learning_curves(results, run.model_dir / "learning_curve.png")
-    first = next(iter(dev))
-    return mistakes(run.spec, records[first], first)
+    return "".join(mistakes(run.spec, records[name], name) for name in [*dev][:1])
 
 
 def submission_files(spec: TaskSpec,
@@ -285,12 +284,12 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
 
 def draw_learning_curves(results: Results, path: Path) -> None:
     """Draws training loss and main score after every epoch, with a line for each trial."""
-    metric, split = results.metrics[0], next(iter(results.best.scores))
+    metric, split = results.metrics[0], next(iter(results.trials[0].scores))
     figure, (loss_axes, score_axes) = plots.figure(1, 2, (8.4, 3.4))
     for trial in results.trials:
         style = {"alpha": 1.0, "linewidth": 2.0} if trial is results.best else {
             "alpha": 0.45, "linewidth": 1.2}
-        scores = [epoch.scores[split][metric] for epoch in trial.epochs]
+        scores = [epoch.scores.get(split, {}).get(metric) for epoch in trial.epochs]
         loss_axes.plot(*zip(*trial.losses, strict=True), ".-", color=plots.COLORS[0], **style)
         score_axes.plot([epoch.step for epoch in trial.epochs],
                         [np.nan if score is None else score for score in scores], "o-",

@@ -23,6 +23,7 @@ from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
+from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
@@ -102,13 +103,37 @@ class TaskObjective(abc.ABC):
 
     spec: TaskSpec
     config: TaskConfig = TaskConfig()
+    class_weights: tuple[float, ...] = ()
+    """Factor of each label's loss; empty for equal ones."""
+    target: ClassVar[str] = ""
+    """Name of the target with label indices, if there is one label for each term of the loss."""
     coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
 
     def prepare_inputs(self, batch: RowBatch,
                        randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
         del randomness  # Pre-training draws masks here; fine-tuning changes no row.
-        return batch, {"loss": count(self.counted(batch))}
+        counted = self.counted(batch)
+        if not self.class_weights:
+            return batch, {"loss": count(counted)}
+        weights = tf.gather(tf.constant(self.class_weights), batch.targets[self.target])
+        return batch, {"loss": sum_where(weights, counted)}
+
+    def label_losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the cross entropy of labels int32 [...], for logits float32 [..., classes].
+
+        With class weights and label smoothing it is the sum that PyTorch's `CrossEntropyLoss`
+        divides by the sum of the labels' weights.
+        """
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        smoothing = self.config.label_smoothing
+        if self.class_weights:
+            losses *= tf.gather(tf.constant(self.class_weights), labels)
+        if smoothing:
+            weights = tf.constant(self.class_weights or [1.0] * len(self.spec.labels))
+            losses = (1.0 - smoothing) * losses - smoothing * tf.reduce_mean(
+                weights * tf.nn.log_softmax(logits), axis=-1)
+        return losses
 
     def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
         """Returns notes for the header of a run; `UserError` for settings that don't fit."""
@@ -207,9 +232,10 @@ class TaskKind(abc.ABC):
         notes: list[str] = []
         train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
         notes += left_out
+        dev: list[Example] = []
         if own.dev:
             dev = self.read(own.dev, spec, labelled=True, notes=notes)
-        else:
+        elif own.holds_out:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
@@ -217,7 +243,7 @@ class TaskKind(abc.ABC):
             for paths, examples in ((own.train, train), (own.dev or own.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
+        return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
@@ -259,10 +285,18 @@ class TaskKind(abc.ABC):
         """Returns the objective; `UserError` for settings that don't fit together."""
         if config.long_texts is not LongTexts.TRUNCATE:
             raise UserError(f"--long_texts={config.long_texts} is for classification, multi-label "
-                            "classification and regression; leave it out with "
-                            f"--task={spec.name}. Taggers and extractive QA read all of a long "
-                            "text anyway.")
-        return self.objective_class(spec, config)
+                             "classification and regression; leave it out with "
+                             f"--task={spec.name}. Taggers and extractive QA read all of a long "
+                             "text anyway.")
+        return self.label_objective(spec, config)
+
+    def label_objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
+        """Returns the objective with the class weights that were given; `UserError` as above."""
+        for name in ("class_weights", "label_smoothing"):
+            if getattr(config, name) and not self.objective_class.target:
+                raise UserError(f"--{name} is for classification and tagging; leave it out with "
+                                f"--task={spec.name}.")
+        return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
     @abc.abstractmethod
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:

@@ -139,28 +139,23 @@ class SentenceEmbeddings(base.TaskKind):
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unused labels."""
-        spec, notes = self.own_spec(name, own), list[str]()
-        train = self.read(own.train, spec, labelled=False, notes=notes)
-        dev = self.read_dev(spec, own, notes) if own.dev else []
-        test = self.read(own.test, _pairs(spec, own), labelled=False, notes=notes
-                         ) if own.test else []
-        return self.build_task(spec, own, train, dev, test, notes)
-
-    def build_task(self, spec: TaskSpec, own: Files, train: list[TextExample],
-                   dev: list[TextExample], test: list[TextExample], notes: list[str]) -> Task:
-        """Returns a task of examples with texts; arguments as for all kinds."""
-        paths, count = ", ".join(map(str, own.train)), len(train)
-        if len(spec.texts) > 1 and any(example.label is not None for example in train):
+        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
+                                   label=own.label or "label", key=own.key)
+        notes, paths = list[str](), ", ".join(map(str, own.train))
+        examples = self.read(own.train, spec, labelled=False, notes=notes)
+        if len(spec.texts) > 1 and any(example.label is not None for example in examples):
             raise UserError(f"{paths}: training takes every row as texts of similar meaning and "
                             "reads no labels; keep the positive rows in a file without the "
                             f"column {spec.label!r}.")
-        train = [example for example in train if all(map(str.strip, example.texts))]
-        if len(train) < count:
-            notes.append(f"{paths}: {count - len(train):,} of {count:,} rows have an empty text "
-                         "and are left out")
+        train = [example for example in examples if all(map(str.strip, example.texts))]
+        if len(train) < len(examples):
+            notes.append(f"{paths}: {len(examples) - len(train):,} of {len(examples):,} rows have "
+                         "an empty text and are left out")
         if len({example.texts for example in train}) < 2:
             raise UserError(f"{paths}: at least two different rows with texts are needed.")
-        if not own.dev:
+        if own.dev:
+            dev = self.read_dev(spec, own, notes)
+        else:
             train, held_out, note = files.hold_out(train)
             notes.append(note)
             dev = [dataclasses.replace(example, texts=_pair(example.texts), label=None)
@@ -169,7 +164,9 @@ class SentenceEmbeddings(base.TaskKind):
                 notes.append("dev has the halves of texts: the first has to retrieve the second")
         if dev[0].label is None:
             spec = dataclasses.replace(spec, metrics=RETRIEVAL)
-        return Task(spec=spec, train=train, dev={"dev": dev}, test={"test": test} if test else {},
+        test = {"test": self.read(own.test, _pairs(spec, own), labelled=False, notes=notes)
+                } if own.test else {}
+        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,

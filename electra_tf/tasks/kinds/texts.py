@@ -30,13 +30,15 @@ from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 class ClassificationObjective(base.TaskObjective):
     """The cross entropy of one of several classes."""
 
+    target = "label"
+
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
                                          randomness if training else None)
         labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
                        {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
@@ -108,7 +110,7 @@ class TextKind(base.TaskKind):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""
         long_texts.require_consistent(spec, config)
-        return self.objective_class(spec, config)
+        return self.label_objective(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
