@@ -167,7 +167,7 @@ class ServedTask(Servable):
 
     def __init__(self, network: ServedNetwork):
         super().__init__(network.encoder, network.head, network.texts)
-        self._network, self._kind = network, KINDS[network.spec.kind]
+        self.network, self._kind = network, KINDS[network.spec.kind]
         self.columns = self._kind.served_inputs(network.spec)
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
@@ -179,7 +179,7 @@ class ServedTask(Servable):
         return self._kind.served_scores(self._served(), tokens)
 
     def _served(self) -> ServedNetwork:
-        return dataclasses.replace(self._network, encoder=self.encoder)
+        return dataclasses.replace(self.network, encoder=self.encoder)
 
 
 def build(networks: Pretrained, threshold: float | None = None) -> Servable:

@@ -26,6 +26,7 @@ from electra_tf.formats.hugging_face_tokenizer import (
     write_text,
 )
 from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
+from electra_tf.formats.networks import infer_generator, join_networks
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
 from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
 from electra_tf.platform import hub, strict_json
@@ -141,8 +142,8 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                         "(vocabulary, lower case or accents); they are no pair.")
     _, generator = _convert(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
-    weights = pretrained.join_networks(weights, generator, str(directory))
-    return pretrained.infer_generator(
+    weights = join_networks(weights, generator, str(directory))
+    return infer_generator(
         model, weights, str(directory), encoder.num_heads), weights
 
 
