@@ -160,7 +160,7 @@ def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     task = distillation.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
-    assert task.notes == ["--unlabelled: 2 of 3 rows have a label, which is not used"]
+    assert task.notes == ["--unlabelled: labels of 2 of 3 rows are not used"]
 
 
 @pytest.mark.parametrize(("name", "labels", "order"), [
@@ -187,8 +187,8 @@ def bert_classifier(path):
     (lambda path: path, {}, {}, "holds no checkpoint"),
     (bert_classifier, {}, {}, "BertForSequenceClassification.*can be fine-tuned"),
     (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {},
-     r"classification and multilabel.*teacher=.*\(regression\)"),
-    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, r"task=.*\(regression\), --teach"),
+     r"both multilabel.*teacher=.*\(regression\)"),
+    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "Received: regression, --te"),
     (teacher_at, {"texts": ("a", "b")}, {}, r"reads 1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
