@@ -21,7 +21,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import trackers
 from electra_tf.tasks.kinds.base import Split, TaskKind
-from electra_tf.tasks.kinds.long_texts import limit_windows
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
 from electra_tf.text.rows import RowEncoder
@@ -55,20 +54,6 @@ class FinetuningRun:
     def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
-
-    def training_rows(self, split: Split) -> tuple[list[Row], list[str]]:
-        """Returns the rows to train on, with at most `max_windows` windows each, and notes on them.
-
-        `UserError` for steps of more windows than the memory can hold.
-        """
-        task, training = self.config.task, self.config.training
-        if task.long_texts is not LongTexts.WINDOWS:
-            return split.rows, []
-        rows, notes = limit_windows(split.rows, task.max_windows)
-        failures.require_memory(
-            self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
-            batch=training.train_batch_size * max(len(row.ids) for row in rows))
-        return rows, notes
 
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
@@ -108,18 +93,23 @@ class FinetuningRun:
         return model
 
 
-def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
-            model_dir: Path) -> FinetuningRun:
-    """Returns a run; `UserError` for settings that don't fit together or missing devices."""
+def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_dir: Path, *,
+            is_trained: bool = False) -> FinetuningRun:
+    """Returns a run; `UserError` for settings that don't fit together or missing devices.
+
+    A run that `is_trained` needs no memory for training, where texts have up to `max_windows` rows.
+    """
     trackers.require_installed(config.runtime.report_to)
     objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
     strategy, resolved = strategies.setup_devices(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
-    failures.require_memory(
-        config.model, config.runtime, strategy, length=config.task.max_seq_length,
-        batch=config.training.train_batch_size)
+    windows = config.task.max_windows if config.task.long_texts is LongTexts.WINDOWS else 1
+    if not is_trained:
+        failures.require_memory(
+            config.model, config.runtime, strategy, length=config.task.max_seq_length,
+            batch=config.training.train_batch_size * windows)
     return FinetuningRun(config=config, objective=objective, strategy=strategy, spec=spec,
                          text=text, model_dir=model_dir)
 
@@ -136,4 +126,4 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     spec = TaskSpec.of_facts(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
-    return prepare(config, spec, text_settings(model_dir), model_dir)
+    return prepare(config, spec, text_settings(model_dir), model_dir, is_trained=True)

@@ -31,6 +31,7 @@ from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.kinds.base import Split
+from electra_tf.tasks.kinds.long_texts import limit_windows
 from electra_tf.tasks.task import Task
 from electra_tf.text import coverage
 from electra_tf.training import failures
@@ -220,7 +221,7 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                      for example in examples]
     encoded = run.encode(examples)
     dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-    rows, notes = run.training_rows(encoded)
+    rows, left_out = limit_windows(encoded.rows, run.config.task)
     spec, training = run.spec, run.config.training
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     sizes = f"train {len(task.train):,}" + (
@@ -250,7 +251,7 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
           "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
           *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
             for note in split.notes),
-          *(f"note     train: {note}" for note in notes),
+          *(f"note     train: {note}" for note in left_out),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
     if run.teacher is not None and remaining:
