@@ -11,9 +11,12 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.api.encoder import ElectraEncoder
+from electra_tf.config.finetuning import POOLING_MODES
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import POOLING_MODES, Pretrained
+from electra_tf.formats.networks import build_networks
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.pooling import pool
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
@@ -43,7 +46,8 @@ class Electra:
         self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
         self._can_detect = networks.has_discriminator and not networks.has_energies
         self._can_fill = networks.has_generator
-        self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
+        self._network = build_networks(
+            networks, tf_keras.mixed_precision.global_policy().name)
         positions, max_length = self.model.max_position_embeddings, self._pooling.max_length
         self._row_encoder = self._embedding_row_encoder = RowEncoder(networks.text, positions)
         if max_length is not None:
@@ -159,18 +163,7 @@ class Electra:
         """
         tokens, lengths = self._embedding_row_encoder.encode_counted(texts)
         hidden = self.encoder(tokens._asdict())
-        mask = hidden._keras_mask[:, :, tf.newaxis]
-        weights = tf.cast(mask, tf.float32)
-        total, count = tf.reduce_sum(hidden * weights, 1), tf.reduce_sum(weights, 1)
-        rising = weights * tf.cumsum(tf.ones_like(weights), axis=1)
-        return {
-            "cls": hidden[:, 0],
-            "max": tf.reduce_max(tf.where(mask, hidden, hidden.dtype.min), 1),
-            "mean": total / count,
-            "mean_sqrt_len_tokens": total / tf.sqrt(count),
-            "weightedmean": tf.reduce_sum(hidden * rising, 1) / tf.reduce_sum(rising, 1),
-            "lasttoken": tf.gather(hidden, tf.cast(count[:, 0], tf.int32) - 1, batch_dims=1),
-        }, lengths
+        return {mode: pool(hidden, hidden._keras_mask, mode) for mode in POOLING_MODES}, lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _detect_row(self, ids: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,7 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
 import dataclasses
+import functools
 import os
 import shutil
 import tempfile
@@ -13,18 +14,20 @@ from electra_tf.api.electra import to_string
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.finetuning import outputs, setup, trials
+from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require_one_of
 from electra_tf.pretraining import loop
 from electra_tf.pretraining.evaluation import saved_scores
 from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.in_memory import to_list
+from electra_tf.tasks.task import Kind
 
 PathName = str | os.PathLike[str]
 
@@ -80,14 +83,13 @@ class TaskModel:
             >>> 0 <= classifier.evaluate(["A fine film."], ["positive"])["accuracy"] <= 1
             True
         """
-        run, notes = self._run, list[str]()
-        if _is_file(examples):
-            task = registry.load_dev(run.spec, None, Files(dev=[storage.path(examples)]))
-            rows, notes = task.dev["dev"], [*task.notes]
-        else:
-            rows = in_memory.examples("examples", examples, labels, run.spec, notes)
-        split = run.encode(rows)
-        for note in (*notes, *split.notes):
+        run, spec = self._run, self._run.spec
+        file = storage.path(examples) if _is_file(examples) else in_memory.write(
+            "examples", spec.kind, examples, labels, texts=spec.texts, label=spec.label,
+            key=spec.key)
+        task = registry.load_dev(spec, None, Files(dev=[file]))
+        split = run.encode(task.dev["dev"])
+        for note in (*task.notes, *split.notes):
             warnings.warn(note, stacklevel=2)
         return dict(self._predictor.scored(split).scores)
 
@@ -133,6 +135,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
 def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoint: PathName,
              model_dir: PathName | None = None, data_dir: PathName | None = None, dev: Any = None,
              text_columns: str | Sequence[str] = (), label_column: str = "label",
+             teacher: PathName | None = None, unlabelled: Any = (),
              config: FinetuningConfig | None = None, **settings: Any) -> TaskModel:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
@@ -153,6 +156,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         text_columns: Columns of tables and files with texts, one or two; by default "text", or
             "text_1" and "text_2".
         label_column: Column with labels.
+        teacher: A fine-tuned classifier to learn from too, as `run_finetuning.py --teacher`.
+        unlabelled: Further texts, or pairs, that the teacher labels.
         config: All settings; the task's recipe by default.
         **settings: Single settings by the names of their fields, such as `num_train_epochs=5.0`.
 
@@ -169,20 +174,31 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     if dev is not None and _is_file(dev) != is_file:
         raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
-    own = Files(texts=(text_columns,) if isinstance(text_columns, str) else tuple(text_columns),
-                label=label_column)
-    if is_file:
-        own = dataclasses.replace(own, **{split: [storage.path(file)] for split, file in (
-            ("train", train), ("dev", dev)) if file is not None})
-        loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), own,
-                               from_tfds=data_dir is None and train is None)
-    else:
-        loaded = in_memory.load(task, train, labels, dev, own)
     config = config or registry.recipe(task, initial.model)
+    config = override(config, name_fields(config, settings))
+    columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
+    if is_file:
+        files = {split: [storage.path(file)] for split, file in (("train", train), ("dev", dev))
+                 if file is not None}
+    else:
+        require_one_of(registry.KINDS, "task, for data in memory,", task)
+        write = functools.partial(in_memory.write, kind=Kind(task), label=label_column)
+        files = {"train": [write("train", data=train, labels=labels, texts=columns)]}
+        columns = files["train"][0].texts
+        files |= {} if dev is None else {"dev": [write("dev", data=dev, texts=columns)]}
+    loaded = registry.load(
+        task, None if data_dir is None else storage.path(data_dir),
+        Files(texts=columns, label=label_column, holds_out=not config.training.num_folds, **files),
+        from_tfds=data_dir is None and train is None)
     temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
     directory = storage.path(temporary.name if temporary else model_dir)
-    run = setup.prepare(override(config, name_fields(config, settings)), loaded.spec, initial.text,
-                        directory)
+    run = setup.prepare(config, loaded.spec, initial.text, directory)
+    run = distillation.with_teacher(run, None if teacher is None else storage.path(teacher))
+    texts = in_memory.to_list(unlabelled, "unlabelled")
+    if texts and teacher is None:
+        raise UserError("unlabelled needs a teacher, the fine-tuned model that labels texts.")
+    loaded = dataclasses.replace(loaded, unlabelled=[
+        run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
 

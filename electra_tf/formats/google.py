@@ -15,6 +15,7 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, SLOTS, Weights
 from electra_tf.config.model import ModelConfig
 from electra_tf.formats import pretrained
+from electra_tf.formats.networks import infer_generator
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
@@ -87,7 +88,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
             "published model's. Convert it: python -m "
             f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
-    return pretrained.infer_generator(ModelConfig(
+    return infer_generator(ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
         num_layers=num_layers, num_heads=num_heads,
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],

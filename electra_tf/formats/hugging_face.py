@@ -26,6 +26,7 @@ from electra_tf.formats.hugging_face_tokenizer import (
     write_text,
 )
 from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
+from electra_tf.formats.networks import infer_generator, join_networks
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
 from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
 from electra_tf.platform import hub, strict_json
@@ -94,6 +95,9 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             settings["task.max_seq_length"] = int(
                 min(read_max_length(directory), model.max_position_embeddings))
             task = spec.facts()
+        elif not encoder_only and config.electra_tf is not None and pooling.normalize:
+            spec, settings = hugging_face_heads.embedding_task(config, pooling)
+            task = spec.facts()
         elif architecture == ARCHITECTURES[GENERATOR]:
             raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
                             f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "
@@ -138,8 +142,8 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                         "(vocabulary, lower case or accents); they are no pair.")
     _, generator = _convert(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
-    weights = pretrained.join_networks(weights, generator, str(directory))
-    return pretrained.infer_generator(
+    weights = join_networks(weights, generator, str(directory))
+    return infer_generator(
         model, weights, str(directory), encoder.num_heads), weights
 
 
@@ -173,7 +177,8 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
 def write(networks: Pretrained, directory: Path) -> None:
     """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
 
-    `discriminator/` of a model without a discriminator holds its encoder.
+    `discriminator/` of a model without a discriminator holds its encoder. Sentence embeddings also
+    get the files of sentence-transformers.
 
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
@@ -185,6 +190,8 @@ def write(networks: Pretrained, directory: Path) -> None:
         require_exactly(weights, full_encoder(encoder), networks.source)
         _write_network(networks.text, directory, encoder, weights, entries, head,
                        hugging_face_heads.task_config(networks).max_seq_length)
+        if networks.pooling.normalize:
+            sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
         return
     networks.require_networks()
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):

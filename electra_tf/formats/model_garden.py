@@ -15,7 +15,8 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, Weights, object_graph
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import google
-from electra_tf.formats.pretrained import Pretrained, infer_generator, join_networks
+from electra_tf.formats.networks import infer_generator, join_networks
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory

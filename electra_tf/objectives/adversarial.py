@@ -22,7 +22,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.model import ModelConfig, SamplingConfig
+from electra_tf.config.corruption import SamplingConfig
+from electra_tf.config.model import ModelConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
 from electra_tf.modeling.electra import ElectraModel, gather_vectors

@@ -114,7 +114,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         directory = config.objective.generator_dir(model_dir)
         if not restart and run_directory.is_taken(model_dir):
             # More steps extend the second stage.
-            first = run_directory.read_identity(directory)[STEPS]
+            first = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
         begun = (directory / run_directory.METRICS_FILE).exists()
         if restart or not begun or read_checkpoint(directory)[1] < first:
             print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
@@ -198,7 +198,7 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
     if not run_directory.is_taken(model_dir):
         return []
-    saved = run_directory.read_identity(model_dir)
+    saved = run_directory.read_identity(model_dir, PretrainingConfig())
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
     if num_steps <= steps:
         return earlier

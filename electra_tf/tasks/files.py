@@ -30,6 +30,8 @@ class Files:
     train: Sequence[Path] = ()
     dev: Sequence[Path] = ()
     """Examples to score; without them some of the training examples are held out."""
+    holds_out: bool = True
+    """False leaves the task without examples to score, for a cross-validation."""
     test: Sequence[Path] = ()
     """Examples to predict; labels may be missing."""
     unlabelled: Sequence[Path] = ()
@@ -38,6 +40,8 @@ class Files:
     """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
     label: str = ""
     key: str = ""
+    dev_texts: tuple[str, ...] = ()
+    """Columns of the pairs of `dev` and `test`, for sentence embeddings."""
 
     def select(self, spec: TaskSpec) -> TaskSpec:
         """Returns a task with the columns of these files; `UserError` for another number."""
@@ -48,11 +52,11 @@ class Files:
                                    label=self.label or spec.label, key=self.key or spec.key)
 
 
-def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
-    """Returns the examples to train on, those to score, both in their order, and a note.
+def fold_numbers(examples: Sequence[Example], num_folds: int) -> np.ndarray:
+    """Returns the fold of every example, int [N] from 0; some are empty for too few examples.
 
-    The choice is stratified by label or number and depends on the examples alone. Equal texts and
-    questions about one context stay together. `UserError` for fewer than two different texts.
+    The folds are stratified by label or number and depend on the examples alone. Equal texts and
+    questions about one context stay together.
     """
     groups: dict[Any, list[int]] = {}
     for index, example in enumerate(examples):
@@ -62,10 +66,21 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
     labels = [getattr(examples[group[0]], "label", None) for group in shuffled]
     if None not in labels:  # The sort is stable, so the order within a label stays random.
         shuffled = [shuffled[index] for index in sorted(range(len(labels)), key=labels.__getitem__)]
-    every = min(HELD_OUT, len(groups))
-    chosen = {index for group in shuffled[every // 2::every] for index in group}
-    train, dev = ([example for index, example in enumerate(examples) if (index in chosen) is held]
-                  for held in (False, True))
+    numbers = np.zeros(len(examples), int)
+    for position, group in enumerate(shuffled):
+        numbers[group] = position % min(num_folds, len(groups))
+    return numbers
+
+
+def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
+    """Returns the examples to train on, those to score, both in their order, and a note.
+
+    The choice is a fold of `fold_numbers`. `UserError` for fewer than two different texts.
+    """
+    numbers = fold_numbers(examples, HELD_OUT)
+    chosen = numbers == (numbers.max() + 1) // 2
+    train, dev = ([example for example, is_chosen in zip(examples, chosen, strict=True)
+                   if is_chosen == held] for held in (False, True))
     if not train:
         raise UserError("--dev is needed: the training file is too small to hold examples out.")
     return train, dev, (f"without --dev {len(dev):,} of {len(examples):,} training examples are "
@@ -103,8 +118,13 @@ def label_columns(spec: TaskSpec) -> Sequence[str]:
 
 def text_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
                   labelled: bool = True) -> Iterator[TextExample]:
-    """Yields the examples of rows; arguments and errors as in `read_texts`."""
-    read_label = {Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set}.get(spec.kind, _label)
+    """Yields the examples of rows; arguments and errors as in `read_texts`.
+
+    The labels of pairs of sentence embeddings are numbers, but texts if they are optional.
+    """
+    read_label = {
+        Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set,
+        Kind.SENTENCE_EMBEDDINGS: _number if labelled else _label}.get(spec.kind, _label)
     for row in rows:
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
@@ -202,7 +222,7 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
 
 def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
     """Returns the distinct labels or tags, sorted."""
-    return tuple(sorted({label for example in examples for label in _labels_of(example)}))
+    return tuple(sorted({label for example in examples for label in labels_of(example)}))
 
 
 def check_labels(source: object, examples: Sequence[TextExample | TaggedExample],
@@ -211,7 +231,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
 
     `UserError` for an unknown label without `notes`, or if no label is known.
     """
-    counts = collections.Counter(label for example in examples for label in _labels_of(example))
+    counts = collections.Counter(label for example in examples for label in labels_of(example))
     if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
         if not counts:
             raise UserError(f"{source}: no text has a label; --label_column selects the column.")
@@ -224,7 +244,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
         return
     if notes is None or set(label_set(examples)).isdisjoint(known):
         key, label = next((example.key, label) for example in examples
-                          for label in _labels_of(example) if label in unknown)
+                          for label in labels_of(example) if label in unknown)
         raise UserError(f"{source}: {key}: the label {shown(label)} isn't among those of the "
                         f"training file: {', '.join(sorted(known)[:20])}.")
     names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
@@ -233,7 +253,8 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
                  f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
 
 
-def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
+def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
+    """Returns the label of a text, or the tags of a sentence; none if they are unknown."""
     if isinstance(example, TaggedExample):
         return example.tags or ()
     if isinstance(example.label, tuple):

@@ -1,22 +1,16 @@
-"""Reads examples that a program has in memory: lists, arrays, tables and data sets of tf.data."""
+"""Makes files of examples that a program has in memory, which tasks read as those on a disk."""
 
-import dataclasses
-import functools
+import io
 import itertools
-import re
-from collections.abc import Iterable, Mapping, Set
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, BinaryIO
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import require_one_of
-from electra_tf.tasks import files
-from electra_tf.tasks.files import Files
-from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.tables import TableRow
-from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
+from electra_tf.tasks.task import Kind
 
 MAX_EXAMPLES = 10_000_000
 """Limit of the examples of a split; it ends the reading of generators without an end."""
@@ -26,89 +20,76 @@ _SINGLE_LABEL = (Kind.CLASSIFICATION, Kind.REGRESSION)
 """Kinds whose examples have one label or number; others have a list."""
 
 
-def load(task: str, train: Any, labels: Any, dev: Any, own: Files) -> Task:
-    """Returns a task of the user's own data; `UserError` for data that can't be read.
+class MemoryFile:
+    """A file in memory with the part of a path's interface that readers use.
 
-    `train` and `dev` are as in `read_rows`; without `dev` examples are held out. `own` has the
-    columns of tables.
+    Attributes:
+        texts: columns of its texts.
     """
-    require_one_of(KINDS, "task, for data in memory,", task)
-    kind = KINDS[Kind(task)]
-    own = dataclasses.replace(own, train=("train",), dev=("dev",) if dev is not None else ())
-    spec = kind.own_spec(task, own)
-    rows = read_rows("train", train, labels, spec, own.texts)
-    if not own.texts and rows[0].values.keys() >= {*_COLUMNS[2]}:
-        spec = dataclasses.replace(spec, texts=_COLUMNS[2])
-    notes: list[str] = []
-    read = functools.partial(kind.examples, spec=spec, labelled=True, notes=notes)
-    train, dev = [*read("train", rows)], [] if dev is None else [
-        *read("dev", read_rows("dev", dev, None, spec, spec.texts))]
-    return kind.build_task(spec, own, train, dev, [], notes)
+
+    def __init__(self, title: str, suffix: str, content: bytes, texts: tuple[str, ...]):
+        self.name, self.suffix, self.texts = f"{title}{suffix}", suffix, texts
+        self._title, self._content = title, content
+
+    def __str__(self) -> str:
+        return self._title
+
+    def open(self, mode: str) -> BinaryIO:
+        """Opens it for reading."""
+        return io.BytesIO(self._content)
 
 
-def examples(source: str, data: Any, labels: Any, spec: TaskSpec,
-             notes: list[str]) -> list[Example]:
-    """Returns labelled examples for a trained task; `notes` receives labels that it lacks."""
-    parts = [*KINDS[spec.kind].examples(source, read_rows(
-        source, data, labels, spec, spec.texts), spec, labelled=True, notes=notes)]
-    if spec.labels:
-        files.check_labels(source, parts, spec.labels, notes)
-    return parts
-
-
-def read_rows(source: str, data: Any, labels: Any, spec: TaskSpec,
-              texts: tuple[str, ...]) -> list[TableRow]:
-    """Returns labelled examples as rows with the columns of `spec`, numbered from 0.
+def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Sequence[str] = (),
+          label: str = "label", key: str = "") -> MemoryFile:
+    """Returns labelled examples as a file; `UserError` for data that can't be read.
 
     Args:
-        source: name of the data in messages.
-        data: texts, pairs or lists of words; a tuple of these and their labels; a table or
-            dictionaries with the columns of `spec`; a data set of dictionaries or (text, label);
-            for extractive QA dictionaries as in `parse_questions`.
-        labels: labels of the texts; None if `data` has them.
-        spec: the task.
-        texts: the columns of texts, or () if the first example decides.
+        title: Name of the data in messages.
+        kind: The kind of the task.
+        data: Texts, pairs or lists of words; a tuple of these and their labels; a table or
+            dictionaries with the columns of `texts` and `label`; a data set of dictionaries or of
+            (text, label); for extractive QA, dictionaries as in SQuAD's files.
+        labels: Labels of the texts; None if `data` has them.
+        texts: Columns of texts; by default the first example decides.
+        label: Column of labels.
+        key: Column that names examples; they are numbered if `data` does not have it.
     """
     if labels is None and isinstance(data, tuple) and len(data) == 2:
         data, labels = data
     if isinstance(data, tf.data.Dataset):
-        data = _elements(source, data, spec)
+        data = _elements(title, data, kind, label)
         if data and isinstance(data[0], list):
             data, labels = zip(*data, strict=True)
+    if kind is Kind.QUESTION_ANSWERING:
+        return _question_file(title, data, labels)
     names = getattr(data, "columns", data.keys() if isinstance(data, Mapping) else None)
-    if spec.kind is Kind.QUESTION_ANSWERING and isinstance(data, Mapping) and "data" in data:
-        data = data["data"]
-    elif names is not None and labels is None:
-        columns = {str(name): to_list(data[name], f"{source}[{name!r}]") for name in names}
-        _require_equal_lengths(source, columns)
+    if names is not None and labels is None:
+        columns = {str(name): to_list(data[name], f"{title}[{name!r}]") for name in names}
+        _require_equal_lengths(title, columns)
         data = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    values = to_list(data, source)
-    if spec.kind is Kind.QUESTION_ANSWERING:
-        if labels is not None or not all(isinstance(value, dict) for value in values):
-            raise UserError(f"{source} must be dictionaries with question, context and answers, as "
-                            f"in SQuAD's files. Received: {shown(values)}")
-        return [TableRow(source, index, value) for index, value in enumerate(values)]
+    rows = to_list(data, title)
+    if not rows:
+        raise UserError(f"{title} has no examples; give at least one.")
+    texts = tuple(texts) or _columns_of(rows[0], kind)
     if labels is not None:
-        columns = {"texts": values, "labels": to_list(labels, f"labels of {source}")}
-        _require_equal_lengths(source, columns)
-        names = _columns_of(values[:1], spec, texts)
-        values = [_as_row(source, index, text, spec, names) | {spec.label: label}
-                  for index, (text, label) in enumerate(zip(*columns.values(), strict=True))]
-    if not values:
-        raise UserError(f"{source} has no examples; give at least one.")
-    rows = [TableRow(source, index, value) for index, value in enumerate(values)]
-    needed = {*_columns_of(values, spec, texts), *files.label_columns(spec)}
-    for row in rows:
-        if not isinstance(row.values, dict):
-            raise UserError(f"{source} has no labels; give a tuple of texts and labels, or a table "
-                            f"with columns of both. Received: {shown(row.values)}")
-        if missing := needed - row.values.keys():
-            raise UserError(f"{source} has no column {min(missing)!r}. There are: "
-                            f"{', '.join(map(str, row.values))}; text_columns and label_column "
-                            "select columns.")
-    if spec.kind is Kind.CLASSIFICATION:
-        _require_one_type(source, rows, spec.label)
-    return rows
+        columns = {"texts": rows, "labels": to_list(labels, f"labels of {title}")}
+        _require_equal_lengths(title, columns)
+        rows = [_as_row(f"{title}:{number}", text, kind, texts) | {label: value} for number, (
+            text, value) in enumerate(zip(*columns.values(), strict=True), start=1)]
+    names = label.split(",") if kind is Kind.MULTILABEL else [label]  # As `files.label_columns`.
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise UserError(f"{title} has no labels; give a tuple of texts and labels, or a table "
+                            f"with columns of both. Received: {shown(row)}")
+        if missing := {*texts, *names} - row.keys():
+            raise UserError(f"{title} has no column {min(missing)!r}. There are: "
+                            f"{', '.join(map(str, row))}; text_columns and label_column select "
+                            "columns.")
+        if key:
+            row.setdefault(key, str(number))
+    if kind is Kind.CLASSIFICATION:
+        _require_one_type(title, [row[label] for row in rows])
+    return MemoryFile(title, ".jsonl", b"\n".join(_json(title, row) for row in rows), texts)
 
 
 def to_list(values: Any, what: str = "texts") -> list[Any]:
@@ -135,64 +116,93 @@ def _plain(value: Any) -> Any:
         value = np.asarray(value).tolist()
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    if isinstance(value, str) and not value.isascii() and re.search("[\ud800-\udfff]", value):
-        raise UserError(f"texts must be strings of Unicode. Received: {shown(value)}")
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return ({name: _plain(part) for name, part in value.items()} if isinstance(value, Mapping)
             else value)
 
 
-def _elements(source: str, data: tf.data.Dataset, spec: TaskSpec) -> list[Any]:
+def _elements(title: str, data: tf.data.Dataset, kind: Kind, label: str) -> list[Any]:
     """Returns the elements of a data set, batched or not: dictionaries, or lists of two."""
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
-        raise UserError(f"{source} is a data set without an end; remove repeat(), or use take().")
+        raise UserError(f"{title} is a data set without an end; remove repeat(), or use take().")
     form = data.element_spec
     if not isinstance(form, dict) and not (isinstance(form, tuple) and len(form) == 2):
-        raise UserError(f"{source} must be a data set of (text, label) or of dictionaries. "
+        raise UserError(f"{title} must be a data set of (text, label) or of dictionaries. "
                         f"Received: {shown(form)}")
-    label = form.get(spec.label) if isinstance(form, dict) else form[1]
-    if label is not None and label.shape.rank > (spec.kind not in _SINGLE_LABEL):
+    values = form.get(label) if isinstance(form, dict) else form[1]
+    if isinstance(values, tf.TypeSpec) and values.shape.rank > (kind not in _SINGLE_LABEL):
         data = data.unbatch()
-    return to_list(data, source)
+    return to_list(data, title)
 
 
-def _columns_of(values: list[Any], spec: TaskSpec, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the columns of texts; if `texts` is empty, those of the first value."""
-    first = values[0] if values else ""
+def _question_file(title: str, data: Any, labels: Any) -> MemoryFile:
+    """Returns a file of SQuAD's for its content, its articles, or rows with one question each.
+
+    A row has "question", "context", perhaps "id", and "answers", whose lists "text" and
+    "answer_start" are empty for a question without an answer, as in the Hub's data sets.
+    """
+    articles = data["data"] if isinstance(data, Mapping) and "data" in data else data
+    articles = [] if isinstance(articles, Mapping) else to_list(articles, title)
+    if labels is not None or not articles or not all(isinstance(row, dict) for row in articles):
+        raise UserError(f"{title} must be dictionaries with question, context and answers, as in "
+                        f"SQuAD's files. Received: {shown(data)}")
+    for index, row in enumerate(articles):
+        if "paragraphs" in row:
+            continue
+        question = {"id": index + 1} | row
+        context = {name: question.pop(name) for name in ("context",) if name in row}
+        answers = question.get("answers")
+        if isinstance(answers, dict) and answers.keys() >= {"text", "answer_start"}:
+            question["answers"] = [{"text": text, "answer_start": start} for text, start in zip(
+                answers["text"], answers["answer_start"], strict=False)]
+            question.setdefault("is_impossible", not question["answers"])
+        articles[index] = {"paragraphs": [context | {"qas": [question]}]}
+    return MemoryFile(title, ".json", _json(title, {"data": articles}), ())
+
+
+def _columns_of(first: Any, kind: Kind) -> tuple[str, ...]:
+    """Returns the columns of texts of an example."""
     if isinstance(first, dict):
-        return texts or _COLUMNS[1 + (_COLUMNS[1][0] not in first and _COLUMNS[2][1] in first)]
-    is_pair = spec.kind is not Kind.TAGGING and isinstance(first, list) and len(first) == 2
-    return texts or _COLUMNS[1 + is_pair]
+        return _COLUMNS[1 + ("text" not in first and "text_1" in first)]
+    is_pair = kind is not Kind.TAGGING and isinstance(first, list) and len(first) == 2
+    return _COLUMNS[1 + is_pair]
 
 
-def _as_row(source: str, index: int, text: Any, spec: TaskSpec,
-            names: tuple[str, ...]) -> dict[str, Any]:
+def _as_row(location: str, text: Any, kind: Kind, names: Sequence[str]) -> dict[str, Any]:
     """Returns the columns of a text, a pair or a list of words."""
     if isinstance(text, dict):
         return text
-    texts = text if isinstance(text, list) and spec.kind is not Kind.TAGGING else [text]
+    texts = text if isinstance(text, list) and kind is not Kind.TAGGING else [text]
     if len(texts) != len(names):
-        raise UserError(f"{source}:{index}: the task {spec.name} reads {len(names)} text(s) per "
-                        f"example. Received: {shown(text)}")
+        raise UserError(f"{location}: {len(names)} text(s) per example are expected. Received: "
+                        f"{shown(text)}")
     return dict(zip(names, texts, strict=True))
 
 
-def _require_equal_lengths(source: str, columns: Mapping[str, list[Any]]) -> None:
+def _json(title: str, value: Any) -> bytes:
+    try:
+        return json.dumps(value).encode()
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{title}: {error}; give strings, numbers and lists.") from None
+
+
+def _require_equal_lengths(title: str, columns: Mapping[str, list[Any]]) -> None:
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) > 1:
-        raise UserError(f"{source} has columns of different lengths: " + ", ".join(
+        raise UserError(f"{title} has columns of different lengths: " + ", ".join(
             f"{size:,} {name}" for name, size in sizes.items()) + ".")
 
 
-def _require_one_type(source: str, rows: list[TableRow], column: str) -> None:
-    """Raises `UserError` for classes that are not all texts, all integers or all booleans."""
-    types = {type(row.values.get(column)): row for row in reversed(rows)}  # To the first row.
+def _require_one_type(title: str, labels: Sequence[Any]) -> None:
+    """Raises `UserError` unless classes are all texts, all integers or all booleans."""
+    types = {type(label) for label in labels}
     if float in types:  # NaN, and integers of a column with missing values.
-        row = types[float]
-        raise row.error("a class must be text, an integer or a boolean; drop rows without a label, "
-                        "convert with astype(int), or use the task 'regression'. Received: "
-                        f"{row.values[column]}")
-    if len(types) > 1 and type(None) not in types:
-        raise UserError(f"{source} has labels of several types: "
+        number, value = next((number, label) for number, label in enumerate(labels, start=1)
+                             if isinstance(label, float))
+        raise UserError(f"{title}:{number}: a class must be text, an integer or a boolean; drop "
+                        "rows without a label, convert with astype(int), or use the task "
+                        f"'regression'. Received: {value}")
+    if len(types - {type(None)}) > 1:
+        raise UserError(f"{title} has labels of several types: "
                         f"{', '.join(sorted(kind.__name__ for kind in types))}; use one.")

@@ -6,8 +6,7 @@ were detected; a span includes its last character. MRQA's marks [TLE], [DOC] and
 text, as in Google's code.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pydantic
@@ -56,42 +55,8 @@ def read_questions(path: Path, *, labelled: bool = True) -> list[QuestionExample
     and spaces. `labelled=False` ignores the answers. `UserError` locates a question with neither
     an answer nor is_impossible, and a second one with the same id.
     """
-    return _questions(str(path), _paragraphs(path), labelled)
-
-
-def parse_questions(source: str, articles: Sequence[Mapping[str, Any]], *,
-                    labelled: bool) -> list[QuestionExample]:
-    """Returns the questions of dictionaries as in SQuAD's JSON, or of rows with one question.
-
-    A row has "question", "context", perhaps "id", and "answers", whose lists "text" and
-    "answer_start" are empty for a question without an answer. Errors are as in `read_questions`.
-    """
-    data = [article if "paragraphs" in article else
-            {"paragraphs": [_paragraph_of({"id": index} | article)]}
-            for index, article in enumerate(articles)]
-    try:
-        content = json.dumps({"data": data}).encode()
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{source}: {error}; questions hold plain strings, numbers and lists."
-                        ) from None
-    return _questions(source, _squad_paragraphs(source, content), labelled)
-
-
-def _paragraph_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a context with its question from a row of the data set `squad` of the Hub."""
-    question = {name: value for name, value in row.items() if name not in ("context", "title")}
-    answers = question.get("answers")
-    if isinstance(answers, Mapping) and answers.keys() >= {"text", "answer_start"}:
-        question["answers"] = [{"text": text, "answer_start": start} for text, start in zip(
-            answers["text"], answers["answer_start"], strict=False)]
-        question.setdefault("is_impossible", not question["answers"])
-    return {"qas": [question]} | {name: row[name] for name in ("context",) if name in row}
-
-
-def _questions(source: str, paragraphs: "Iterable[tuple[str, _SquadParagraph | _MrqaParagraph]]",
-               labelled: bool) -> list[QuestionExample]:
     examples: dict[str, QuestionExample] = {}
-    for prefix, paragraph in paragraphs:
+    for prefix, paragraph in _paragraphs(path):
         for number, question in enumerate(paragraph.qas):
             location = f"{prefix}qas[{number}]"
             example = question.example(location, paragraph.context, labelled)
@@ -99,7 +64,7 @@ def _questions(source: str, paragraphs: "Iterable[tuple[str, _SquadParagraph | _
                 raise UserError(f"{location}: a second question has the id {shown(example.key)}.")
             examples[example.key] = example
     if not examples:
-        raise UserError(f"{source} holds no questions.")
+        raise UserError(f"{path} holds no questions.")
     return list(examples.values())
 
 
@@ -187,13 +152,9 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagr
             yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _MrqaParagraph)
         return
     content = b"".join(line for _, line in byte_lines(path, max_line_bytes=MAX_FILE_BYTES))
-    yield from _squad_paragraphs(str(path), content)
-
-
-def _squad_paragraphs(source: str, content: bytes) -> Iterator[tuple[str, _SquadParagraph]]:
-    for number, article in enumerate(_parsed(source, content, _SquadFile).data):
+    for number, article in enumerate(_parsed(str(path), content, _SquadFile).data):
         for index, paragraph in enumerate(article.paragraphs):
-            yield f"{source}: data[{number}].paragraphs[{index}].", paragraph
+            yield f"{path}: data[{number}].paragraphs[{index}].", paragraph
 
 
 def _parsed(location: str, content: bytes, form: type[Any], fix: str = "") -> Any:

@@ -68,6 +68,7 @@ def test_a_directory_that_nobody_named_goes_with_the_model(directory):
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"train": "a text", "labels": [1]}, "train must be a list of texts"),
     ({"train": TEXTS, "labels": LABELS, "dev": "dev.tsv"}, "must both be files"),
+    ({"task": "sst2", "train": TEXTS, "labels": LABELS}, "one of classification, regression"),
     ({"train": "train.tsv", "dev": (TEXTS, LABELS)}, "must both be files"),
     ({"train": TEXTS, "labels": LABELS, "data_dir": "glue"}, "leave it out with data in memory"),
     ({"train": TEXTS, "labels": LABELS, "learning_rte": 1.0}, "Did you mean 'learning_rate'"),
@@ -75,8 +76,9 @@ def test_a_directory_that_nobody_named_goes_with_the_model(directory):
 ])
 def test_mistaken_arguments_leave_no_directory(directory, tmp_path, arguments, words):
     with refused(words):
-        electra_tf.finetune("classification", init_checkpoint=directory,
-                            model_dir=tmp_path / "run", **arguments)
+        electra_tf.finetune(**{
+            "task": "classification", "init_checkpoint": directory, "model_dir": tmp_path / "run",
+            **arguments})
     assert not (tmp_path / "run").exists()
 
 

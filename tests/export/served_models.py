@@ -27,7 +27,8 @@ SPECS = {
     Kind.MULTILABEL: {"labels": ("no", "peut-être", "yes"), "metrics": ("f1_micro",)},
     Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "texts": ("words",),
                    "label": "tags"},
-    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)}}
+    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)},
+    Kind.SENTENCE_EMBEDDINGS: {"metrics": ("spearman",)}}
 
 
 class Example:
@@ -73,11 +74,15 @@ class Example:
 
     def predicted(self, examples):
         """Returns the records that fine-tuning writes as predictions."""
+        return self.scored(examples).records
+
+    def scored(self, examples):
+        """Returns the predictions of fine-tuning with their scores."""
         encoded = KINDS[self.spec.kind].encode(
             self.spec, examples, self.row_encoder, self.config.task)
         run = FinetuningRun(config=self.config, objective=self.objective, spec=self.spec, text=TEXT,
                             strategy=tf.distribute.OneDeviceStrategy("CPU:0"), model_dir=None)
-        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None).records
+        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None)
 
 
 example = functools.cache(Example)

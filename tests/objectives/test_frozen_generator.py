@@ -13,7 +13,8 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained, infer_generator
+from electra_tf.formats.networks import infer_generator
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.objectives import frozen_generator
 from electra_tf.objectives.frozen_generator import replacement_logits
 from electra_tf.objectives.pretraining import TrainedGenerator

@@ -53,8 +53,8 @@ NOT_OURS = set("""help name direct_running_mode environment_config environment_t
     sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa""".split())
 """Flags of Beam, WikiExtractor, TensorFlow Serving and XLA, and `--name=value` itself."""
 NO_SCRIPTS = re.compile(r"electra-(tf|small|base|large|worker-|.*-discriminator|.*-generator)")
-NO_SETTINGS = {"model.ckpt", "model.safetensors", "task.dev", "task.tests", "task.type",
-               "task.index", "task.name"}
+NO_SETTINGS = {"model.ckpt", "model.onnx", "model.safetensors", "task.dev", "task.tests",
+               "task.type", "task.index", "task.name"}
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Data in memory becomes the task that a file with the same rows becomes."""
 
+import functools
 import itertools
 import json
 
@@ -9,6 +10,7 @@ import tensorflow as tf
 
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.task import Kind
 from tests.support.refusals import refused
 
 TEXTS, OTHERS = ["one", "two", "three", "four"], ["a", "b", "c", "d"]
@@ -27,14 +29,16 @@ def data_set(*parts):
     return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
 
 
-def load(train, labels=None, dev=None, *, task="classification", **columns):
-    return in_memory.load(task, train, labels, dev, Files(**columns))
+def load(train, labels=None, dev=None, *, task="classification"):
+    write = functools.partial(in_memory.write, kind=Kind(task))
+    file = write("train", data=train, labels=labels)
+    return registry.load(task, None, Files(
+        texts=file.texts, train=[file], dev=[] if dev is None else [write("dev", data=dev)]))
 
 
 def content(task):
-    """The spec and all examples without their keys, which are lines in files."""
-    return task.spec, [[{**vars(example), "key": ""} for example in part]
-                       for part in (task.train, *task.dev.values())]
+    """The spec and all examples."""
+    return task.spec, task.train, task.dev
 
 
 def of_file(tmp_path, rows, task="classification", **columns):
@@ -101,23 +105,24 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
 
 
 @pytest.mark.parametrize(("data", "words"), [
-    ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:0: a class must be text, an integer"),
-    ((TEXTS, ["a", "b", None, "a"]), "train:2: 'label' must be text. Received: None"),
-    ((["a", None], [0, 1]), "train:1: 'text' must be text. Received: None"),
-    ((["a", "\ud800"], [0, 1]), "Unicode"), ((TEXTS, ["", "a", "b", "a"]), "train:0: the label"),
+    ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:1: a class must be text, an integer"),
+    ((TEXTS, ["a", "b", None, "a"]), "train:3: 'label' must be text. Received: None"),
+    ((["a", None], [0, 1]), "train:2: 'text' must be text. Received: None"),
+    ((["a", "\ud800"], [0, 1]), "train:2: not JSON in UTF-8"),
+    ((TEXTS, ["", "a", "b", "a"]), "train:1: the label"),
     ((TEXTS, LABELS[:3]), "different lengths: 4 texts, 3 labels"), (([], []), "no examples"),
     (("a text", [1]), "list of strings"), ((TEXTS, [1, "a", 0, 1]), "several types: int, str"),
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
     ((LABELS, TEXTS), "'text' must be text. Received: 1"),
     (({"texts": TEXTS, "label": LABELS},), "no column 'text'. There are: texts, label"),
     (({"text": TEXTS, "label": LABELS[:1]},), "4 text, 1 label"),
-    (([("a", "b"), "c"], [0, 1]), "train:1: the task classification reads 2 text"),
+    (([("a", "b"), "c"], [0, 1]), r"train:2: 2 text\(s\) per example"),
     ((data_set(TEXTS, LABELS).repeat(),), "without an end"),
     ((data_set(TEXTS),), r"data set of \(text, label\)"),
     ((data_set(TEXTS, LABELS).take(0),), "no examples"),
     ((TEXTS, LABELS, TEXTS), "dev has no labels; give a tuple"),
     ((TEXTS, LABELS, [TEXTS, LABELS]), "dev has no labels"),
-    ((TEXTS, LABELS, (TEXTS, [7] * 4)), "dev: 0: the label '7' isn't among"),
+    ((TEXTS, LABELS, (TEXTS, [7] * 4)), "dev: 1: the label '7' isn't among"),
 ])
 def test_other_data_is_refused_in_one_line(data, words):
     with refused(words):
@@ -125,14 +130,13 @@ def test_other_data_is_refused_in_one_line(data, words):
 
 
 @pytest.mark.parametrize(("task", "data", "words"), [
-    ("sst2", (TEXTS, LABELS), "one of classification, regression"),
-    ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:2: 'label' must be a number"),
-    ("tagging", (WORDS, [["O"], ["O"]]), "train:0: 2 words and 1 tags"),
+    ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:3: NaN is not a JSON number"),
+    ("tagging", (WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
     ("tagging", (["He runs"], ["O O"]), "list of strings, one for each word"),
     ("question_answering", ([{"context": "Ada."}],), "'question' is missing"),
     ("question_answering", (TEXTS, LABELS), "must be dictionaries with question, context"),
     ("question_answering", (TEXTS,), "must be dictionaries"),
-    ("question_answering", ([QUESTION | {"context": {1}}],), "plain strings"),
+    ("question_answering", ([QUESTION | {"context": {1}}],), "set is not JSON serializable; give"),
 ])
 def test_other_data_of_a_kind_is_refused_in_one_line(task, data, words):
     with refused(words):

@@ -19,8 +19,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
-from electra_tf.tasks.question_files import parse_questions, read_questions
-from electra_tf.tasks.tables import TableRow
+from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
 from electra_tf.text.rows import (
     RowEncoder,
@@ -95,11 +94,6 @@ class QuestionAnswering(base.TaskKind):
                   notes: list[str] | None = None) -> list[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
         return read_questions(path, labelled=labelled)
-
-    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
-                 notes: list[str] | None = None) -> list[QuestionExample]:
-        """Reads articles or questions as dictionaries; see `parse_questions`."""
-        return parse_questions(source, [row.values for row in rows], labelled=labelled)
 
     def example(self, spec: TaskSpec, key: str, value: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict from a question and its context."""

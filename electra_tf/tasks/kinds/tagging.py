@@ -18,9 +18,8 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.files import Files, in_iob2, read_tagged, tagged_examples
+from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import base
-from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 from electra_tf.text import words
@@ -35,6 +34,8 @@ SPAN_SCORERS = {"f1": metrics.f1_score, "precision": metrics.precision_score,
 
 class TaggingObjective(base.TaskObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
+
+    target = "tag"
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
@@ -51,7 +52,7 @@ class TaggingObjective(base.TaskObjective):
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
         logits = model.head(tf.gather(hidden, first_pieces, batch_dims=1), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
+        losses = self.label_losses(inputs.targets["tag"], logits)
         return Outcome({"loss": base.sum_where(losses, is_word)},
                        {"accuracy": share(tags == inputs.targets["tag"], is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
@@ -85,12 +86,6 @@ class Tagging(base.TaskKind):
                   notes: list[str] | None = None) -> list[TaggedExample]:
         """Reads JSON lines or column files; see `read_tagged`."""
         return read_tagged(path, spec, labelled=labelled, notes=notes)
-
-    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
-                 notes: list[str] | None = None) -> list[TaggedExample]:
-        """Reads rows with lists of words and tags; see `in_iob2`."""
-        return in_iob2(source, tagged_examples(rows, spec, labelled=labelled), spec.labels,
-                       [] if notes is None else notes)
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
@@ -144,6 +139,9 @@ class Tagging(base.TaskKind):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""
+        if config.class_weights and config.tagging_loss_by_sentence:
+            raise UserError("--class_weights divides the loss by the words' weights; leave out "
+                            "task.tagging_loss_by_sentence.")
         return super().objective(spec, dataclasses.replace(config, hidden_layer=False))
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:

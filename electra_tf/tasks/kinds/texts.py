@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts
-from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
@@ -31,13 +30,15 @@ from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 class ClassificationObjective(base.TaskObjective):
     """The cross entropy of one of several classes."""
 
+    target = "label"
+
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
                                          randomness if training else None)
         labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
                        {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
@@ -65,14 +66,11 @@ class TextKind(base.TaskKind):
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterator[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
-        yield from _with_known_labels(spec, labelled, files.read_texts(
-            path, spec, labelled=labelled, notes=notes))
-
-    def examples(self, source: str, rows: Sequence[TableRow], spec: TaskSpec, *, labelled: bool,
-                 notes: list[str] | None = None) -> Iterator[TextExample]:
-        """Reads rows of a table in memory; labels as in `read_file`."""
-        yield from _with_known_labels(spec, labelled, files.text_examples(
-            rows, spec, labelled=labelled))
+        known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
+        for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
+            is_kept = labelled or not known or isinstance(example.label, tuple)
+            yield dataclasses.replace(example, label=known.get(
+                example.label, example.label if is_kept else None))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
@@ -112,7 +110,7 @@ class TextKind(base.TaskKind):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""
         long_texts.require_consistent(spec, config)
-        return self.objective_class(spec, config)
+        return self.label_objective(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
@@ -146,16 +144,6 @@ class TextKind(base.TaskKind):
         names = task.inputs if task and task.inputs and task.texts == spec.texts else spec.texts
         usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
-
-
-def _with_known_labels(spec: TaskSpec, labelled: bool,
-                       examples: Iterable[TextExample]) -> Iterator[TextExample]:
-    """Yields examples with `TaskSpec.labels` for `label_words`."""
-    known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-    for example in examples:
-        is_kept = labelled or not known or isinstance(example.label, tuple)
-        yield dataclasses.replace(example, label=known.get(
-            example.label, example.label if is_kept else None))
 
 
 class Classification(TextKind):

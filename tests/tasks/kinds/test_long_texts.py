@@ -7,7 +7,7 @@ from scipy.special import expit, logit, softmax
 
 from electra_tf.config.finetuning import LongTexts, TaskConfig, WindowPooling
 from electra_tf.data.buckets import Row
-from electra_tf.finetuning import predictor, setup, trials
+from electra_tf.finetuning import predictor, trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.kinds import long_texts
 from electra_tf.tasks.task import Kind, TextExample
@@ -133,12 +133,11 @@ def test_training_reads_evenly_spaced_windows():
     assert long_texts.limit_windows(rows[:2], config)[1] == []
 
 
-def test_the_memory_of_training_is_that_of_all_windows(monkeypatch):
-    run, steps = run_of(task__long_texts="windows", task__max_windows=4), []
+def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):
+    run, steps = run_of(task__max_seq_length=12, task__long_texts="windows"), []
     monkeypatch.setattr(failures, "require_memory", lambda *_, **step: steps.append(step))
-    for is_trained in (False, True):
-        setup.prepare(run.config, run.spec, run.text, None, is_trained=is_trained)
-    assert steps == [{"length": 32, "batch": 8 * 4}]
+    run.training_rows(run.encode(task_of(8, lengths=(3, 28)).train))
+    assert steps == [{"length": 12, "batch": 8 * 4}]
 
 
 @pytest.mark.parametrize(("kind", "changes", "message"), [
