@@ -7,6 +7,7 @@ import numpy as np
 
 from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.formats.pretrained import GENERATOR_BIAS, Pretrained
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
@@ -20,6 +21,11 @@ def build_networks(networks: Pretrained, policy: str = "float32") -> ElectraMode
     model = ElectraModel(config, seed=0, policy=policy)
     assign_parts(model.variables, networks.weights, networks.source)
     return model
+
+
+def has_energies(networks: Pretrained) -> bool:
+    """Returns True if the discriminator returns energies instead of log odds of replacement."""
+    return OBJECTIVES[networks.objective].energies
 
 
 def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:

@@ -24,7 +24,6 @@ from electra_tf.checkpoints.weights import (
     require_exactly,
 )
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.modeling import weight_table
 from electra_tf.platform import hub, storage
 from electra_tf.platform.errors import UserError, note_once
@@ -102,11 +101,6 @@ class Pretrained:
     def has_discriminator(self) -> bool:
         """True if it has the head that returns a logit, or an energy, for every token."""
         return "discriminator_predictions/dense/kernel" in self.weights
-
-    @property
-    def has_energies(self) -> bool:
-        """True if the discriminator returns energies instead of log odds of replacement."""
-        return OBJECTIVES[self.objective].energies
 
     @property
     def has_both(self) -> bool:
