@@ -14,6 +14,7 @@ from typing import Any
 
 import electra_tf
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.model import MODEL_SIZES
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import defaults, flags_of, override, setting_of
 from electra_tf.config.pretraining import SIZES
@@ -147,7 +148,7 @@ _SHARED = ("model", "initialization", "runtime")
 
 def settings_page() -> str:
     """Returns docs/configuration.md."""
-    recipes = {size: finetuning_config(config.model) for size, config in SIZES.items()}
+    recipes = {size: finetuning_config(model) for size, model in MODEL_SIZES.items()}
     sections = [field.name for field in dataclasses.fields(FinetuningConfig)
                 if field.name not in _SHARED]
     parts = [

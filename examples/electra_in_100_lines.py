@@ -15,7 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 from data_prep.sources import embedded
 from data_prep.vocabulary_learner import learn
-from electra_tf.config.model import InitializationConfig, MaskingConfig, ModelConfig
+from electra_tf.config.corruption import MaskingConfig
+from electra_tf.config.model import InitializationConfig, ModelConfig
 from electra_tf.modeling.corruption import corrupt, cross_entropy, distribution, sample
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.initialization import initialize

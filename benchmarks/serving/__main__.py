@@ -2,7 +2,8 @@ r"""Compares exported models with Hugging Face: latency of one text, throughput 
 
     python -m benchmarks.serving --data_dir=glue --vocab_file=vocab.txt
 
-The model is ELECTRA-Small with two classes and new weights, as `electra-export` writes it. The
+The model is ELECTRA-Small with two classes and new weights, as `electra-export`,
+`electra-export-onnx` and `electra-export-tflite` write it. int8 is dynamic quantization. The
 command prints a table per case and writes serving.md and serving.json. It takes about 15 minutes on
 two cores; stop other programs first. benchmarks/README.md describes the measurement.
 """
@@ -27,8 +28,10 @@ SYSTEMS = (
     *(system(f"ours-{precision}", "serving.ours", precision=precision,
              variables={"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": "1"})
       for precision in ("bfloat16", "float32")),
+    *(system(f"{name}-{precision}", "serving.ours", runtime=name, precision=precision)
+      for name, precision in (("onnx", "float32"), ("onnx", "int8"), ("tflite", "int8"))),
     *(system(f"hf-{precision}", "serving.hugging_face", precision=precision)
-      for precision in ("bfloat16", "float32")),
+      for precision in ("bfloat16", "float32", "int8")),
 )
 
 

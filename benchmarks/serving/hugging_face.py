@@ -20,7 +20,11 @@ def prepare(directory: str, texts: dict[str, list[str]], precision: str) -> Read
     path = pathlib.Path(directory) / "hugging_face"
     tokenizer = AutoTokenizer.from_pretrained(path)
     model = ElectraForSequenceClassification.from_pretrained(
-        path, attn_implementation="sdpa").eval().to(getattr(torch, precision))
+        path, attn_implementation="sdpa").eval()
+    if precision == "int8":
+        model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, torch.qint8)
+    else:
+        model = model.to(getattr(torch, precision))
     names = model.config.id2label
 
     def answer(batch: list[str]) -> tuple[list[str], list[list[float]]]:

@@ -9,7 +9,8 @@ import tensorflow as tf
 from benchmarks.serving.answers import MAX_LENGTH
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
-from electra_tf.export import saved_model, servable
+from electra_tf.export import onnx_directory, saved_model, servable, tflite
+from electra_tf.export.comparison import Quantization
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pretrained
 from electra_tf.platform.errors import UserError
@@ -26,7 +27,11 @@ which would hide differences between systems; with 0.1, probabilities differ by 
 
 
 def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None:
-    """Writes a classifier of SST-2's classes: `bfloat16/1`, `float32/1` and `hugging_face`."""
+    """Writes a classifier of SST-2's classes in all formats.
+
+    They are `bfloat16/1`, `float32/1`, `onnx_float32`, `onnx_int8`, `int8.tflite` and
+    `hugging_face`.
+    """
     spec = glue.TASKS["sst2"].spec
     config = override(
         recipe(spec.name, pretraining_config(size).model),
@@ -43,6 +48,10 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
     for precision in ("bfloat16", "float32"):
         saved_model.export(
             servable.build(networks), directory / precision / "1", precision)
+    served = servable.build(networks)
+    for name, quantization in (("float32", Quantization.NONE), ("int8", Quantization.DYNAMIC_INT8)):
+        onnx_directory.export(served, networks.text, directory / f"onnx_{name}", quantization)
+    tflite.export(served, directory / "int8.tflite", Quantization.DYNAMIC_INT8, None)
     pretrained.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 

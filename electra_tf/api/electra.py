@@ -15,9 +15,12 @@ import tf_keras
 from electra_tf.api import saving
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.api.tokenizer import ElectraTokenizer
-from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import POOLING_MODES, Format, Pretrained
+from electra_tf.config.finetuning import POOLING_MODES
+from electra_tf.formats import hugging_face, pretrained
+from electra_tf.formats.networks import build_networks, has_energies
+from electra_tf.formats.pretrained import Format, Pretrained
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.pooling import pool
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require
@@ -47,9 +50,10 @@ class Electra:
         # Memory holds the weights once, in variables.
         self._networks = dataclasses.replace(networks, weights=dict.fromkeys(networks.weights))
         self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
-        self._can_detect = networks.has_discriminator and not networks.has_energies
+        self._can_detect = networks.has_discriminator and not has_energies(networks)
         self._can_fill = networks.has_generator
-        self._network = networks.build(tf_keras.mixed_precision.global_policy().name)
+        self._network = build_networks(
+            networks, tf_keras.mixed_precision.global_policy().name)
         positions, max_length = self.model.max_position_embeddings, self._pooling.max_length
         self._row_encoder = self._embedding_row_encoder = RowEncoder(networks.text, positions)
         if max_length is not None:
@@ -160,31 +164,30 @@ class Electra:
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes a new run with the networks as they are now, for example after `fit`.
 
-        `electra_tf.load`, `--init_checkpoint` and converters read it. It has no head of a task.
+        `electra_tf.load`, `--init_checkpoint` and converters read it. It has no head of a task, and
+        no pooling of sentence-transformers, which a warning says.
         """
-        saving.write(self._trained(), directory, Format.RUN)
+        saving.write(self._current(keeps_pooling=False), directory, Format.RUN)
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Writes a new directory in Hugging Face's format; see `save`.
 
         It has the folder `discriminator`, and `generator` if there is one. An encoder alone is
-        written without folders.
+        written without folders, with the files of sentence-transformers if vectors are normalized.
         """
-        networks = self._trained()
-        if networks.has_discriminator or networks.has_generator:
-            saving.write(networks, directory, Format.HUGGING_FACE)
-        else:
-            self.encoder.save_pretrained(directory)
+        is_encoder = not (self._networks.has_discriminator or self._networks.has_generator)
+        networks = self._current(keeps_pooling=is_encoder and self._pooling.normalize)
+        with saving.new_directory(directory) as unfinished:
+            (hugging_face.write_encoder if is_encoder else hugging_face.write)(networks, unfinished)
 
-    def _trained(self) -> Pretrained:
-        """Returns the networks with their present weights; warns about settings of vectors."""
-        if self._pooling != Pretrained.pooling:
+    def _current(self, *, keeps_pooling: bool) -> Pretrained:
+        """Returns the networks with their present weights; warns if they lose their pooling."""
+        if not keeps_pooling and self._pooling != Pretrained.pooling:
             warnings.warn(f"the pooling of {self.source} is not saved: embed of the saved networks "
                           "returns means of all tokens, which are not normalized.", stacklevel=3)
         weights = saving.values(self._network.variables)
-        return dataclasses.replace(
-            self._networks, task=None, task_settings={}, pooling=Pretrained.pooling, weights={
-                name: weights[name] for name in self._networks.weights if name in weights})
+        return dataclasses.replace(self._networks, task=None, task_settings={}, weights={
+            name: weights[name] for name in self._networks.weights if name in weights})
 
     def _build_row(self, pieces: Sequence[int]) -> list[int]:
         max_pieces = self.model.max_position_embeddings - 2
@@ -201,18 +204,7 @@ class Electra:
         """
         tokens, lengths = self._embedding_row_encoder.encode_counted(texts)
         hidden = self.encoder(tokens._asdict())
-        mask = hidden._keras_mask[:, :, tf.newaxis]
-        weights = tf.cast(mask, tf.float32)
-        total, count = tf.reduce_sum(hidden * weights, 1), tf.reduce_sum(weights, 1)
-        rising = weights * tf.cumsum(tf.ones_like(weights), axis=1)
-        return {
-            "cls": hidden[:, 0],
-            "max": tf.reduce_max(tf.where(mask, hidden, hidden.dtype.min), 1),
-            "mean": total / count,
-            "mean_sqrt_len_tokens": total / tf.sqrt(count),
-            "weightedmean": tf.reduce_sum(hidden * rising, 1) / tf.reduce_sum(rising, 1),
-            "lasttoken": tf.gather(hidden, tf.cast(count[:, 0], tf.int32) - 1, batch_dims=1),
-        }, lengths
+        return {mode: pool(hidden, hidden._keras_mask, mode) for mode in POOLING_MODES}, lengths
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _detect_row(self, ids: tf.Tensor) -> tf.Tensor:

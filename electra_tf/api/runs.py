@@ -1,5 +1,6 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
+import dataclasses
 import functools
 import os
 import shutil
@@ -13,7 +14,7 @@ from electra_tf.api.electra import to_string
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.finetuning import outputs, setup, trials
+from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
@@ -58,7 +59,8 @@ class TaskModel:
 
         Returns:
             A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is
-            a label, a number, a tag for each of "words", or an answer.
+            a label, a number, a tag for each of "words", an answer, the vector of a text (float32
+            [H]) or the cosine of a pair.
 
         Example:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
@@ -84,8 +86,8 @@ class TaskModel:
         """
         run, spec = self._run, self._run.spec
         file = storage.path(examples) if _is_file(examples) else in_memory.write(
-            "examples", spec.kind, examples, labels, texts=spec.texts, label=spec.label,
-            key=spec.key)
+            "examples", spec.kind, examples, labels, texts=_dev_columns(spec.kind, spec.texts),
+            label=spec.label, key=spec.key)
         task = registry.load_dev(spec, None, Files(dev=[file]))
         split = run.encode(task.dev["dev"])
         for note in (*task.notes, *split.notes):
@@ -134,6 +136,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
 def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoint: PathName,
              model_dir: PathName | None = None, data_dir: PathName | None = None, dev: Any = None,
              text_columns: str | Sequence[str] = (), label_column: str = "label",
+             teacher: PathName | None = None, unlabelled: Any = (),
              config: FinetuningConfig | None = None, **settings: Any) -> TaskModel:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
@@ -142,7 +145,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         train: Your training examples: texts, pairs of texts, or lists of words (tagging), each as
             a list or array with `labels` beside it; a data frame or a mapping of columns; a
             `tf.data.Dataset` of (text, label) or of dictionaries; a list of dictionaries, for
-            extractive QA as in SQuAD's files; or the name of a file.
+            extractive QA as in SQuAD's files; or the name of a file. Sentence embeddings take
+            texts, pairs or triplets without labels, and for `dev` pairs with or without numbers.
         labels: A label, number, list of tags or, for multilabel, list of labels for each of the
             texts; a matrix of 0 and 1 also has several labels. Integers and booleans become text:
             predictions are "0" or "True".
@@ -155,6 +159,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         text_columns: Columns of tables and files with texts, one or two; by default "text", or
             "text_1" and "text_2".
         label_column: Column with labels.
+        teacher: A fine-tuned classifier to learn from too, as `run_finetuning.py --teacher`.
+        unlabelled: Further texts, or pairs, that the teacher labels.
         config: All settings; the task's recipe by default.
         **settings: Single settings by the names of their fields, such as `num_train_epochs=5.0`.
 
@@ -171,6 +177,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     if dev is not None and _is_file(dev) != is_file:
         raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
+    config = config or registry.recipe(task, initial.model)
+    config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     if is_file:
         files = {split: [storage.path(file)] for split, file in (("train", train), ("dev", dev))
@@ -180,18 +188,30 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         write = functools.partial(in_memory.write, kind=Kind(task), label=label_column)
         files = {"train": [write("train", data=train, labels=labels, texts=columns)]}
         columns = files["train"][0].texts
-        files |= {} if dev is None else {"dev": [write("dev", data=dev, texts=columns)]}
+        if dev is not None:
+            files["dev"] = [write("dev", data=dev, texts=_dev_columns(task, columns))]
     loaded = registry.load(
         task, None if data_dir is None else storage.path(data_dir),
-        Files(texts=columns, label=label_column, **files),
+        Files(texts=columns, label=label_column, holds_out=not config.training.num_folds, **files),
         from_tfds=data_dir is None and train is None)
-    config = config or registry.recipe(task, initial.model)
     temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
     directory = storage.path(temporary.name if temporary else model_dir)
-    run = setup.prepare(override(config, name_fields(config, settings)), loaded.spec, initial.text,
-                        directory)
+    run = setup.prepare(config, loaded.spec, initial.text, directory)
+    run = distillation.with_teacher(run, None if teacher is None else storage.path(teacher))
+    texts = in_memory.to_list(unlabelled, "unlabelled")
+    if texts and teacher is None:
+        raise UserError("unlabelled needs a teacher, the fine-tuned model that labels texts.")
+    loaded = dataclasses.replace(loaded, unlabelled=[
+        run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
+
+
+def _dev_columns(task: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the columns of texts to score: those of training, but pairs for embeddings."""
+    if task != Kind.SENTENCE_EMBEDDINGS:
+        return columns
+    return columns[:2] if len(columns) > 1 else ()
 
 
 def _is_file(data: Any) -> bool:

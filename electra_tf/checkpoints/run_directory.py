@@ -13,15 +13,16 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from electra_tf.checkpoints import checkpoint_files
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.settings import require
 from electra_tf.platform.storage import MIB, Path, remove_tree
 from electra_tf.text import tokenization
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
+from electra_tf.text.vocabulary import Vocabulary
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -68,21 +69,31 @@ def settings_of(saved: Identity) -> dict[str, Any]:
     return {name: value for name, value in saved.items() if "." in name}
 
 
-def all_settings(model_dir: Path) -> dict[str, Any]:
-    """Returns the settings of a pre-training run, with the steps of all its stages."""
-    saved = settings_of(read_identity(model_dir))
-    objective = override(PretrainingConfig(), saved).objective
-    if objective.generator_steps(saved[STEPS]):
-        saved[STEPS] += read_identity(objective.generator_dir(model_dir))[STEPS]
-    return saved
+def task_facts(saved: Identity) -> dict[str, Any] | None:
+    """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
+    return {name: value for name, value in saved.items() if name.startswith(TASK)} or None
 
 
-def claim(model_dir: Path, identity: Identity, *, initial_section: str = "") -> list[str]:
+def text_settings(model_dir: Path) -> TextSettings:
+    """Returns a run's vocabulary and normalization; `UserError` if vocab.txt was changed."""
+    saved = read_identity(model_dir)
+    vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
+    digest = saved.get(VOCABULARY_FACT)
+    if vocabulary.sha256 != digest:
+        raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
+                        f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
+                        "tokens would get other ids. Restore the file.")
+    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of_facts(saved))
+
+
+def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_section: str = "",
+          replaced: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `identity`
-    then has its number of steps last in `FINISHED`. `initial_section` names a section of settings
-    that have no effect once a checkpoint exists. Returns the differences in this section, as text.
+    then has its number of steps last in `FINISHED`. `defaults` are those of `read_identity`.
+    `initial_section` names a section of settings that have no effect once a checkpoint exists.
+    Settings in `replaced` get the new values. Returns the differences in this section, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
@@ -91,12 +102,12 @@ def claim(model_dir: Path, identity: Identity, *, initial_section: str = "") -> 
         make_directory(model_dir / CHECKPOINTS)
         write_json(model_dir / SETTINGS_FILE, identity)
         return []
-    saved = read_identity(model_dir)
+    saved = read_identity(model_dir, defaults)
     ignored = {name: value for name, value in identity.items()
                if initial_section and name.startswith(f"{initial_section}.")}
-    extension = {}
+    extension = {name: identity[name] for name in replaced}
     if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
-        extension = {name: identity[name] for name in (STEPS, FINISHED)}
+        extension |= {name: identity[name] for name in (STEPS, FINISHED)}
     # Initial networks need not be named again.
     unnamed = {"initial": None} if initial_section and identity.get("initial", "") is None else {}
     refuse_differences(model_dir, saved | ignored | extension | unnamed, identity)
@@ -136,11 +147,15 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
         "put it back from a copy, or begin again with --restart.")).checkpoint
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _ModelSection:
+    model: ModelConfig = ModelConfig()
+
+
 def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     """Returns what `claim` wrote; `UserError` if there is no run, or its settings are damaged.
 
-    The settings are checked against `defaults`. If it is None, all settings of pre-training are
-    checked, but of fine-tuning the model's alone.
+    The settings are checked against `defaults`, a configuration; None checks the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
     saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix, absent=(
@@ -148,12 +163,12 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
         "another directory."))
     strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)
     settings = settings_of(saved)
-    if defaults is None and any(name.startswith(TASK) for name in saved):
+    if defaults is None:
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
         values = {name: value for name, value in flatten(
-            override(defaults or PretrainingConfig(), settings)).items()
+            override(defaults or _ModelSection(), settings)).items()
             if name.partition(".")[0] in sections and name != "training.num_trials"}
         for name, value in values.items():
             received = settings.get(name, value)
@@ -169,20 +184,6 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     return saved
 
 
-def saved_config(model_dir: Path, config: PretrainingConfig, required: Collection[str]
-                 ) -> PretrainingConfig:
-    """Returns the configuration of the run in a directory, with `config`'s runtime settings.
-
-    `required` are names of settings or sections that must have the run's values.
-    """
-    saved = read_identity(model_dir)
-    settings = {name: value for name, value in flatten(config).items()
-                if (name in required or name.split(".")[0] in required) and name in saved
-                and name != "model.vocab_size" and value not in ("auto", 0)}
-    refuse_differences(model_dir, {name: saved[name] for name in settings}, settings)
-    return override(config, settings_of(saved))
-
-
 def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> None:
     """Raises `UserError` that names every setting whose value isn't the saved one."""
     changed = _differences(saved, identity, saved.keys() | identity.keys())
@@ -196,8 +197,8 @@ def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> 
 def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> list[str]:
     """Returns the settings whose values differ, each with both values, as text."""
     def text(name: str, settings: Identity) -> str:
-        value = one_line(str(settings.get(name, "no such setting")))
-        is_checksum = len(value) > 24 and "." not in name
+        value = one_line(str(settings.get(name, "no such setting")), 120)
+        is_checksum = len(value) > 24 and "." not in name and " " not in value
         return f"{value[:12]}..." if is_checksum else value
 
     return [f"{name}: {text(name, saved)} then, {text(name, identity)} now"

@@ -2,18 +2,28 @@
 
 import dataclasses
 import enum
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
 
 from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
+_TUNABLE = ("task", "optimizer", "training")
+_DROPOUT = ("model.hidden_dropout", "model.attention_dropout")
+_FIXED = {f"training.{name}" for name in (
+    "seed", "precision", "num_trials", "num_folds", "distillation_hidden_weight")}
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
+PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+"""A kind of vector of a text, by its name in sentence-transformers."""
+POOLING_MODES: tuple[str, ...] = get_args(PoolingMode)
+"""In the order in which sentence-transformers concatenates several."""
 # Values are the names in lower case.
 LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
 WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
@@ -64,6 +74,16 @@ class TaskConfig(Section, prefix="task."):
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
+    class_weights: Annotated[str, TRAINING] = ""
+    """Factor of each label's loss (classification, tagging): balanced for n / (k n_c) of the
+    training examples, as scikit-learn; or a number per label, rare=5,common=1, or in the order of
+    the labels. Default: equal weights."""
+    label_smoothing: Annotated[Probability, TRAINING] = 0.0
+    """Share of the target that all labels get equally (classification, tagging), as PyTorch's."""
+    pooling: Annotated[PoolingMode, TRAINING] = "mean"
+    """Vector of a text (sentence embeddings): the mean over its tokens, the vector of [CLS], ..."""
+    temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
+    """Divisor of cosine similarities in the loss of sentence embeddings."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
     """Score above which a question is unanswerable if no threshold is searched; Google's value."""
 
@@ -97,8 +117,14 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     natively. float16 comes with loss scaling."""
     num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
     """Independent runs; the report has the scores of each, their mean, median and spread."""
+    num_folds: Annotated[int, Interval(ge=0, le=1_000), TRAINING] = 0
+    """Stratified cross-validation on --train: one trial per fold, then the kept model is trained on
+    all examples. Default: no cross-validation."""
     keep_best: Annotated[bool, TRAINING] = False
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
+    early_stopping: Annotated[int, Interval(ge=0, le=1_000_000), TRAINING] = 0
+    """Epochs without a better score on dev after which a trial ends; it keeps its best epoch.
+    Default: never."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
     distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = 2.0
@@ -107,6 +133,11 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     """Weight of that loss; the loss of the labels has the rest of 1."""
     distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = 0.0
     """Weight of the cosine distance of the teacher's and the student's projected [CLS] vector."""
+
+    @property
+    def keeps_best_epoch(self) -> bool:
+        """Returns True if the best epoch on dev is kept, as early stopping implies."""
+        return self.keep_best or self.early_stopping > 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,6 +163,14 @@ class FinetuningConfig:
                     f"--{name}", "left out without --long_texts=windows", str(value))
         require(self.training.freeze_layers <= layers, "training.freeze_layers",
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
+
+    @staticmethod
+    def require_tunable(grid: Mapping[str, Sequence[object]]) -> None:
+        """Raises `UserError` for several values of a setting that isn't one of a trial."""
+        for name, values in grid.items():
+            if name in _FIXED or not (name in _DROPOUT or name.split(".")[0] in _TUNABLE):
+                raise UserError(f"{name} takes one value; several with commas are for the settings "
+                                f"of a trial, such as --learning_rate. Received: {shown(values)}")
 
     def num_train_steps(self, examples: int) -> int:
         """Returns the number of steps of a run on `examples`, at least 1, as in Google's code."""

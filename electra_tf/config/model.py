@@ -1,10 +1,9 @@
-"""The two networks: shapes, what they share, initial weights, and what passes between them."""
+"""The two networks: shapes, what they share, and initial weights."""
 
 import dataclasses
 import enum
 from typing import Annotated, Literal
 
-import numpy as np
 from annotated_types import Interval
 
 from electra_tf.platform.settings import Probability, Section, require
@@ -13,7 +12,6 @@ MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimiz
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
 Few = Annotated[int, Interval(gt=0, le=1000)]
 Share = Annotated[float, Interval(gt=0, le=1)]
-Fraction = Annotated[float, Interval(ge=0, le=1)]
 Gain = Annotated[float, Interval(gt=0, le=1000)]
 
 
@@ -152,54 +150,16 @@ class InitializationConfig(Section, prefix="initialization."):
                 "and a head has 8 units or more", heads)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MaskingConfig(Section, prefix="masking."):
-    """Tokens that the generator has to predict (ELECTRA, section 3.1; appendix A)."""
-
-    rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
-    """Fraction of an example's tokens selected."""
-    mask_token_rate: Fraction = 0.85
-    """Fraction of the selected positions that read [MASK]. BERT's is 0.8."""
-    random_token_rate: Fraction = 0.0
-    """Fraction of selected positions that read a random token (BERT 0.1); the rest keep theirs."""
-    whole_words: bool = False
-    """Whole-word masking, as in BERT's later models: all pieces of a word are selected or none."""
-    position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
-    """Draw distinct positions, or repeat 7 to 12 % of them as the reference does, which its author
-    calls a flaw; the tokens that fall on one position are averaged."""
-
-    def __post_init__(self):
-        super().__post_init__()
-        require(self.mask_token_rate + self.random_token_rate <= 1.0 + 1e-9,
-                "masking.random_token_rate",
-                f"at most 1 with masking.mask_token_rate={self.mask_token_rate}",
-                self.random_token_rate)
-        require(not (self.whole_words and self.position_draw == "with_replacement"),
-                "masking.whole_words", "false with masking.position_draw=with_replacement",
-                self.whole_words)
-
-    def max_predictions(self, max_seq_length: int) -> int:
-        """Returns N, the static number of predictions of L positions, as in the reference."""
-        return max(1, int((self.rate + 0.005) * max_seq_length))
-
-    def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
-        """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens, at most N.
-
-        The reference rounds rate * tokens in float32, halves to even, and so does this function.
-        """
-        tokens = np.arange(max_seq_length + 1, dtype=np.float32)
-        rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)
-        predictions = np.clip(rounded, 1, self.max_predictions(max_seq_length))
-        predictions[0] = 0
-        return predictions
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SamplingConfig(Section, prefix="sampling."):
-    """Draws of tokens from the generator's distributions (ELECTRA, section 3.1)."""
-
-    temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
-    """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
-    towards 0 the most likely token is drawn."""
-    disallow_correct: bool = False
-    """Exclude the original token from the draw: every selected token is replaced."""
+MODEL_SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.
+    "tiny": ModelConfig(
+        embedding_size=64, hidden_size=128, num_layers=2, num_heads=2, intermediate_size=512,
+        max_position_embeddings=128, generator_width=0.5, hidden_dropout=0.0,
+        attention_dropout=0.0),
+    "small": ModelConfig(),
+    "base": ModelConfig(
+        embedding_size=768, hidden_size=768, num_heads=12, intermediate_size=3072,
+        generator_width=1 / 3),
+    "large": ModelConfig(
+        embedding_size=1024, hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096,
+        generator_width=0.25),
+}

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.setting_flags import define_flag, display_value, given_values
@@ -20,6 +19,7 @@ from electra_tf.platform.settings import Section, Setting, require_one_of, setti
 from electra_tf.platform.storage import Path
 
 Config = TypeVar("Config")
+SectionType = TypeVar("SectionType", bound=Section)
 Changes = Mapping[str, Any]
 """`section.field` -> value, of the field's type or as text."""
 SettingFlags = Mapping[str, Setting]
@@ -35,10 +35,10 @@ def override(config: Config, changes: Changes) -> Config:
     by the defaults of that objective.
     """
     if "objective.name" in changes and hasattr(config, "objective"):
-        name = changes["objective.name"]
-        require_one_of(OBJECTIVES, "objective.name", name)
+        name, variants = changes["objective.name"], config.objective.variants()
+        require_one_of(variants, "objective.name", name)
         if name != config.objective.name:
-            config = dataclasses.replace(config, objective=OBJECTIVES[name])
+            config = dataclasses.replace(config, objective=variants[name])
     sections: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
         section, _, field = name.partition(".")
@@ -46,6 +46,13 @@ def override(config: Config, changes: Changes) -> Config:
     return dataclasses.replace(config, **{
         section: dataclasses.replace(getattr(config, section), **fields)
         for section, fields in sections.items()})
+
+
+def override_section(section: SectionType, changes: Changes) -> SectionType:
+    """Returns a copy of one section with those of the changes that set its fields."""
+    return dataclasses.replace(section, **{
+        field: setting.read(changes[setting.name])
+        for field, setting in settings_of(type(section)).items() if setting.name in changes})
 
 
 def name_fields(config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,13 +74,13 @@ def setting_of(config: Any, name: str) -> Setting:
     """Returns the declaration of `section.field`, or raises `UserError` with the nearest name."""
     section_name, _, field = name.partition(".")
     section = getattr(config, section_name, None)
+    variants = section.variants() if isinstance(section, Section) else {}
     if isinstance(section, Section) and field in settings_of(type(section)):
         setting = settings_of(type(section))[field]
-        return (dataclasses.replace(setting, choices=tuple(OBJECTIVES))
+        return (dataclasses.replace(setting, choices=tuple(variants))
                 if name == "objective.name" else setting)
-    owners = [other for other, objective in OBJECTIVES.items()
-              if section_name == "objective" and hasattr(objective, field)]
-    if section is not None and owners:
+    owners = [other for other, variant in variants.items() if hasattr(variant, field)]
+    if owners:
         raise UserError(f"{name} isn't a setting of this run: it belongs to objective.name="
                         f"{', '.join(owners)}, and this one is {section.name}.")
     raise UserError(f"unknown setting {shown(name)}.{suggestion(name, flatten(config))} "
@@ -121,11 +128,17 @@ def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) 
         define_flag(setting, defaults(sizes, setting.name))
 
 
-def given_settings(setting_flags: SettingFlags) -> dict[str, Any]:
-    """Returns setting -> value of all settings that the command line and its file give."""
+def given_settings(setting_flags: SettingFlags, grid: Any = None) -> dict[str, Any]:
+    """Returns setting -> value of all settings that the command line and its file give.
+
+    If `grid` is a configuration, lists with commas are tuples of values of its settings.
+    """
     path = flags.FLAGS.config
-    return ((read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set)
-            | given_values(setting_flags.values()))
+    texts = (read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set)
+    if grid is not None:
+        texts = {name: setting_of(grid, name).read_several(text) or text
+                 for name, text in texts.items()}
+    return texts | given_values(setting_flags.values(), several=grid is not None)
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:

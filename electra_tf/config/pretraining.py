@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from electra_tf.config.model import InitializationConfig, MaskingConfig, ModelConfig, SamplingConfig
+from electra_tf.config.corruption import MaskingConfig, SamplingConfig
+from electra_tf.config.model import MODEL_SIZES, InitializationConfig, ModelConfig
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.overrides import Changes, name_fields, override
@@ -59,27 +60,20 @@ class PretrainingConfig:
         self.initialization.require_width(self.model)
 
 
-SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.
+SIZES = {  # ELECTRA, tables 6 and 7.
     "tiny": PretrainingConfig(
-        model=ModelConfig(
-            embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
-            intermediate_size=512, max_position_embeddings=128, generator_width=0.5,
-            hidden_dropout=0.0, attention_dropout=0.0),
+        model=MODEL_SIZES["tiny"],
         optimizer=OptimizerConfig(learning_rate=2e-4, warmup_steps=600),
         training=TrainingConfig(train_batch_size=16, num_train_steps=3000),
     ),
     "small": PretrainingConfig(),
     "base": PretrainingConfig(
-        model=ModelConfig(
-            embedding_size=768, hidden_size=768, num_heads=12, intermediate_size=3072,
-            generator_width=1 / 3),
+        model=MODEL_SIZES["base"],
         optimizer=OptimizerConfig(learning_rate=2e-4),
         training=TrainingConfig(train_batch_size=256, num_train_steps=766_000),
     ),
     "large": PretrainingConfig(
-        model=ModelConfig(
-            embedding_size=1024, hidden_size=1024, num_layers=24, num_heads=16,
-            intermediate_size=4096, generator_width=0.25),
+        model=MODEL_SIZES["large"],
         masking=MaskingConfig(rate=0.25),
         optimizer=OptimizerConfig(learning_rate=2e-4),
         training=TrainingConfig(train_batch_size=2048, num_train_steps=400_000),

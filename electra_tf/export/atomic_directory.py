@@ -1,4 +1,4 @@
-"""Writes directories completely or not at all, with checksums that detect later damage."""
+"""Writes directories completely or not at all."""
 
 import contextlib
 import os
@@ -10,18 +10,10 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import (
-    TEMPORARY_PREFIX,
-    make_directory,
-    write_error,
-    write_json,
-)
+from electra_tf.platform.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
 from electra_tf.platform.errors import UserError, tensorflow_reason
-from electra_tf.platform.storage import Path, RemotePath, file_sha256
+from electra_tf.platform.storage import Path, RemotePath
 
-CHECKSUMS = "assets.extra/sha256.json"
-"""JSON file of a SavedModel, path -> SHA-256; loaders ignore this file of `assets.extra`."""
 ABANDONED_SECONDS = 3600.0
 """Age from which an unfinished directory is of a killed export: no export takes that long."""
 
@@ -58,23 +50,3 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
                         "another directory.") from error
     finally:
         shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)
-
-
-def write_checksums(directory: pathlib.Path) -> None:
-    """Writes the checksums of all files in a directory."""
-    write_json(directory / CHECKSUMS, {
-        path.relative_to(directory).as_posix(): file_sha256(path)
-        for path in sorted(directory.rglob("*")) if path.is_file()})
-
-
-def require_intact(directory: pathlib.Path) -> None:
-    """Compares a directory with its checksums, if it has any; `UserError` names a damaged file."""
-    if not (directory / CHECKSUMS).exists():
-        return
-    checksums = strict_json.read(directory / CHECKSUMS, dict[str, str])
-    for name, expected in checksums.items():
-        path = directory / name
-        if not path.is_file() or file_sha256(path) != expected:
-            fault = "has another checksum" if path.is_file() else "is missing"
-            raise UserError(f"{directory} is damaged: {name} {fault}; export it again, or remove "
-                            "this version.")

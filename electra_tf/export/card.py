@@ -15,7 +15,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import hub, strict_json
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 
 LICENSE = "apache-2.0"
 """Default license: that of this program and of Google's networks."""
@@ -29,7 +29,7 @@ _CURVES = ("loss_curves.png", "learning_curve.png")
 
 def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
           license: str = LICENSE, manifests: Sequence[Manifest] = (),
-          transformers: str = "", saved_model: bool = False) -> None:
+          transformers: str = "", saved_model: bool = False, onnx: bool = False) -> None:
     """Writes the card, and the curves that it shows, into a model's directory.
 
     Args:
@@ -41,6 +41,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         manifests: manifests of the records that the model was trained on.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: True if the directory is a SavedModel.
+        onnx: True if the directory holds an ONNX file.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task, source) if networks.task else None
@@ -57,6 +58,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         metadata["base_model"] = match[2]
     if architecture in _PIPELINES:
         metadata["pipeline_tag"] = _PIPELINES[architecture]
+    if task and task.kind is Kind.SENTENCE_EMBEDDINGS:
+        metadata |= {"library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
     columns, scores = _read_scores(source) if saved else ((), {})
     template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True,
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -67,7 +70,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         parameters=sum(value.size for value in networks.weights.values()),
         manifests=manifests, digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
-        architecture=architecture, saved_model=saved_model)
+        architecture=architecture, saved_model=saved_model, onnx=onnx)
     text = re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
     (directory / "README.md").write_text(text, encoding="utf-8")
 

@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from electra_tf.export.atomic_directory import atomic_directory, write_checksums
+from electra_tf.export.atomic_directory import atomic_directory
+from electra_tf.export.checksums import write_checksums
 from electra_tf.export.servable import DEFAULT, Servable
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder

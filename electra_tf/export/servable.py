@@ -14,6 +14,7 @@ import tf_keras
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
+from electra_tf.formats.networks import has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator
@@ -21,6 +22,7 @@ from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
+from electra_tf.modeling.pooling import pool
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
@@ -126,9 +128,9 @@ class TextEncoder(Servable):
         tokens = self.texts.encode(text)
         hidden = self._hidden(tokens)
         hidden = tf.where(tokens.valid[:, :, tf.newaxis], hidden, 0.0)
-        lengths = tf.reduce_sum(tf.cast(tokens.valid, tf.float32), axis=1, keepdims=True)
-        return {"pooled": tf.reduce_sum(hidden, axis=1) / lengths,
-                "cls": hidden[:, 0], "tokens": hidden, "token_ids": tokens.ids}
+        pooled = {name: pool(hidden, tokens.valid, mode)
+                  for name, mode in (("pooled", "mean"), ("cls", "cls"))}
+        return pooled | {"tokens": hidden, "token_ids": tokens.ids}
 
 
 class Detector(TextEncoder):
@@ -166,7 +168,7 @@ class ServedTask(Servable):
 
     def __init__(self, network: ServedNetwork):
         super().__init__(network.encoder, network.head, network.texts)
-        self._network, self._kind = network, KINDS[network.spec.kind]
+        self.network, self._kind = network, KINDS[network.spec.kind]
         self.columns = self._kind.served_inputs(network.spec)
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
@@ -178,7 +180,7 @@ class ServedTask(Servable):
         return self._kind.served_scores(self._served(), tokens)
 
     def _served(self) -> ServedNetwork:
-        return dataclasses.replace(self._network, encoder=self.encoder)
+        return dataclasses.replace(self.network, encoder=self.encoder)
 
 
 def build(networks: Pretrained, threshold: float | None = None) -> Servable:
@@ -196,7 +198,7 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
             threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
-    if networks.has_energies:
+    if has_energies(networks):
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not probabilities of replaced tokens. Rank texts by them: "
                         "python -m electra_tf.apps.tools.score_text")

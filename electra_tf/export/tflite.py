@@ -4,31 +4,25 @@ A file contains only TensorFlow Lite's built-in ops, which every runtime has. Th
 the file tokenizes texts and decodes the outputs.
 """
 
-import enum
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from electra_tf.export.saved_model import probes
+from electra_tf.export.comparison import (
+    Answers,
+    Quantization,
+    compare,
+    network_function,
+    probe_tokens,
+)
 from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
 from electra_tf.platform import native_logging
 from electra_tf.platform.atomic_file import replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-
-Answers = Mapping[str, np.ndarray]
-
-
-class Quantization(enum.StrEnum):
-    """Storage of weights; arithmetic is float32 except for matmuls of `DYNAMIC_INT8`."""
-
-    NONE = "none"
-    FLOAT16 = "float16"
-    DYNAMIC_INT8 = "dynamic_int8"
-
 
 _TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
 """Largest accepted difference, relative for numbers above 1. For int8 it only detects broken files:
@@ -58,17 +52,9 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             converter.target_spec.supported_types = [tf.float16]
         with native_logging.stderr_closed():  # It lists the options that it ignores.
             unfinished.write_bytes(converter.convert())
-        all_texts, _ = probes(model.columns)
-        rows = model.texts.encode(*map(tf.constant, all_texts.values()))
-        tokens = [tf.cast(part, tf.int32).numpy()[:, :length] for part in rows]
-        score = model.for_token_ids([None, None])
-
-        def run_network(inputs: Sequence[np.ndarray]) -> Answers:
-            named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
-            return {name: value.numpy() for name, value in score(**dict(named)).items()}
-
-        difference = compare(_run_file(unfinished, tokens, length), run_network, tokens,
-                             _TOLERANCE[quantization])
+        tokens = [part[:, :length] for part in probe_tokens(model)]
+        difference = compare(_run_file(unfinished, tokens, length), network_function(model),
+                             tokens, _TOLERANCE[quantization])
     takes = "rows of any length" if length is None else f"one row of {length} tokens"
     print(f"exported {path}: quantization {quantization}, {path.stat().st_size / 1e6:,.1f} MB, "
           f"takes {takes}\ncompared with the trained network: within {difference:.1e}", flush=True)
@@ -86,38 +72,3 @@ def _run_file(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> A
     rows = [run(**dict(zip(TOKEN_INPUTS, row, strict=True)))
             for row in zip(*(np.split(array, len(array)) for array in padded), strict=True)]
     return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-
-
-def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]], Answers],
-            tokens: Sequence[np.ndarray], tolerance: float) -> float:
-    """Compares a file's answers to padded rows with a network's to each row alone.
-
-    `run_network` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns
-    the largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
-    """
-    max_difference = 0.0
-    for row, size in enumerate(tokens[2].sum(axis=1)):
-        answers = run_network([part[row:row + 1, :size] for part in tokens])
-        padded = _comparable({name: file_answers[name][row:row + 1] for name in answers},
-                             tokens[0].shape[1])
-        for name, expected in _comparable(answers, size).items():
-            actual = padded[name][tuple(slice(end) for end in expected.shape)]
-            scale = np.maximum(1.0, np.abs(expected))
-            difference = float(np.max(np.abs(actual - expected) / scale))
-            if not difference <= tolerance:
-                raise UserError(f"{name} is {difference:.1e} away from that of the trained "
-                                f"network, more than {tolerance:g}; nothing was exported.")
-            max_difference = max(max_difference, difference)
-    return max_difference
-
-
-def _comparable(answers: Answers, length: int) -> Answers:
-    """Replaces beams, which can change places if equally likely, by probabilities of spans."""
-    if "start_index" not in answers:
-        return answers
-    rows = np.arange(len(answers["start_index"]))[:, np.newaxis, np.newaxis]
-    spans = np.zeros([len(rows), length, length])
-    spans[rows, answers["start_index"][:, :, np.newaxis], answers["end_index"]] = np.exp(
-        answers["start_log_probs"][:, :, np.newaxis] + answers["end_log_probs"])
-    impossible = {key: value for key, value in answers.items() if key == "impossible"}
-    return {"spans": spans} | impossible

@@ -26,7 +26,7 @@ from absl import flags
 
 from electra_tf.config import overrides
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_config
-from electra_tf.config.pretraining import SIZES
+from electra_tf.config.model import MODEL_SIZES
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
@@ -54,7 +54,7 @@ class TaskFlags(Section, prefix="--"):
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
     (CoNLL-2003); for your own files classification, regression, multilabel, tagging,
-    question_answering."""
+    question_answering, sentence_embeddings."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -71,8 +71,11 @@ class TaskFlags(Section, prefix="--"):
     unlabelled: tuple[str, ...] | None = None
     """Your file like --test of further texts, which --teacher labels in training."""
     text_columns: tuple[str, ...] | None = None
-    """Your one or two columns of text, or that of words, by name or number. Default: text; the
-    first column of a column file."""
+    """Your one or two columns of text, or that of words, by name or number; for sentence embeddings
+    up to three. Default: text; the first column of a column file."""
+    dev_text_columns: tuple[str, ...] | None = None
+    """Sentence embeddings: the two columns of --dev's pairs. Default: the first two of
+    --text_columns."""
     label_column: str = ""
     """Your column of labels or tags, by name or number; several of 0 and 1 for multilabel, with
     commas. Default: label; the last column of a column file."""
@@ -122,14 +125,14 @@ def define() -> None:
     define_flags(TaskFlags)
     define_flags(ModelFlags)
     overrides.define_setting_flags(SETTINGS, {
-        size: finetuning_config(config.model) for size, config in SIZES.items()})
+        size: finetuning_config(model) for size, model in MODEL_SIZES.items()})
 
 
 def main() -> None:
     """Runs the mode that the flags ask for, with defaults for flags that were not given."""
     for section in (TaskFlags, ModelFlags):
         from_flags(section)  # Checks values before TensorFlow is imported.
-    changes = overrides.given_settings(SETTINGS)
+    changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
     needed = [*NEEDED[values.mode]]
     if values.task:

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import FinetuningTrainingConfig, LongTexts
 from electra_tf.config.overrides import override
@@ -39,13 +40,19 @@ TEACHER, LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
 
 
-def with_teacher(run: FinetuningRun, path: Path) -> FinetuningRun:
+def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     """Returns a run that learns from the fine-tuned classifier at a path, in any format.
 
-    `UserError` for other models, and for other labels than the run's.
+    `UserError` for other models, for other labels than the run's, and for settings without effect.
     """
-    training, resolved = run.config.training, path.resolve()
-    if run.model_dir.resolve() in (resolved, *resolved.parents):
+    training = run.config.training
+    if path is None:
+        for name, default in vars(FinetuningTrainingConfig()).items():
+            is_given = getattr(training, name) != default or f"training.{name}" in run.grid
+            if is_given and name.startswith("distillation_"):
+                raise UserError(f"--{name} needs --teacher, the fine-tuned model to learn from.")
+        return run
+    if f"{path.resolve()}/".startswith(f"{run.model_dir.resolve()}/"):
         raise UserError(f"--teacher={path} is in --model_dir={run.model_dir}, the student's "
                         "directory; name another --model_dir.")
     if not training.distillation_weight and not training.distillation_hidden_weight:
@@ -56,11 +63,14 @@ def with_teacher(run: FinetuningRun, path: Path) -> FinetuningRun:
         raise UserError(f"--teacher={path} is not fine-tuned. Fine-tune it with --init_checkpoint="
                         f"{path} and a --model_dir, which is then the teacher.")
     spec = TaskSpec.of_facts(teacher.task, path)
-    if {run.spec.kind, spec.kind} != {Kind.CLASSIFICATION}:
-        raise UserError("--teacher distills classification only. Received: --task="
-                        f"{run.spec.name} ({run.spec.kind}), --teacher={path} ({spec.kind})")
-    if len(spec.texts) > len(run.spec.texts):
-        raise UserError(f"--teacher={path} reads pairs, and --task={run.spec.name} single texts.")
+    if run.spec.kind != spec.kind or spec.kind not in (Kind.CLASSIFICATION, Kind.MULTILABEL):
+        raise UserError("task and teacher must both be classification or both multilabel. "
+                        f"Received: {run.spec.kind}, --teacher={path} ({spec.kind})")
+    # Files of transformers don't say that a model reads pairs, but ours do.
+    if len(spec.texts) != len(run.spec.texts) and (
+            len(spec.texts) == 2 or (path / SETTINGS_FILE).exists()):
+        raise UserError(f"--teacher={path} reads {len(spec.texts)} text(s) per example, and "
+                        f"--task={run.spec.name} {len(run.spec.texts)}.")
     if training.distillation_hidden_weight and LongTexts.WINDOWS in (
             run.config.task.long_texts, teacher.task_settings.get("task.long_texts")):
         raise UserError("--distillation_hidden_weight compares one vector per text; leave it out "
@@ -79,9 +89,8 @@ def _label_order(student: TaskSpec, teacher: TaskSpec, source: object) -> list[i
             order = [index.get(form(label)) for label in names]
             if len(order) == len(others) and set(order) == set(range(len(others))):
                 return order
-    raise UserError(f"--teacher={source} has the labels {shown(teacher.label_words)}; those of "
-                    f"--task={student.name} are {shown(student.label_words)}. Both need the same "
-                    "names, in any order.")
+    raise UserError(f"--teacher={source} has the labels {shown(teacher.label_words)}, and --task="
+                    f"{student.name} {shown(student.label_words)}; both need the same names.")
 
 
 def with_unlabelled(task: Task, own: Files) -> Task:
@@ -89,8 +98,7 @@ def with_unlabelled(task: Task, own: Files) -> Task:
     notes, spec = [*task.notes], dataclasses.replace(own.select(task.spec), key="")
     examples = KINDS[spec.kind].read(own.unlabelled, spec, labelled=False, notes=notes)
     if known := sum(example.label is not None for example in examples):
-        notes.append(f"--unlabelled: {known:,} of {len(examples):,} rows have a label, which is "
-                     "not used")
+        notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
     return dataclasses.replace(task, notes=notes, unlabelled=[
         dataclasses.replace(example, label=None) for example in examples])
 
@@ -126,7 +134,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
         return [{**result, "logits": result["logits"][order]} for result in results]
 
     scores = [f"{split}: {metric} {shown_score(metric, value)}" for split, part in dev.items()
-              for metric, value in run.kind.score(run.spec, part, outputs(part)).scores.items()]
+              for metric, value in run.encode(part).score(outputs(part), None).scores.items()]
     print(f"teacher  {teacher.source}: labels {len(rows):,} rows", *scores, sep="; ", flush=True)
     return [dataclasses.replace(row, targets={
         **row.targets, **{f"{TEACHER}{name}": value for name, value in output.items()},
@@ -136,10 +144,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
 
 def student(run: FinetuningRun, model: tf_keras.Model,
             seed: int) -> tuple["DistillationObjective", tf_keras.Model]:
-    """Returns the objective of a run with a teacher, and what it trains.
-
-    That is `model` and, for hidden vectors, a projection to the teacher's width.
-    """
+    """Returns the objective, and what it trains: a model, and a projection of hidden vectors."""
     training = run.config.training
     if training.distillation_hidden_weight:
         policy, parts = POLICIES[training.precision], (model.encoder, model.head)
@@ -157,7 +162,8 @@ class DistillationObjective:
     """(1 - a) CE + a T^2 KL(teacher || student) + b (1 - cosine of the vectors of [CLS]).
 
     CE is the task's own loss, a mean over rows with a label; the others are means over all rows
-    (Hinton et al., 2015, section 2; the cosine: Sanh et al., 2019).
+    (Hinton et al., 2015, section 2; the cosine: Sanh et al., 2019). KL of a set of labels is the
+    mean of those of the labels.
     """
 
     hard: TaskObjective
@@ -194,9 +200,13 @@ class DistillationObjective:
             return outcome._replace(details={
                 **outcome.details, "vectors": tf.cast(vectors[0], tf.float32)})
         targets, temperature = inputs.targets, self.config.distillation_temperature
-        log_student, log_teacher = (tf.nn.log_softmax(logits / temperature) for logits in (
-            outcome.details["logits"], targets[f"{TEACHER}logits"]))
+        logits = outcome.details["logits"], targets[f"{TEACHER}logits"]
+        if self.hard.spec.kind is Kind.MULTILABEL:  # A label is there or not.
+            logits = [tf.stack([tf.zeros_like(part), part], axis=-1) for part in logits]
+        log_student, log_teacher = (tf.nn.log_softmax(part / temperature) for part in logits)
         divergences = tf.reduce_sum(tf.exp(log_teacher) * (log_teacher - log_student), axis=-1)
+        if self.hard.spec.kind is Kind.MULTILABEL:
+            divergences = tf.reduce_mean(divergences, axis=-1)
         distances = tf.zeros_like(divergences)
         if f"{TEACHER}vectors" in targets:
             projected = tf.cast(model.projection(vectors[0]), tf.float32)

@@ -6,9 +6,9 @@ from typing import Any
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.config.finetuning import SCRATCH
-from electra_tf.config.overrides import Changes, override
-from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
+from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
+from electra_tf.config.model import MODEL_SIZES
+from electra_tf.config.overrides import Changes, override, override_section, setting_of
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.formats import pretrained
@@ -16,6 +16,7 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import set_default
+from electra_tf.platform.settings import require_one_of
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
@@ -29,16 +30,16 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
-    unused = ["--unlabelled"] * values["unlabelled"].present + [
-        name for name in changes if "distillation_" in name]
-    if unused and not values.teacher:
-        raise UserError(f"{unused[0]} needs --teacher, the fine-tuned model to learn from.")
+    if values.unlabelled and not values.teacher:
+        raise UserError("--unlabelled needs --teacher, the fine-tuned model that labels texts.")
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
             raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
                             "leave it out with --init_checkpoint=none.")
-        model = pretraining_config(values.model_size or "small").model
+        size = values.model_size or "small"
+        require_one_of(MODEL_SIZES, "--model_size", size)
+        model = MODEL_SIZES[size]
         text = text_settings_from_flags(values)
     else:
         initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
@@ -50,16 +51,24 @@ def train(changes: Changes) -> None:
             raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
                             f"(--init_checkpoint=none); {initial.source} has its own. "
                             "Leave it out.")
-    shape = override(PretrainingConfig(model=model), {
-        name: value for name, value in changes.items() if name.startswith("model.")}).model
+    grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
+            and setting_of(FinetuningConfig(), name).kind is not tuple}
+    FinetuningConfig.require_tunable(grid)
+    changes = {**changes, **{name: values[0] for name, values in grid.items()}}
+    shape = override_section(model, changes)
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
+        config = override(registry.recipe(name, shape), changes)
+        data["own"] = dataclasses.replace(
+            data["own"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(registry.recipe(name, shape), changes)
-        run = setup.prepare(config, task.spec, text, directory)
-        if values.teacher:
-            run = distillation.with_teacher(run, storage.path(values.teacher))
+        run = distillation.with_teacher(
+            setup.prepare(config, task.spec, text, directory, grid),
+            storage.path(values.teacher) if values["teacher"].present else None)
+        for trial in run.combinations:  # Before it removes an earlier run.
+            run.changed(trial).check_training()
+        if values.unlabelled:
             task = distillation.with_unlabelled(task, data["own"])
         runs.append((run, task))
     if values.restart:
@@ -111,6 +120,6 @@ def _data(name: str) -> dict[str, Any]:
 def _own_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, **{
+                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
                      split: tuple(map(storage.path, values[split].value or ()))
                      for split in ("train", "dev", "test", "unlabelled")})

@@ -38,7 +38,7 @@ from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import TextTable, table_text
 from electra_tf.tasks import glue
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.base import Record, Scored, Split
+from electra_tf.tasks.kinds.base import Record, Scored, Split, json_lines
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
@@ -119,7 +119,7 @@ def predict(run: FinetuningRun, source: str, output: str, own: Files, *,
     select other columns than in training. Notes go to standard error. `UserError`, before the
     computation, if `output` is the input, exists without `overwrite`, or isn't writable.
     """
-    forms = {**run.kind.forms(run.spec), ".jsonl": _json_lines}
+    forms = {**run.kind.forms(run.spec), ".jsonl": json_lines}
     target = None if output == PIPE else storage.path(output)
     suffix = next(iter(forms)) if target is None else target.suffix
     if suffix not in forms:
@@ -130,46 +130,45 @@ def predict(run: FinetuningRun, source: str, output: str, own: Files, *,
             require_writable(target, path, overwrite=overwrite)
         # The first reading refuses a damaged file before the computation, the second holds a part.
         read = functools.partial(
-            run.kind.read_file, path, own.select(run.spec), labelled=False)
+            run.kind.read_file, path, run.kind.select(run.spec, own), labelled=False)
         notes: list[str] = []
         known = collections.Counter(getattr(example, "label", getattr(example, "tags", None))
                                     is None for example in read(notes=notes))
         for note in notes:
             print(f"note     {note}", file=sys.stderr)
-        contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix],
-                              suffix == ".tsv")
+        contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix], suffix)
         if target is None:
             for content in contents:
                 sys.stdout.write(content)
             return
         with replacing(target) as temporary, temporary.open("wb") as file:
             for content in contents:
-                file.write(content.encode())
+                file.write(content if isinstance(content, bytes) else content.encode())
     print(f"{known.total():,} predictions  {output}")
 
 
 def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[Example],
-               known: Mapping[bool, int], form: Callable[[Sequence[Record]], str],
-               has_header: bool) -> Iterator[str]:
+               known: Mapping[bool, int], form: Callable[[Sequence[Record]], str | bytes],
+               suffix: str) -> Iterator[str | bytes]:
     """Yields parts of a file of predictions, so that memory holds those of one part.
 
     `known` counts the examples with and without labels. Answers to questions are one part, as their
-    format is one object; so are examples of which some have labels, as the columns of a table
-    depend on them. The last line on standard error says how many texts were cut.
+    format is one object, and so are arrays; so are examples of which some have labels, as the
+    columns of a table depend on them. The last line on standard error says how many texts were cut.
     """
     total, show, header, begin = sum(known.values()), progress(), "", 0
     remaining, lengths = iter(examples), []
     # A text in windows takes the memory of several.
     size = PART // 20 if run.config.task.long_texts is LongTexts.WINDOWS else PART
-    if run.spec.kind is Kind.QUESTION_ANSWERING or len(known) > 1:
+    if run.spec.kind is Kind.QUESTION_ANSWERING or suffix == ".npy" or len(known) > 1:
         size = total
     while part := list(itertools.islice(remaining, size)):
         split = run.encode(part)
         lengths.append(split.lengths)
         content = form(predictor.scored(split, lambda done, begin=begin, part=part: show(
             (begin + done * len(part)) / total)).records)
-        yield content.removeprefix(header)
-        header = content.partition("\n")[0] + "\n" if has_header else ""
+        yield content.removeprefix(header) if header else content
+        header = content.partition("\n")[0] + "\n" if suffix == ".tsv" else ""
         begin += len(part)
     for note in split.cut_notes(np.concatenate(lengths)):
         print(f"note     {note}", file=sys.stderr, flush=True)
@@ -215,7 +214,7 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
         for note in split.notes if name in task.test else ():
             print(f"note     {name}: {note}", flush=True)
         records[name] = predictor.scored(split).records
-        files[f"predictions/{name}.jsonl"] = _json_lines(records[name])
+        files[f"predictions/{name}.jsonl"] = json_lines(records[name])
     # QA benchmarks have no public test file; SQuAD's server also scores predictions for dev.
     submitted = task.test or (dev if run.spec.name in QUESTIONS else {})
     files |= {f"{SUBMISSION}/{file}": content for file, content in submission_files(
@@ -224,8 +223,7 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
         make_directory((run.model_dir / file).parent)
         write_atomically(run.model_dir / file, content.encode())
     draw_learning_curves(results, run.model_dir / "learning_curve.png")
-    first = next(iter(dev))
-    return mistakes(run.spec, records[first], first)
+    return "".join(mistakes(run.spec, records[name], name) for name in [*dev][:1])
 
 
 def submission_files(spec: TaskSpec,
@@ -286,12 +284,12 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
 
 def draw_learning_curves(results: Results, path: Path) -> None:
     """Draws training loss and main score after every epoch, with a line for each trial."""
-    metric, split = results.metrics[0], next(iter(results.best.scores))
+    metric, split = results.metrics[0], next(iter(results.trials[0].scores))
     figure, (loss_axes, score_axes) = plots.figure(1, 2, (8.4, 3.4))
     for trial in results.trials:
         style = {"alpha": 1.0, "linewidth": 2.0} if trial is results.best else {
             "alpha": 0.45, "linewidth": 1.2}
-        scores = [epoch.scores[split][metric] for epoch in trial.epochs]
+        scores = [epoch.scores.get(split, {}).get(metric) for epoch in trial.epochs]
         loss_axes.plot(*zip(*trial.losses, strict=True), ".-", color=plots.COLORS[0], **style)
         score_axes.plot([epoch.step for epoch in trial.epochs],
                         [np.nan if score is None else score for score in scores], "o-",
@@ -304,7 +302,3 @@ def draw_learning_curves(results: Results, path: Path) -> None:
     several = ", the best trial in bold" if len(results.trials) > 1 else ""
     figure.suptitle(results.task + several, fontsize=10, color=plots.INK)
     plots.save(figure, path)
-
-
-def _json_lines(records: Sequence[Record]) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -1,7 +1,9 @@
 """Stores and shows results of a fine-tuning run: scores of every trial, and their summary."""
 
 import dataclasses
+import json
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -19,6 +21,8 @@ from which multi-label classification predicts a label."""
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."
+_UNUSED = {"changes": {}, "fold": None, "stopped_early": False, "extended_at": ()}
+"""Values of fields of a trial that the file omits."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,14 @@ class Trial:
     """Time of training and evaluation."""
     examples_per_second: float
     """Throughput of training, including compilation and excluding evaluation."""
+    changes: Mapping[str, str | int | float | bool] = dataclasses.field(default_factory=dict)
+    """Settings of a combination of the grid."""
+    fold: int | None = None
+    """The fold that was scored, from 1; 0 for the model that was trained on all examples."""
+    stopped_early: bool = False
+    """The score on dev did not improve."""
+    extended_at: tuple[int, ...] = ()
+    """Steps after which it was finished, and then extended."""
 
     @property
     def scores(self) -> Scores:
@@ -85,24 +97,64 @@ class Results:
         if not all(1 <= trial.kept_epoch <= len(trial.epochs) for trial in self.trials):
             raise ValueError("kept_epoch must be one of the epochs of its trial")
         shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
-                  for trial in self.trials for epoch in trial.epochs}
-        if self.trials and (len(shapes) > 1 or shapes == {()} or not self.metrics or not set(
+                  for trial in self.scored_trials for epoch in trial.epochs}
+        if self.trials and (len(shapes) != 1 or shapes == {()} or not self.metrics or not set(
                 self.metrics) <= next(iter(self.trials[0].scores.values())).keys()):
             raise ValueError("all epochs must have the same splits and all metrics of the task")
 
     @property
+    def scored_trials(self) -> list[Trial]:
+        """The trials except that on all examples of a cross-validation."""
+        return [trial for trial in self.trials if trial.fold != 0]
+
+    @property
     def best(self) -> Trial:
-        """The first of the trials with the best main score on the first split."""
-        return max(self.trials, key=lambda trial: main_score(trial.scores, self.metrics[0]))
+        """The trial whose model is kept: that on all examples, or the first of the best ones.
+
+        The main score on the first split decides.
+        """
+        on_all = [trial for trial in self.trials if trial.fold == 0]
+        return on_all[0] if on_all else max(self.trials, key=self._score)
 
     @property
     def best_number(self) -> int:
-        """The number of the best trial, from 1, and of its checkpoint."""
-        return self.trials.index(self.best) + 1
+        """The number of the best trial's checkpoint: trials and extensions until then."""
+        return sum(1 + len(trial.extended_at)
+                   for trial in self.trials[:self.trials.index(self.best) + 1])
+
+    @property
+    def kept_trials(self) -> list[Trial]:
+        """The scored trials with the best trial's settings; all of them without a grid."""
+        return [trial for trial in self.scored_trials if trial.changes == self.best.changes]
+
+    def _score(self, trial: Trial) -> float:
+        return main_score(trial.scores, self.metrics[0])
+
+    def combinations(self) -> list[list[Trial]]:
+        """Returns the scored trials by combination of the grid, in order; one without a grid."""
+        groups: dict[str, list[Trial]] = {}
+        for trial in self.scored_trials:
+            groups.setdefault(json.dumps(dict(trial.changes)), []).append(trial)
+        return list(groups.values())
+
+    def best_combination(self) -> list[Trial]:
+        """Returns the scored trials of the combination with the best mean of the main score."""
+        return max(self.combinations(),
+                   key=lambda trials: statistics.fmean(map(self._score, trials)))
+
+    def with_trial(self, trial: Trial) -> "Results":
+        """Returns the results with another trial, which replaces the one that it extends."""
+        earlier = self.trials[:-1] if trial.extended_at else self.trials
+        return dataclasses.replace(self, trials=(*earlier, trial))
 
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
-        write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
+        content = dataclasses.asdict(self)
+        for trial in content["trials"]:  # Most runs have none of these.
+            for name, unused in _UNUSED.items():
+                if trial[name] == unused:
+                    del trial[name]
+        write_json(model_dir / RESULTS_FILE, content | {
             "best_seed": self.best.seed, "checkpoint": self.best_number,
             "summary": self.summary()})
 
@@ -118,12 +170,13 @@ class Results:
         return results
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
+        """Returns split -> metric -> mean, median, deviation and best of `kept_trials`."""
+        trials = self.kept_trials
         summary: dict[str, dict[str, dict[str, float]]] = {}
-        for split, scores in self.trials[0].scores.items():
+        for split, scores in trials[0].scores.items():
             summary[split] = {}
             for metric in scores:
-                values = [trial.scores[split][metric] for trial in self.trials]
+                values = [trial.scores[split][metric] for trial in trials]
                 numbers = np.array([math.nan if value is None else value for value in values])
                 finite = numbers[np.isfinite(numbers)]  # Others make all but the best NaN.
                 best = math.nan
@@ -137,17 +190,43 @@ class Results:
 
     def table(self) -> str:
         """Returns a table per split: the summary of several trials, each trial, the baseline."""
-        heads = ("mean", "median", "std", "best") if len(self.trials) > 1 else ()
+        trials, combinations = self.kept_trials, self.combinations()
+        heads = ("mean", "median", "std", "best") if len(trials) > 1 else ()
         notes = [f"baseline: {self.baseline.name}"] if self.baseline else []
+        notes += [f"trial {number} was extended: its optimizer began again after step "
+                  f"{', '.join(map(str, trial.extended_at))}"
+                  for number, trial in enumerate(self.trials, start=1) if trial.extended_at]
+        if self.best.fold == 0:
+            notes.append("the folds' models are not kept; the kept one learned from all examples")
+        if combinations[1:]:
+            notes.append(f"with {shown_changes(self.best.changes)}; chosen by these scores, which "
+                         "are therefore optimistic")
         tables = []
         for split, metrics in self.summary().items():
             columns = {head: {metric: values[head] for metric, values in metrics.items()}
                        for head in heads}
-            columns |= {f"trial {number}": trial.scores[split]
-                        for number, trial in enumerate(self.trials, start=1)}
+            columns |= {
+                f"fold {trial.fold}" if trial.fold else f"trial {self.trials.index(trial) + 1}":
+                trial.scores[split] for trial in trials}
             columns |= {"baseline": self.baseline.scores[split]} if self.baseline else {}
+            if combinations[1:]:
+                tables.append(self._grid_table(split, combinations))
             tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
         return "\n".join(tables)
+
+    def _grid_table(self, split: str, combinations: Sequence[Sequence[Trial]]) -> str:
+        """Returns the mean scores of every combination of the grid."""
+        names = [name.partition(".")[2] for name in self.best.changes]
+        rows = []
+        for trials in combinations:
+            scores = {metric: [trial.scores[split][metric] for trial in trials]
+                      for metric in self.metrics}
+            rows.append((*(shown_value(value) for value in trials[0].changes.values()), *(
+                shown_score(metric, None if None in values else statistics.fmean(values))
+                for metric, values in scores.items()), str(len(trials))))
+        return table_text(TextTable(
+            title=f"{self.task}, {split}: means of each combination", rows=tuple(rows),
+            heading=(*names, *self.metrics, "trials")))
 
     def beside(self, scratch: "Results") -> str:
         """Returns a table of the medians of both runs on the first split."""
@@ -160,7 +239,11 @@ class Results:
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = Results.load(model_dir)  # A converted model has no results.
-    return results and next(iter(results.best.scores.values())).get(THRESHOLD)
+    if results is None:
+        return None
+    if results.best.fold == 0:  # The mean of the folds'.
+        return next(iter(results.summary().values())).get(THRESHOLD, {}).get("mean")
+    return next(iter(results.best.scores.values())).get(THRESHOLD)
 
 
 def score_table(title: str, metrics: Iterable[str], columns: Scores,
@@ -199,6 +282,21 @@ def main_score(scores: Scores, metric: str) -> float:
     if value is None or math.isnan(value):
         return -math.inf
     return -value if metric.endswith("_error") else value
+
+
+def shown_value(value: str | float) -> str:
+    """Returns the value of a setting, a number with six digits at most."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def shown_changes(changes: Mapping[str, str | float]) -> str:
+    """Returns the settings of a combination.
+
+    >>> shown_changes({"optimizer.learning_rate": 1e-4, "training.num_train_epochs": 3.0})
+    'learning_rate=0.0001, num_train_epochs=3'
+    """
+    return ", ".join(f"{name.partition('.')[2]}={shown_value(value)}"
+                     for name, value in changes.items())
 
 
 def shown_score(metric: str, value: float | None) -> str:

@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,16 +13,15 @@ import tensorflow as tf
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts
-from electra_tf.config.overrides import override
+from electra_tf.config.overrides import Changes, override
 from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.formats.run import task_facts, text_settings
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import trackers
-from electra_tf.tasks.kinds.base import Split, TaskKind
+from electra_tf.tasks.class_weights import BALANCED, balanced_weights
+from electra_tf.tasks.kinds.base import HEAD, Split, TaskKind, TaskObjective
 from electra_tf.tasks.kinds.long_texts import limit_windows
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
@@ -35,11 +36,13 @@ class FinetuningRun:
     """A run: its checked settings, devices, task, text settings, directory and teacher."""
 
     config: FinetuningConfig
-    objective: Objective
+    objective: TaskObjective
     strategy: tf.distribute.Strategy
     spec: TaskSpec
     text: TextSettings
     model_dir: Path
+    grid: Mapping[str, tuple[Any, ...]] = dataclasses.field(default_factory=dict)
+    """Setting -> its values; all combinations are trained."""
     teacher: Pretrained | None = None
     """The fine-tuned model whose outputs it also learns; see `distillation`."""
 
@@ -56,18 +59,21 @@ class FinetuningRun:
         """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self._row_encoder, self.config.task)
 
+    def check_training(self) -> list[str]:
+        """Returns notes for the header of training; `UserError` for settings that don't fit."""
+        return self.objective.check_training(self.config, self.strategy.num_replicas_in_sync)
+
     def training_rows(self, split: Split) -> tuple[list[Row], list[str]]:
         """Returns the rows to train on, with at most `max_windows` windows each, and notes on them.
 
         `UserError` for steps of more windows than the memory can hold.
         """
-        task, training = self.config.task, self.config.training
-        if task.long_texts is not LongTexts.WINDOWS:
-            return split.rows, []
-        rows, notes = limit_windows(split.rows, task.max_windows)
-        failures.require_memory(
-            self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
-            batch=training.train_batch_size * max(len(row.ids) for row in rows))
+        task, batch = self.config.task, self.config.training.train_batch_size
+        rows, notes = limit_windows(split.rows, task)
+        if task.long_texts is LongTexts.WINDOWS:
+            failures.require_memory(
+                self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
+                batch=batch * max(len(row.ids) for row in rows))
         return rows, notes
 
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
@@ -86,10 +92,33 @@ class FinetuningRun:
 
         return self.strategy.experimental_distribute_values_from_function(share)
 
+    @property
+    def combinations(self) -> list[dict[str, Any]]:
+        """All combinations of the grid's values; a single empty one without a grid."""
+        return [dict(zip(self.grid, values, strict=True))
+                for values in itertools.product(*self.grid.values())]
+
+    def changed(self, changes: Changes) -> "FinetuningRun":
+        """Returns the run with other settings; `UserError` for those that don't fit together."""
+        config = override(self.config, changes)
+        failures.require_memory(
+            config.model, config.runtime, self.strategy, length=config.task.max_seq_length,
+            batch=config.training.train_batch_size)
+        return dataclasses.replace(self, config=config,
+                                   objective=self.kind.objective(self.spec, config.task))
+
+    def weighted(self, examples: Sequence[Example]) -> "FinetuningRun":
+        """Returns the run with the class weights of these training examples."""
+        if self.config.task.class_weights != BALANCED:
+            return self
+        return dataclasses.replace(self, objective=dataclasses.replace(
+            self.objective, class_weights=balanced_weights(self.spec.labels, examples)))
+
     def build_model(self, seed: int, initial: Pretrained | None = None) -> TaskNetwork:
         """Creates encoder and head on the run's devices; `initial` has the encoder's weights.
 
-        A seed decides all others. `UserError` for weights of another shape.
+        The head's are kept too if it `fits_head`. A seed decides all others. `UserError` for
+        weights of another shape.
         """
         model = build_model(self.objective, self.config, self.strategy, seed=seed)
         encoder, layers = model.encoder, self.config.training.freeze_layers
@@ -98,8 +127,21 @@ class FinetuningRun:
         for part in filter(None, frozen if layers > 0 else ()):
             part.trainable = False
         if initial is not None:
-            assign_weights(encoder.variables, initial.weights, initial.source)
+            kept = model if self.fits_head(initial) else encoder
+            assign_weights(kept.variables, initial.weights, initial.source)
         return model
+
+    def fits_head(self, initial: Pretrained) -> bool:
+        """Returns True if initial weights have this head, of a task with the same labels."""
+        if initial.task is None:
+            return False
+        task = TaskSpec.of_facts(initial.task, initial.source)
+        head = self.objective.build_head(self.config.model, seed=0, policy="float32")
+        return all(getattr(task, name) == getattr(self.spec, name)
+                   for name in ("kind", "labels", "scale", "offset")) and {
+            variable.name.split(":")[0]: tuple(variable.shape) for variable in head.variables} == {
+                name: value.shape for name, value in initial.weights.items()
+                if name.startswith(f"{HEAD}/")}
 
     def trained_model(self) -> TaskNetwork:
         """Returns the model in the run's directory; `UserError` for weights of another shape."""
@@ -108,20 +150,23 @@ class FinetuningRun:
         return model
 
 
-def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
-            model_dir: Path) -> FinetuningRun:
+def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_dir: Path,
+            grid: Mapping[str, tuple[Any, ...]] | None = None) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
+    grid = grid or {}
     trackers.require_installed(config.runtime.report_to)
     objective = KINDS[spec.kind].objective(spec, config.task)
-    if config.task.swap_pairs and len(spec.texts) != 2:
-        raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    strategy, resolved = strategies.setup_devices(config)
+    # Devices are set up once, for batches of all sizes.
+    batch = "training.train_batch_size"
+    size = math.gcd(*grid.get(batch, [config.training.train_batch_size]))
+    strategy, resolved = strategies.setup_devices(override(config, {batch: size}))
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
-    failures.require_memory(
-        config.model, config.runtime, strategy, length=config.task.max_seq_length,
-        batch=config.training.train_batch_size)
-    return FinetuningRun(config=config, objective=objective, strategy=strategy, spec=spec,
-                         text=text, model_dir=model_dir)
+    run = FinetuningRun(config=config, objective=objective, strategy=strategy, spec=spec,
+                        text=text, model_dir=model_dir, grid=grid)
+    for changes in run.combinations:
+        if run.changed(changes).config.task.swap_pairs and len(spec.texts) != 2:
+            raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
+    return run
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
@@ -131,9 +176,9 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if fixed:
         raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
                         "given to use it.")
-    if (facts := task_facts(run_directory.read_identity(model_dir))) is None:
+    if (facts := run_directory.task_facts(run_directory.read_identity(model_dir))) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (perhaps a pre-training run).")
     spec = TaskSpec.of_facts(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
-    return prepare(config, spec, text_settings(model_dir), model_dir)
+    return prepare(config, spec, run_directory.text_settings(model_dir), model_dir)

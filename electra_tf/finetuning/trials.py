@@ -1,12 +1,12 @@
 """The loop of fine-tuning: trials, their epochs and batches; the best trial's model is kept."""
 
 import contextlib
-import dataclasses
 import hashlib
 import math
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,8 +19,25 @@ from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
 from electra_tf.finetuning import distillation
 from electra_tf.finetuning.outputs import write_outputs
+from electra_tf.finetuning.plan import (
+    ALL,
+    TrialData,
+    TrialPlan,
+    fold_notes,
+    is_extension,
+    next_plan,
+    num_planned,
+)
 from electra_tf.finetuning.predictor import CompiledByShape, Predictor
-from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
+from electra_tf.finetuning.results import (
+    Baseline,
+    Epoch,
+    Results,
+    Trial,
+    main_score,
+    shown_changes,
+    shown_score,
+)
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
@@ -30,7 +47,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.trackers import Log, tracked
-from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Task
 from electra_tf.text import coverage
 from electra_tf.training import failures
@@ -41,25 +57,30 @@ from electra_tf.training.devices import build_state, build_step, device_name, ru
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
-    A trial trains `initial` with a new head, or from scratch if it is None, and scores dev after
-    every epoch. `Interrupted` keeps finished trials. `UserError` for another run's directory,
-    missing weights, or a loss that isn't finite.
+    A trial trains `initial`, with a new head unless it has this task's, or from scratch if it is
+    None, and scores dev after every epoch. `Interrupted` keeps finished trials. `UserError` for
+    another run's directory, missing weights, or a loss that isn't finite.
     """
     checkpoints = run.model_dir / run_directory.CHECKPOINTS
-    num_trials = run.config.training.num_trials
-    with _claimed_directory(run, task, initial):
-        results, rows, dev = _prepare(run, task, initial)
-        for number in range(len(results.trials), num_trials):
-            seed = run.config.training.seed + number
-            if num_trials > 1:
-                print(f"trial {number + 1} of {num_trials}, seed {seed}", flush=True)
-            model = run.build_model(seed, initial)
+    notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
+    data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
+    identity, num_steps = (
+        _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
+    with _claimed_directory(run, identity, initial, num_steps):
+        results = _begin(run, task, initial, data, notes)
+        while (plan := next_plan(run, results, num_steps)) is not None:
+            print(end=plan.line(len(results.trials) + 1, num_planned(run)), flush=True)
+            trial_run = run.changed(plan.changes)
+            if (plan.fold, trial_run.config.task) != (data.fold, data.config):
+                data = TrialData.encode(trial_run, task, plan.fold)
+            data, trial_run = data.with_teacher(trial_run), trial_run.weighted(data.examples)
+            model = (trial_run.trained_model() if plan.extended
+                     else trial_run.build_model(plan.seed, initial))
             with tracked(run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
-                         override(run.config, {"training.seed": seed}),
-                         {"task": results.task, "initial": results.initial},
-                         f"seed {seed}") as track:
-                trial = train_trial(run, model, rows, dev, results.metrics, seed, track)
-            results = dataclasses.replace(results, trials=(*results.trials, trial))
+                         override(trial_run.config, {"training.seed": plan.seed}),
+                         {"task": results.task, "initial": results.initial}, plan.name) as track:
+                trial = train_trial(trial_run, model, data, results.metrics, plan, track)
+            results = results.with_trial(trial)
             if results.best is trial:
                 step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
                                    name="step")
@@ -69,81 +90,110 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             results.save(run.model_dir)
             checkpoint_files.remove(
                 checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
-        mistakes = write_outputs(run, task, dev, results)
+            if run.grid:  # The saved settings are those of the kept model.
+                run_directory.claim(run.model_dir, {**identity, **results.best.changes},
+                                    replaced=tuple(run.grid))
+        kept_run = run.changed(results.best.changes)
+        if (results.best.fold, kept_run.config.task) != (data.fold, data.config):
+            data = TrialData.encode(kept_run, task, results.best.fold)
+        mistakes = write_outputs(kept_run, task, data.dev, results)
     print(f"\n{results.table()}{mistakes}\n"
           f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {checkpoints}", flush=True)
     return results
 
 
-def train_trial(run: FinetuningRun, model: TaskNetwork, rows: Sequence[Row],
-                dev: Mapping[str, Split], metrics: Sequence[str], seed: int,
-                track: Log = lambda step, values: None) -> Trial:
+def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
+                metrics: Sequence[str], plan: TrialPlan, track: Log) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
-    training, num_steps = run.config.training, run.config.num_train_steps(len(rows))
-    log_every = run.config.runtime.log_interval(num_steps)
-    lengths, padded_lengths = [row.ids.size for row in rows], run.padded_lengths(rows)
-    train_step = compile_train_step(run, model, num_steps=num_steps, seed=seed)
-    predictor, progress = Predictor(run, model), _Progress(num_steps, run.config)
-    epochs, history, step = [], [], 0
-    while step < num_steps:
-        plan = plan_epoch(lengths, training.train_batch_size, seed=seed, epoch=len(epochs))
-        plan = plan[:num_steps - step]
-        next_step, last_step = step + 1, step + len(plan)
-        losses, loss_sum = [], 0.0
-        for step, indices in enumerate(plan, start=next_step):
-            batch = make_batch([rows[index] for index in indices], training.train_batch_size,
-                               padded_lengths, run.text.vocabulary.pad_id)
-            losses.append(train_step(batch.ids.shape, run.distributed(batch))["loss"])
-            ends_interval = step == last_step or step % log_every == 0
-            if not (ends_interval or progress.is_line_due()):
-                continue  # The devices compute on; a loss is read only for a line.
-            loss = float(np.mean([ratio.sum.numpy() / ratio.weight.numpy() for ratio in losses]))
-            if not np.isfinite(loss):
-                raise UserError(f"the loss is not finite in epoch {len(epochs) + 1}. Try a lower "
-                                "--learning_rate, or --precision=float32, in a new --model_dir.")
-            progress.trained(step, epoch=len(epochs) + 1)
-            if step < last_step:
-                print(progress.line(f"loss {loss:.4f}"), flush=True)
-            if ends_interval:
-                history.append((step, loss))
-                track(step, {"train/loss": loss})
-                loss_sum += len(losses) * loss
-                losses = []
+    training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
+    earlier, epochs, history, finished_at = plan.extended, [], [], ()
+    if earlier is not None:
+        epochs, history = [*earlier.epochs], [*earlier.losses]
+        finished_at = (*earlier.extended_at, epochs[-1].step)
+        kept, kept_weights = epochs[earlier.kept_epoch - 1], model.get_weights()
+    train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed,
+                                    finished_at=finished_at)
+    progress = _Progress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
+    predictor, stopped_early = Predictor(run, model), False
+    while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
+        losses, mean_loss = _train_epoch(
+            run, train_step, data.rows, progress, track, seed=plan.seed, epoch=len(epochs) + 1)
+        history += losses
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
-                  for name, split in dev.items()}
+                  for name, split in data.dev.items()}
         progress.count_other_work("evaluation")
-        epochs.append(Epoch(epoch=len(epochs) + 1, step=step, loss=loss_sum / len(plan),
+        epochs.append(Epoch(epoch=len(epochs) + 1, step=progress.step, loss=mean_loss,
                             scores=scores))
-        track(step, {f"{split}/{metric}": value for split, values in scores.items()
+        track(progress.step, {f"{split}/{metric}": value for split, values in scores.items()
                      for metric, value in values.items()})
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
-        kept = epochs[-1]
-        if training.keep_best:
-            kept = max(epochs, key=lambda epoch: main_score(epoch.scores, metrics[0]))
-            if kept is epochs[-1]:
-                kept_weights = [variable.numpy() for variable in model.variables]
-    if training.keep_best:
-        for variable, value in zip(model.variables, kept_weights, strict=True):
-            variable.assign(value)
-    return Trial(seed=seed, losses=tuple(history), epochs=tuple(epochs), kept_epoch=kept.epoch,
-                 seconds=progress.elapsed, examples_per_second=progress.examples_per_second)
+        if not (training.keeps_best_epoch and scores):
+            kept = epochs[-1]
+            continue
+        if len(epochs) == 1 or main_score(scores, metrics[0]) > main_score(
+                kept.scores, metrics[0]):
+            kept, kept_weights = epochs[-1], model.get_weights()
+        stopped_early = 0 < training.early_stopping <= epochs[-1].epoch - kept.epoch
+        if stopped_early:
+            print(f"  stopped after epoch {epochs[-1].epoch} of {training.num_train_epochs:g}: no "
+                  f"better {metrics[0]} since epoch {kept.epoch}, which is kept", flush=True)
+    if kept is not epochs[-1]:
+        model.set_weights(kept_weights)
+    return Trial(
+        seed=plan.seed, losses=tuple(history), epochs=tuple(epochs), kept_epoch=kept.epoch,
+        seconds=progress.elapsed + (earlier.seconds if earlier else 0),
+        examples_per_second=progress.examples_per_second, changes=plan.changes, fold=plan.fold,
+        stopped_early=stopped_early, extended_at=finished_at)
 
 
-def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
-                       seed: int) -> CompiledByShape:
+def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence[Row],
+                 progress: "_Progress", track: Log, *, seed: int, epoch: int
+                 ) -> tuple[list[tuple[int, float]], float]:
+    """Trains on all rows; returns the steps and mean losses of intervals, and the epoch's mean."""
+    batch_size, padded_lengths = run.config.training.train_batch_size, run.padded_lengths(rows)
+    plan = plan_epoch([row.ids.size for row in rows], batch_size, seed=seed, epoch=epoch - 1)
+    plan = plan[:progress.num_steps - progress.step]
+    next_step, last_step = progress.step + 1, progress.step + len(plan)
+    losses, history, loss_sum = [], [], 0.0
+    for step, indices in enumerate(plan, start=next_step):
+        batch = make_batch([rows[index] for index in indices], batch_size, padded_lengths,
+                           run.text.vocabulary.pad_id)
+        losses.append(train_step(batch.ids.shape, run.distributed(batch))["loss"])
+        ends_interval = step == last_step or step % progress.log_every == 0
+        if not (ends_interval or progress.is_line_due()):
+            continue  # The devices compute on; a loss is read only for a line.
+        loss = float(np.mean([ratio.sum.numpy() / ratio.weight.numpy() for ratio in losses]))
+        if not np.isfinite(loss):
+            raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
+                            "--learning_rate, or --precision=float32, in a new --model_dir.")
+        progress.trained(step, epoch=epoch)
+        if step < last_step:
+            print(progress.line(f"loss {loss:.4f}"), flush=True)
+        if ends_interval:
+            history.append((step, loss))
+            track(step, {"train/loss": loss})
+            loss_sum += len(losses) * loss
+            losses = []
+    return history, loss_sum / len(plan)
+
+
+def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int, seed: int,
+                       finished_at: Sequence[int] = ()) -> CompiledByShape:
     """Returns a training step on all replicas; it takes the shape of ids, and a batch.
 
-    `seed` determines dropout, `num_steps` the schedule of the learning rate.
+    `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
     """
-    config, objective = override(run.config, {"training.seed": seed}), run.objective
+    objective, parts = run.objective.split(run.config.runtime.cpu_parts)
+    config = override(run.config, {"training.seed": seed, "runtime.cpu_parts": parts})
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
-    train_step = build_step(config, objective, state, run.strategy, num_steps)
+    state.step.assign(finished_at[-1] if finished_at else 0)
+    train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
 
     def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
@@ -171,23 +221,36 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
     return factors
 
 
-@contextlib.contextmanager
-def _claimed_directory(run: FinetuningRun, task: Task,
-                       initial: Pretrained | None) -> Iterator[None]:
-    """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
-    if initial is not None:
-        run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
+def _identity(run: FinetuningRun, task: Task, initial: Pretrained | None) -> dict[str, Any]:
+    """Returns all that affects the result of a run's trials."""
     digest = hashlib.sha256()
     unlabelled = [("unlabelled", task.unlabelled)] if task.unlabelled else []
     for name, examples in (("train", task.train), *task.dev.items(), *unlabelled):
         digest.update(name.encode())
         for example in examples:
             digest.update(repr(example).encode())
-    identity = run_directory.identity(run.config, run.spec.facts() | run.text.facts() | {
+    facts = run.spec.facts() | run.text.facts() | {
         "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
-            distillation.facts(run.teacher) if run.teacher else {}))
+            distillation.facts(run.teacher) if run.teacher else {})
+    if run.grid:
+        facts["grid"] = "; ".join(map(shown_changes, run.combinations))
+    identity = run_directory.identity(run.config, facts)
     del identity["training.num_trials"]  # More trials may follow later.
-    run_directory.claim(run.model_dir, identity)
+    return identity
+
+
+@contextlib.contextmanager
+def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
+                       initial: Pretrained | None, num_steps: int) -> Iterator[None]:
+    """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
+    if initial is not None:
+        run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
+    results, replaced = None, tuple(run.grid)
+    if run_directory.is_taken(run.model_dir) and (results := Results.load(run.model_dir)):
+        identity = {**identity, **results.best.changes}
+        if run.config.training.num_trials == 1 and is_extension(run, results, num_steps):
+            replaced = ("training.num_train_epochs",)
+    run_directory.claim(run.model_dir, identity, replaced=replaced)
     with run_directory.only_process(run.model_dir):
         try:
             yield
@@ -195,18 +258,18 @@ def _claimed_directory(run: FinetuningRun, task: Task,
             results = Results.load(run.model_dir)
             raise Interrupted(interrupted.number, (
                 f"stopped in --task={run.spec.name}: {len(results.trials) if results else 0} of "
-                f"{run.config.training.num_trials} trials finished and kept. To go on from there: "
+                f"{num_planned(run)} trials finished and kept. To go on from there: "
                 f"{same_command()}")) from None
 
 
-def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tuple[
-        Results, list[Row], dict[str, Split]]:
-    """Returns the results so far, the training rows and the splits to score; prints a header."""
+def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: TrialData,
+           notes: Sequence[str]) -> Results:
+    """Returns the results so far; prints a header."""
     run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
     results = Results.load(run.model_dir)
     if results is None:
         constants = {name: run.kind.baseline(run.spec, task.train, examples)
-                     for name, examples in task.dev.items()}
+                     for name, examples in (task.dev or {"dev": task.train}).items()}
         results = Results(
             task=task.spec.name, metrics=task.spec.metrics,
             initial=SCRATCH if initial is None else initial.source,
@@ -214,24 +277,14 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
                 name: dict(scores) for name, (_, scores) in constants.items()}))
     else:  # Refuses a missing checkpoint before it runs further trials.
         checkpoint_in_use(run.model_dir)
-    examples = [*task.train, *task.unlabelled]
-    if run.config.task.swap_pairs:
-        examples += [dataclasses.replace(example, texts=example.texts[::-1])
-                     for example in examples]
-    encoded = run.encode(examples)
-    dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-    rows, notes = run.training_rows(encoded)
-    spec, training = run.spec, run.config.training
+    spec, training, rows = run.spec, run.config.training, data.rows
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     sizes = f"train {len(task.train):,}" + (
         f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
     counts = [f"{sizes} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
-    source = "random weights (from scratch)" if initial is None else (
-        f"{initial.source}: {sum(name.startswith(ENCODER) for name in initial.weights)} weights; "
-        "the head is new")
     num_finished = len(results.trials)
-    remaining = max(0, training.num_trials - num_finished)
+    remaining = max(0, num_planned(run) - num_finished)
     vocabulary = run.text.vocabulary
     ids = np.concatenate([row.ids.ravel() for row in rows])
     ids = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id])]
@@ -241,55 +294,69 @@ def _prepare(run: FinetuningRun, task: Task, initial: Pretrained | None) -> tupl
         *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
     compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
                 "in every trial; the first steps take longer"] if remaining else []
+    keeping = ["--early_stopping keeps the epoch with the best score on dev, as --keep_best does"
+               ] if training.early_stopping and not training.keep_best else []
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
-          f"encoder  initialized from {source}\n"
+          f"encoder  {_origin(run, initial)}\n"
           f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
           f"{training.precision.value}\n"
           f"trials   {num_finished} done, {remaining} to go; "
           f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-          "steps in all", *compiled, *(f"note     {note}" for note in task.notes),
-          *(f"note     {name}: {note}" for name, split in (("train", encoded), *dev.items())
-            for note in split.notes),
-          *(f"note     train: {note}" for note in notes),
+          "steps in all", *compiled,
+          *(f"note     {note}" for note in (*notes, *keeping)),
+          *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
+            for note in part.notes),
           *(f"warning  {as_started(warning)}" for warning in warnings),
           sep="\n", flush=True)
-    if run.teacher is not None and remaining:
-        rows = distillation.add_targets(run, examples, rows, task.dev)
-    return results, rows, dev
+    return results
+
+
+def _origin(run: FinetuningRun, initial: Pretrained | None) -> str:
+    """Returns where the initial weights of encoder and head come from."""
+    if initial is None:
+        return "initialized from random weights (from scratch)"
+    if run.fits_head(initial):
+        return f"and head initialized from {initial.source}: {len(initial.weights)} weights"
+    count = sum(name.startswith(ENCODER) for name in initial.weights)
+    reason = "" if initial.task is None else ", as its task has other labels or another head"
+    head = f"; the head is new{reason}" if run.kind.hugging_face.layers else ""
+    return f"initialized from {initial.source}: {count} weights{head}"
 
 
 class _Progress(StepTimer):
     """The clock and the lines of a trial, whose throughput excludes evaluation."""
 
-    def __init__(self, num_steps: int, config: FinetuningConfig):
+    def __init__(self, num_steps: int, config: FinetuningConfig, first_step: int):
         super().__init__(sample_seconds=0.0)  # The median ignores the few intervals that compile.
-        self._num_steps, self._config = num_steps, config
-        self._step = self._epoch = 0
-        self._training_seconds = 0.0
+        self.num_steps, self._config = num_steps, config
+        self.step = self._first_step = first_step
+        self.log_every = config.runtime.log_interval(num_steps)
+        self._epoch, self._training_seconds = 0, 0.0
 
     def is_line_due(self) -> bool:
         return 0 < self._config.runtime.log_every_seconds <= self._clock() - self._last
 
     def trained(self, step: int, *, epoch: int) -> None:
         """Counts the time as that of the steps since the last call."""
-        self._training_seconds += self.steps(step - self._step)
-        self._step, self._epoch = step, epoch
+        self._training_seconds += self.steps(step - self.step)
+        self.step, self._epoch = step, epoch
 
     @property
     def examples_per_second(self) -> float:
-        examples = self._step * self._config.training.train_batch_size
+        num_steps = self.step - self._first_step
+        examples = num_steps * self._config.training.train_batch_size
         return examples / max(self._training_seconds, 1e-9)
 
     def line(self, loss: str) -> str:
         training = self._config.training
-        total, columns = f"{self._num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
+        total, columns = f"{self.num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
         if len(self._samples) > 2:
             speed = training.train_batch_size / max(1e-9, statistics.median(self._samples))
-            seconds_left = self.remaining_seconds(self._num_steps - self._step, {
+            seconds_left = self.remaining_seconds(self.num_steps - self.step, {
                 "evaluation": math.ceil(training.num_train_epochs) - self._epoch})
             columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1],
                            f"ETA {duration(seconds_left)}"]
-        return (f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "
+        return (f"  epoch {self._epoch:>2}  step {self.step:>{len(total)},}/{total}  "
                 + "  ".join(columns))
 
     def epoch_line(self, epoch: Epoch, metrics: Iterable[str]) -> str:

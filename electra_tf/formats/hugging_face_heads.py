@@ -17,15 +17,16 @@ from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Pooling, Pretrained
 from electra_tf.modeling.weight_table import dense
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks.registry import KINDS, recipe
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 
 HEAD = "head/"
-ARCHITECTURES = frozenset(kind.hugging_face.architecture for kind in KINDS.values())
+ARCHITECTURES = frozenset(
+    kind.hugging_face.architecture for kind in KINDS.values() if kind.hugging_face.layers)
 """Classes whose heads are converted."""
 _REGRESSION, _CLASSIFICATION, _MULTILABEL = _PROBLEMS = (
     "regression", "single_label_classification", "multi_label_classification")
@@ -45,6 +46,11 @@ class _TaskEntry:
     key: str
     metrics: tuple[str, ...]
     settings: dict[str, Any]
+
+    def describe(self, spec: TaskSpec) -> TaskSpec:
+        """Returns a task with these columns and scores."""
+        return dataclasses.replace(spec, texts=self.texts, label=self.label, key=self.key,
+                                   metrics=self.metrics)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,6 +99,8 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
     spec, source = TaskSpec.of_facts(networks.task, networks.source), networks.source
     form, inputs = KINDS[spec.kind].hugging_face, networks.model.hidden_size
     head = {name: value for name, value in networks.weights.items() if name.startswith(HEAD)}
+    if not form.layers:  # The files of sentence-transformers have the settings.
+        return {}, {"architectures": [form.architecture], "electra_tf": _entry(spec, {})}
     *hidden, (output, parts) = form.layers.items()
     sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in head}
     sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
@@ -128,13 +136,16 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
     task, default = task_config(networks), recipe(spec.name, networks.model).task
     settings = {name: value for name, value in vars(task).items()
                 if value != getattr(default, name) and f"task.{name}" not in form.settings}
-    config |= {"classifier_dropout": task.dropout, "electra_tf": {
-        "texts": list(spec.texts), "label": spec.label, "key": spec.key,
-        "metrics": list(spec.metrics),
-        "settings": {f"task.{name}": value for name, value in settings.items()
-                     if name not in ("dropout", "max_seq_length")}}}
+    config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, {
+        f"task.{name}": value for name, value in settings.items()
+        if name not in ("dropout", "max_seq_length")})}
     return {name: value for layer, (kernel, bias) in layers.items()
             for name, value in ((f"{layer}.weight", kernel.T), (f"{layer}.bias", bias))}, config
+
+
+def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:
+    return {"texts": list(spec.texts), "label": spec.label, "key": spec.key,
+            "metrics": list(spec.metrics), "settings": settings}
 
 
 def task_config(networks: Pretrained) -> TaskConfig:
@@ -180,9 +191,8 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
             raise UserError(f"{source}: id2label of config.json must name every label by its "
                             "number, from 0, and label2id must be its reverse. Received: "
                             f"{shown(names)}, {shown(config.label2id)}")
-    problem = config.problem_type
-    if problem != _MULTILABEL:
-        problem = _REGRESSION if problem == _REGRESSION or len(labels) == 1 else _CLASSIFICATION
+    problem = (config.problem_type if config.problem_type in (_REGRESSION, _MULTILABEL)
+               else _REGRESSION if len(labels) == 1 else _CLASSIFICATION)
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
     labels = labels if kind.labelled else ()
     form, inputs = kind.hugging_face, config.hidden_size
@@ -203,7 +213,12 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)
     if entry := config.electra_tf:
-        spec = dataclasses.replace(spec, texts=entry.texts, label=entry.label, key=entry.key,
-                                   metrics=entry.metrics)
-        settings |= entry.settings
+        spec, settings = entry.describe(spec), settings | entry.settings
     return spec, settings, head
+
+
+def embedding_task(config: Config, pooling: Pooling) -> tuple[TaskSpec, dict[str, Any]]:
+    """Returns the task of a model of sentence embeddings, and the settings of its pooling."""
+    spec = KINDS[Kind.SENTENCE_EMBEDDINGS].spec(str(Kind.SENTENCE_EMBEDDINGS))
+    return config.electra_tf.describe(spec), {"task.pooling": pooling.modes[0],
+                                              "task.max_seq_length": pooling.max_length}

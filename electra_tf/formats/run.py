@@ -8,31 +8,35 @@ import tensorflow as tf
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import (
-    MAX_RESULT_BYTES,
-    RESULTS_FILE,
     TASK,
     VOCABULARY_FILE,
-    Identity,
     read_identity,
+    task_facts,
+    text_settings,
 )
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.formats.pretrained import BERT_TRAINING_SETTINGS, GENERATOR_BIAS, Pretrained
+from electra_tf.formats.pretrained import (
+    BERT_TRAINING_SETTINGS,
+    GENERATOR_BIAS,
+    Pooling,
+    Pretrained,
+)
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
-from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.tasks.task import Kind, TaskSpec
 
 
 def read(model_dir: Path) -> Pretrained:
     """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
     saved = read_identity(model_dir)
+    task = task_facts(saved)
+    if task is None:
+        saved = read_identity(model_dir, PretrainingConfig())
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
     weights, step = read_checkpoint(model_dir)
@@ -40,33 +44,20 @@ def read(model_dir: Path) -> Pretrained:
         # Masked language modelling trains one encoder, whatever the settings of a generator are.
         model = dataclasses.replace(model, tying=Tying.EVERYTHING)
     settings = {name: saved[name] for name in saved if name.startswith("task.")}
-    if settings.get("task.label_threshold") == 0.0 and (model_dir / RESULTS_FILE).exists():
-        results = strict_json.read(model_dir / RESULTS_FILE, Any, max_bytes=MAX_RESULT_BYTES)
+    path = model_dir / run_directory.RESULTS_FILE
+    if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
+        results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         best = results["trials"][results["checkpoint"] - 1]
         scores = best["epochs"][best["kept_epoch"] - 1]["scores"]
         settings["task.label_threshold"] = next(iter(scores.values()))["threshold"]
+    pooling = Pretrained.pooling
+    if task and task.get(f"{TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
+        pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,
+                          max_length=settings["task.max_seq_length"])
     return Pretrained(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
-        text=text_settings(model_dir), task=task_facts(saved),
-        task_settings=settings)
-
-
-def task_facts(saved: Identity) -> dict[str, Any] | None:
-    """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
-    return {name: value for name, value in saved.items() if name.startswith(TASK)} or None
-
-
-def text_settings(model_dir: Path) -> TextSettings:
-    """Returns a run's vocabulary and normalization; `UserError` if vocab.txt was changed."""
-    saved = read_identity(model_dir)
-    vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
-    digest = saved.get(VOCABULARY_FACT)
-    if vocabulary.sha256 != digest:
-        raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
-                        f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
-                        "tokens would get other ids. Restore the file.")
-    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of_facts(saved))
+        text=text_settings(model_dir), task=task, task_settings=settings, pooling=pooling)
 
 
 def write(networks: Pretrained, directory: Path) -> None:

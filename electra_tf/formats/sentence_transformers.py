@@ -1,12 +1,14 @@
-"""Reads what sentence-transformers adds to Hugging Face's directories: modules.json and others."""
+"""Reads and writes what sentence-transformers adds to Hugging Face's directories: modules.json."""
 
 import dataclasses
 from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from electra_tf.formats.pretrained import POOLING_MODES, Pooling
+from electra_tf.config.finetuning import POOLING_MODES
+from electra_tf.formats.pretrained import Pooling
 from electra_tf.platform import strict_json
+from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
@@ -14,6 +16,7 @@ MODULES_FILE, _MODEL_FILE = "modules.json", "config_sentence_transformers.json"
 _ENCODER_FILE, _POOLING_FILE = "sentence_bert_config.json", "config.json"
 FILES = MODULES_FILE, _MODEL_FILE, _ENCODER_FILE, f"1_Pooling/{_POOLING_FILE}"
 """All files that `read` may read in a directory of the Hub."""
+_ENDINGS = {"cls": "_token", "lasttoken": "", "mean_sqrt_len_tokens": ""}
 _MODE_SWITCHES = {f"pooling_mode_{mode}{ending}": mode
                   for ending in ("", "_tokens", "_token") for mode in POOLING_MODES}
 
@@ -71,6 +74,25 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
         modes = tuple(mode for mode in POOLING_MODES if mode in modes)
     return directory, Pooling(modes=modes, normalize="Normalize" in names,
                               max_length=settings.max_seq_length), settings.do_lower_case
+
+
+def write(pooling: Pooling, hidden_size: int, directory: Path) -> None:
+    """Writes the files for an encoder in `directory` whose pooled vectors are normalized."""
+    paths = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    write_json(directory / MODULES_FILE, [
+        {"idx": index, "name": str(index), "path": path,
+         "type": f"sentence_transformers.models.{name}"}
+        for index, (name, path) in enumerate(paths.items())])
+    for path in filter(None, paths.values()):
+        make_directory(directory / path)
+    write_json(directory / paths["Pooling"] / _POOLING_FILE, {
+        "word_embedding_dimension": hidden_size, **{
+            f"pooling_mode_{mode}{_ENDINGS.get(mode, '_tokens')}": mode in pooling.modes
+            for mode in POOLING_MODES}})
+    write_json(directory / _ENCODER_FILE, {
+        "max_seq_length": pooling.max_length, "do_lower_case": False})
+    write_json(directory / _MODEL_FILE, {"prompts": {}, "default_prompt_name": None,
+                                         "similarity_fn_name": "cosine"})
 
 
 def _read_settings(path: Path) -> _EmbeddingSettings:

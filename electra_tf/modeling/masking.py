@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig
+from electra_tf.config.corruption import MaskingConfig
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
 

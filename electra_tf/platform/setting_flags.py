@@ -63,14 +63,19 @@ def define_flags(section: type[Section], names: Iterable[str] | None = None) -> 
                     default if isinstance(default, str | bool) else None)
 
 
-def given_values(settings: Iterable[Setting]) -> dict[str, Any]:
-    """Returns setting -> value of the flags that were given; `UserError` that names a wrong one."""
+def given_values(settings: Iterable[Setting], *, several: bool = False) -> dict[str, Any]:
+    """Returns setting -> value of the flags that were given; `UserError` that names a wrong one.
+
+    With `several` a list with commas is a tuple of the setting's values.
+    """
     values = {}
     for setting in settings:
         if (text := flags.FLAGS[setting.field].value) is not None:
             flag = dataclasses.replace(setting, name=f"--{setting.field}")
-            flag.check(value := flag.read(text))
-            values[setting.name] = value
+            values[setting.name] = flag.read_several(text) if several else None
+            if values[setting.name] is None:
+                flag.check(value := flag.read(text))
+                values[setting.name] = value
     return values
 
 

@@ -69,6 +69,11 @@ class Section:
         for name, setting in settings_of(type(self)).items():
             setting.check(getattr(self, name))
 
+    @classmethod
+    def variants(cls) -> Mapping[str, "Section"]:
+        """Returns name -> defaults of the classes that a section may have, if it has a choice."""
+        return {}
+
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
@@ -109,6 +114,17 @@ class Setting:
             require_one_of(self.choices, self.name, choice)
         for name, bound in self.bounds.items():
             require(_BOUNDS[name][0](value, bound), self.name, self.allowed, value)
+
+    def read_several(self, text: str) -> tuple[Any, ...] | None:
+        """Returns the acceptable values of a list with commas, all different; None for others."""
+        if not isinstance(text, str) or "," not in text or (
+                self.kind in (str, tuple) and not self.choices):
+            return None
+        values = tuple(map(self.read, map(str.strip, text.split(","))))
+        for value in values:
+            self.check(value)
+        require(len(set(values)) == len(values), self.name, "different values", text)
+        return values
 
     def read(self, value: Any) -> Any:
         """Returns a value of the field's type from text or JSON, or raises `UserError`.

@@ -31,6 +31,7 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
 from electra_tf.platform.settings import Section, settings_of
+from electra_tf.pretraining.saved_settings import all_settings, saved_config
 
 RECORDS = "records"
 """Default of --data_dir."""
@@ -98,7 +99,7 @@ def main() -> None:
     if values.mode == "train":
         has_own_size = values.model_size or flags.FLAGS["recipe"].present
         if not (values.restart or has_own_size) and run_directory.is_taken(model_dir):
-            saved = run_directory.all_settings(model_dir)
+            saved = all_settings(model_dir)
         if values.init_checkpoint:
             from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
             from electra_tf.pretraining.setup import shape_of
@@ -118,7 +119,7 @@ def main() -> None:
         evaluation.show_ending(run, data_dir)
         return
     fixed = list(changes) + (["model"] if values.model_size else [])
-    config = run_directory.saved_config(model_dir, config, fixed)
+    config = saved_config(model_dir, config, fixed)
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)

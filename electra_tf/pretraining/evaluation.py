@@ -12,7 +12,7 @@ import tensorflow as tf
 import tf_keras
 from absl import flags
 
-from electra_tf.checkpoints.run_directory import EVALUATION_FILE, all_settings
+from electra_tf.checkpoints.run_directory import EVALUATION_FILE
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.objectives import Measure, measures
 from electra_tf.config.overrides import flags_of
@@ -25,14 +25,15 @@ from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.pretraining.agreement import is_chief
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
+from electra_tf.pretraining.saved_settings import all_settings
 from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.samples import Corruption, select_readable, terminal_page
 from electra_tf.training import failures
 from electra_tf.training.devices import distributed
 from electra_tf.training.step import concat_parts, largest_divisor, with_static_rows
-from electra_tf.training.workers import is_chief
 
 SHOWN_SAMPLES = 4
 SAMPLED_BATCHES = 16

@@ -18,6 +18,7 @@ from electra_tf.data import manifest, shards
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import Records
 from electra_tf.formats import pretrained
+from electra_tf.formats.networks import extract
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import (
@@ -114,7 +115,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         directory = config.objective.generator_dir(model_dir)
         if not restart and run_directory.is_taken(model_dir):
             # More steps extend the second stage.
-            first = run_directory.read_identity(directory)[STEPS]
+            first = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
         begun = (directory / run_directory.METRICS_FILE).exists()
         if restart or not begun or read_checkpoint(directory)[1] < first:
             print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
@@ -181,7 +182,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             raise UserError(
                 f"{networks.source} has another vocabulary than the records in {records}; build "
                 f"them again with --vocab_file={networks.text.vocabulary.source}.")
-        generator = TrainedGenerator(*networks.extract("generator"))
+        generator = TrainedGenerator(*extract(networks, "generator"))
     kinds = token_kinds(text.vocabulary)
     objective = objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=kinds, generator=generator,
@@ -198,7 +199,7 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
     if not run_directory.is_taken(model_dir):
         return []
-    saved = run_directory.read_identity(model_dir)
+    saved = run_directory.read_identity(model_dir, PretrainingConfig())
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
     if num_steps <= steps:
         return earlier

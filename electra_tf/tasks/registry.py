@@ -14,6 +14,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskKind
+from electra_tf.tasks.kinds.embeddings import SentenceEmbeddings
 from electra_tf.tasks.kinds.multilabel import MultiLabel
 from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.tagging import Tagging
@@ -21,7 +22,8 @@ from electra_tf.tasks.kinds.texts import Classification, Regression
 from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
 
 KINDS: Mapping[Kind, TaskKind] = {task.kind: task for task in (
-    Classification(), Regression(), MultiLabel(), Tagging(), QuestionAnswering())}
+    Classification(), Regression(), MultiLabel(), Tagging(), QuestionAnswering(),
+    SentenceEmbeddings())}
 """A new kind is registered here and in `Kind`."""
 CONLL = {"chunk": ("test",), "ner": ("valid", "test")}
 """Task -> files to score. CoNLL-2000 has no file for dev; its test is scored."""
@@ -69,6 +71,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     columns = [flag for flag, value, default in (
         ("--text_columns", own.texts, ("text",)), ("--label_column", own.label, "label"),
         ("--key_column", own.key, "")) if value and value != default]
+    if own.dev_texts and name != Kind.SENTENCE_EMBEDDINGS:
+        raise UserError("--dev_text_columns goes with --task=sentence_embeddings; leave it out.")
     questions = (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING)
     if columns and (name in questions or (name not in KINDS and not file_flags)):
         raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
@@ -131,7 +135,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
         return load(name, data_dir, own, from_tfds=from_tfds)
     _require(dev, "dev", name)
     notes: list[str] = []
-    examples = KINDS[spec.kind].read(dev, own.select(spec), labelled=True, notes=notes)
+    examples = KINDS[spec.kind].read_dev(spec, dataclasses.replace(own, dev=dev), notes)
     if spec.labels:
         files.check_labels(", ".join(map(str, dev)), examples, spec.labels,
                            None if name in glue.TASKS else notes)

@@ -19,6 +19,7 @@ class Kind(enum.StrEnum):
     MULTILABEL = "multilabel"
     TAGGING = "tagging"
     QUESTION_ANSWERING = "question_answering"
+    SENTENCE_EMBEDDINGS = "sentence_embeddings"
 
 
 LABELLED = (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.TAGGING)
@@ -27,7 +28,7 @@ LABELLED = (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.TAGGING)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
-    """One or two texts with a label, a number or a set of labels, which is None if unknown."""
+    """One to three texts with a label, a number or a set of labels, which is None if unknown."""
 
     key: str
     """Name of the example within its file and in predictions."""
@@ -98,15 +99,18 @@ class TaskSpec:
     """The network learns (number - offset) / scale."""
     offset: float = 0.0
     texts: tuple[str, ...] = ("text",)
-    """One or two columns of texts; for tagging one column with the list of words."""
+    """One or two columns of texts; for tagging one column with the list of words; for sentence
+    embeddings up to three, those of the training file."""
     label: str = "label"
     """Column of the label, the number, or the list of labels or tags; with commas indicators."""
     key: str = ""
     """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
-        if not 1 <= len(self.texts) <= 2:
-            raise UserError("--text_columns takes one column, or two separated by a comma. "
+        most = 3 if self.kind == Kind.SENTENCE_EMBEDDINGS else 2
+        if not 1 <= len(self.texts) <= most:
+            allowed = {2: "two separated by a comma", 3: "two or three separated by commas"}[most]
+            raise UserError(f"--text_columns takes one column, or {allowed}. "
                             f"Received: {','.join(self.texts)!r}")
         if len(set(self.labels)) < len(self.labels) or not self.metrics:
             raise ValueError(f"labels {shown(self.labels)}, metrics {shown(self.metrics)}")

@@ -156,6 +156,15 @@ def test_pooling_that_is_not_saved_is_named(networks, tmp_path):
         electra.save(tmp_path / "run")
 
 
+def test_an_encoder_is_saved_with_its_pooling(networks, tmp_path):
+    electra = Electra(dataclasses.replace(
+        tiny_networks.without(networks, "discriminator", "generator"),
+        pooling=Pooling(modes=("cls",), normalize=True, max_length=8)))
+    electra.save_pretrained(tmp_path / "encoder")
+    np.testing.assert_array_equal(
+        electra_tf.load(tmp_path / "encoder").embed(TEXTS), electra.embed(TEXTS))
+
+
 def test_networks_compute_in_the_policy_of_keras(directory):
     tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.formats.run import text_settings
+from electra_tf.checkpoints.run_directory import text_settings
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import loop

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints.weights import ENCODER
-from electra_tf.export.atomic_directory import CHECKSUMS
+from electra_tf.export.checksums import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.predictor import CompiledByShape
 from electra_tf.platform import signals

@@ -27,7 +27,8 @@ SPECS = {
     Kind.MULTILABEL: {"labels": ("no", "peut-être", "yes"), "metrics": ("f1_micro",)},
     Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "texts": ("words",),
                    "label": "tags"},
-    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)}}
+    Kind.QUESTION_ANSWERING: {"metrics": ("f1",)},
+    Kind.SENTENCE_EMBEDDINGS: {"metrics": ("spearman",)}}
 
 
 class Example:
@@ -73,11 +74,15 @@ class Example:
 
     def predicted(self, examples):
         """Returns the records that fine-tuning writes as predictions."""
+        return self.scored(examples).records
+
+    def scored(self, examples):
+        """Returns the predictions of fine-tuning with their scores."""
         encoded = KINDS[self.spec.kind].encode(
             self.spec, examples, self.row_encoder, self.config.task)
         run = FinetuningRun(config=self.config, objective=self.objective, spec=self.spec, text=TEXT,
                             strategy=tf.distribute.OneDeviceStrategy("CPU:0"), model_dir=None)
-        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None).records
+        return encoded.score(Predictor(run, self.model).predict(encoded.rows), None)
 
 
 example = functools.cache(Example)
@@ -103,17 +108,17 @@ LINKED_OPS = frozenset("""
     AddN AddV2 All Any ArgMax Assert AssignVariableOp BatchMatMulV2 BiasAdd BroadcastTo Cast
     ConcatV2 Const Cumsum DenseBincount DisableCopyOnRead DivNoNan EnsureShape Equal Erf Erfc Exp
     ExpandDims FastWordpieceTokenizeWithOffsets Fill FloorDiv FloorMod FusedBatchNormV3 GatherNd
-    GatherV2 Greater GreaterEqual Identity If Less LessEqual LogSoftmax LogicalAnd LogicalNot
-    LogicalOr LowerBound MatMul Max Maximum Mean MergeV2Checkpoints Minimum Mul Neg NoOp
+    GatherV2 Greater GreaterEqual Identity If IsFinite Less LessEqual Log LogSoftmax LogicalAnd
+    LogicalNot LogicalOr LowerBound MatMul Max Maximum Mean MergeV2Checkpoints Minimum Mul Neg NoOp
     NormalizeUTF8 NotEqual OnesLike Pack Placeholder Prod RaggedGather RaggedRange
     RaggedTensorToTensor Range ReadVariableOp RealDiv RegexSplitWithOffsets Reshape ResourceGather
     RestoreV2 ReverseSequence Rsqrt SaveV2 SegmentMax Select SelectV2 Shape ShardedFilename Sigmoid
-    Size Softmax Split SplitV Squeeze StatefulPartitionedCall StatelessWhile StaticRegexFullMatch
-    StaticRegexReplace StridedSlice StringJoin StringLength StringLower StringSplitV2 Sub Substr
-    Sum Tanh TensorListFromTensor TensorListGetItem TensorListReserve TensorListSetItem
-    TensorListStack TensorScatterUpdate Tile TopKV2 Transpose UnicodeTranscode Unique Unpack
-    UnsortedSegmentJoin UnsortedSegmentMax UnsortedSegmentMin UpperBound VarHandleOp Where While
-    ZerosLike
+    Size Softmax Softplus Split SplitV Squeeze StatefulPartitionedCall StatelessWhile
+    StaticRegexFullMatch StaticRegexReplace StopGradient StridedSlice StringJoin StringLength
+    StringLower StringSplitV2 Sub Substr Sum Tanh TensorListFromTensor TensorListGetItem
+    TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2 Transpose
+    UnicodeTranscode Unique Unpack UnsortedSegmentJoin UnsortedSegmentMax UnsortedSegmentMin
+    UpperBound VarHandleOp Where While ZerosLike
 """.split())
 """Ops that a stock TensorFlow Serving 2.12 to 2.20 links; only 2.20 links `RoundRobinTrimmer`."""
 

@@ -12,7 +12,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.export import saved_model, servable
-from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory, require_intact
+from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory
+from electra_tf.export.checksums import require_intact
 from electra_tf.tasks.task import Kind
 from tests.export.served_models import example, unlinked_ops
 from tests.support import python_process, tiny_networks

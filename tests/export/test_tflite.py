@@ -6,6 +6,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf.export import tflite
+from electra_tf.export.comparison import Quantization, compare
 from electra_tf.export.servable import TOKEN_INPUTS
 from electra_tf.tasks.task import Kind
 from electra_tf.text.rows import Tokens
@@ -20,7 +21,7 @@ TOKENS = (IDS, SEGMENTS, MASK)
 
 
 def export(model, path, quantization="none", sequence_length=None):
-    tflite.export(model.servable, path, tflite.Quantization(quantization), sequence_length)
+    tflite.export(model.servable, path, Quantization(quantization), sequence_length)
     return path
 
 
@@ -105,11 +106,11 @@ def test_beams_in_another_order_are_equal_and_nan_is_a_difference():
                 "end_index": np.array([[[1, 2], [1, 2]]])[:, order]}
 
     tokens = [np.ones([1, 3], np.int32)] * 3
-    assert tflite.compare(
+    assert compare(
         beams([0, 1]), lambda inputs: beams([1, 0]), tokens, 1e-4) == 0.0
     wrong = beams([0, 1]) | {"start_index": np.array([[2, 1]])}
     with refused("spans is 3.5e-01 away"):
-        tflite.compare(wrong, lambda inputs: beams([0, 1]), tokens, 1e-4)
+        compare(wrong, lambda inputs: beams([0, 1]), tokens, 1e-4)
     with refused("score is nan away"):
-        tflite.compare({"score": np.array([np.nan], np.float32)},
+        compare({"score": np.array([np.nan], np.float32)},
                        lambda inputs: {"score": np.zeros([1], np.float32)}, tokens, 0.5)

@@ -69,15 +69,20 @@ PROJECTION = [[1., 0., -1.], [.5, 2., 1.]]
 TEACHER_VECTORS = [[1., 1., 0.], [0., -1., 2.], [3., 0., 1.]]
 
 
-@pytest.mark.parametrize(("temperature", "labelled", "hard", "soft"), [
-    (1.0, 3, 1.7623084, 0.2700023), (2.0, 2, 0.3489109, 0.5132017), (5.0, 3, 1.7623084, 0.6888114)])
-def test_the_losses_equal_those_of_pytorch(temperature, labelled, hard, soft):
+@pytest.mark.parametrize(("kind", "temperature", "labelled", "hard", "soft"), [
+    (Kind.CLASSIFICATION, 1.0, 3, 1.7623084, 0.2700023),
+    (Kind.CLASSIFICATION, 2.0, 2, 0.3489109, 0.5132017),
+    (Kind.CLASSIFICATION, 5.0, 3, 1.7623084, 0.6888114),
+    (Kind.MULTILABEL, 2.0, 2, 0.7494359, 0.2097830)])
+def test_the_losses_equal_those_of_pytorch(kind, temperature, labelled, hard, soft):
     """PyTorch 2's F.cross_entropy(student[:labelled], [0, 1, 0][:labelled]),
     F.kl_div(F.log_softmax(student / T, -1), F.softmax(teacher / T, -1), reduction="batchmean") *
-    T**2, and CosineEmbeddingLoss()(vectors @ projection, teacher_vectors, ones(3)).
+    T**2, and CosineEmbeddingLoss()(vectors @ projection, teacher_vectors, ones(3)). For sets of
+    labels BCEWithLogitsLoss()(student[:labelled], [[1, 0, 1], [0, 0, 0]]) and
+    T**2 * kl_divergence(Bernoulli(logits=teacher / T), Bernoulli(logits=student / T)).mean().
     """
     objective = DistillationObjective(
-        tiny_networks.task_objective(Kind.CLASSIFICATION, 3), FinetuningTrainingConfig(
+        tiny_networks.task_objective(kind, 3), FinetuningTrainingConfig(
             distillation_temperature=temperature, distillation_weight=0.25,
             distillation_hidden_weight=3.0))
     model = types.SimpleNamespace(
@@ -86,7 +91,8 @@ def test_the_losses_equal_those_of_pytorch(temperature, labelled, hard, soft):
         projection=lambda vectors: vectors @ tf.constant(PROJECTION))
     tokens = tf.ones([4, 2], tf.int32)
     batch = RowBatch(tokens, tokens > 0, tokens, tf.constant([True] * 3 + [False]), {
-        "label": tf.constant([0, 1, 0, 0]), "is_labelled": tf.range(4) < labelled,
+        "label": tf.constant([0, 1, 0, 0]), "labels": tf.constant([[1., 0., 1.], *[[0.] * 3] * 3]),
+        "is_labelled": tf.range(4) < labelled,
         "teacher/logits": tf.constant([*TEACHER, [0.] * 3]),
         "teacher/vectors": tf.constant([*TEACHER_VECTORS, [0.] * 3])})
     inputs, terms = objective.prepare_inputs(batch, RANDOMNESS)
@@ -96,7 +102,9 @@ def test_the_losses_equal_those_of_pytorch(temperature, labelled, hard, soft):
     assert objective.coefficients == {"hard": 0.75, "soft": 0.25, "hidden": 3.0}
 
 
-def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
+@pytest.mark.parametrize("form", [Format.RUN, Format.HUGGING_FACE])
+def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
+    teacher = teacher_at(tmp_path / "teacher", form)
     run = distillation.with_teacher(
         run_of(tmp_path / "student", distillation_hidden_weight=1), teacher)
     unlabelled = [dataclasses.replace(EXAMPLES[3], label=None)]
@@ -110,7 +118,7 @@ def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
     np.testing.assert_allclose(special.softmax(logits[:20], axis=1),
                                answers["probabilities"].numpy()[:, [1, 2, 0]], atol=1e-5)
     np.testing.assert_allclose([row.targets["teacher/vectors"] for row in rows[:20]],
-                               served._network.first(served.texts.encode(texts)), atol=1e-5)
+                               served.encoder.first(*served.texts.encode(texts)), atol=1e-5)
     np.testing.assert_array_equal(logits[20], logits[3])
     assert [row.targets["is_labelled"] for row in rows] == [True] * 20 + [False]
     accuracy = 100 * np.mean([label.decode() == example.label for label, example in zip(
@@ -154,7 +162,7 @@ def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     task = distillation.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
-    assert task.notes == ["--unlabelled: 2 of 3 rows have a label, which is not used"]
+    assert task.notes == ["--unlabelled: labels of 2 of 3 rows are not used"]
 
 
 @pytest.mark.parametrize(("name", "labels", "order"), [
@@ -181,8 +189,9 @@ def bert_classifier(path):
     (lambda path: path, {}, {}, "holds no checkpoint"),
     (bert_classifier, {}, {}, "BertForSequenceClassification.*can be fine-tuned"),
     (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {},
-     r"classification only.*teacher=.*\(regression\)"),
-    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, r"task=.*\(regression\), --teach"),
+     r"both multilabel.*teacher=.*\(regression\)"),
+    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "Received: regression, --te"),
+    (teacher_at, {"texts": ("a", "b")}, {}, r"reads 1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
     (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},

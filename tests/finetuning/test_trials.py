@@ -86,6 +86,30 @@ def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
                                  for step, loss in first.losses)
 
 
+def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsys):
+    run = run_of(tmp_path, training__early_stopping=2, optimizer__learning_rate=1e-9,
+                 training__freeze_layers=-1, task__class_weights="balanced")
+    trial, = trials.train(run, task_of(16, lengths=(3,)), None).trials
+    assert len(trial.epochs) == 3 and trial.kept_epoch == 1 and trial.stopped_early
+    printed = capsys.readouterr().out
+    assert "--early_stopping keeps the epoch with the best score on dev" in printed
+    assert "stopped after epoch 3 of 20: no better accuracy since epoch 1" in printed
+    before, after = run.build_model(seed=1), run.trained_model()
+    for name in ("encoder", "head"):
+        equal = [np.array_equal(*pair) for pair in zip(
+            getattr(before, name).get_weights(), getattr(after, name).get_weights(), strict=True)]
+        assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
+
+
+def test_an_extension_continues_the_count_of_steps(tmp_path):
+    task = task_of(16, lengths=(3,))
+    first, = trials.train(run_of(tmp_path, training__num_train_epochs=2), task, None).trials
+    longer = run_of(tmp_path, training__num_train_epochs=3, training__keep_best=False)
+    trial, = trials.train(longer, task, None).trials
+    assert trial.epochs[:2] == first.epochs and trial.losses[:len(first.losses)] == first.losses
+    assert [epoch.step for epoch in trial.epochs] == [2, 4, 6] and trial.losses[-1][0] == 6
+
+
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
     loss = Ratio(tf.constant(np.nan), tf.constant(1.0))
     monkeypatch.setattr(

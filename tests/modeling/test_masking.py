@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig, SamplingConfig
+from electra_tf.config.corruption import MaskingConfig, SamplingConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling import corruption, masking
 from electra_tf.modeling.corruption import corrupt, cross_entropy, distribution, sample

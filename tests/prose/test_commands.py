@@ -53,8 +53,8 @@ NOT_OURS = set("""help name direct_running_mode environment_config environment_t
     sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa""".split())
 """Flags of Beam, WikiExtractor, TensorFlow Serving and XLA, and `--name=value` itself."""
 NO_SCRIPTS = re.compile(r"electra-(tf|small|base|large|worker-|.*-discriminator|.*-generator)")
-NO_SETTINGS = {"model.ckpt", "model.safetensors", "task.dev", "task.tests", "task.type",
-               "task.index", "task.name"}
+NO_SETTINGS = {"model.ckpt", "model.onnx", "model.safetensors", "task.dev", "task.tests",
+               "task.type", "task.index", "task.name"}
 
 
 @functools.cache
@@ -200,7 +200,8 @@ def wrong_value(owner, name, value):
     try:
         if setting is None:
             programs()[owner][name].parser.parse(value)
-        else:
+        elif programs()[owner] is not programs()["run_finetuning.py"] or (
+                setting.read_several(value) is None):  # Several values with commas form a grid.
             setting.check(setting.read(value))
     except (ValueError, TypeError) as error:
         return str(error)

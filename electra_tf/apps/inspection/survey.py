@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig
+from electra_tf.config.corruption import MaskingConfig
 from electra_tf.data import pipeline
 from electra_tf.data.example import Batch
 from electra_tf.data.manifest import VOCABULARY_NAME, Manifest, load, verify_shards

@@ -33,7 +33,7 @@ from electra_tf.checkpoints.run_directory import (
     settings_of,
 )
 from electra_tf.config.overrides import flatten
-from electra_tf.config.pretraining import SIZES
+from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
@@ -237,7 +237,7 @@ def continue_command(data_dir: str, model_dir: Path, seconds: float | None) -> l
 
     A finished run is extended by a budget of `seconds`; without a budget it is a `UserError`.
     """
-    identity = read_identity(model_dir)
+    identity = read_identity(model_dir, PretrainingConfig())
     steps, initial = identity["training.num_train_steps"], identity.get("initial")
     batch = identity["training.train_batch_size"]
     defaults = flatten(SIZES["small"]) | {"training.num_train_steps": steps}

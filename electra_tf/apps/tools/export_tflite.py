@@ -27,7 +27,7 @@ def main() -> None:
         raise UserError(f"{path} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
-    from electra_tf.export import servable, tflite
+    from electra_tf.export import comparison, servable, tflite
     from electra_tf.finetuning.results import threshold_of
     from electra_tf.formats import pretrained
 
@@ -35,7 +35,7 @@ def main() -> None:
     source = storage.path(values.model_dir)
     model = servable.build(pretrained.read(source), threshold_of(source))
     make_directory(path.parent)
-    tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
+    tflite.export(model, path, comparison.Quantization(values.quantization), values.sequence_length)
 
 
 def define() -> None:

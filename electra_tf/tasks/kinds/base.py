@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import LongTexts, TaskConfig
+from electra_tf.config.finetuning import FinetuningConfig, LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
@@ -23,6 +23,7 @@ from electra_tf.objectives.objective import Outcome, count
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
+from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
@@ -32,7 +33,7 @@ HEAD = "head"
 RowResults = Mapping[str, np.ndarray]
 """The objective's details of one row."""
 Record = Mapping[str, Any]
-"""An example's prediction: plain values, "key" and "prediction" among them."""
+"""An example's prediction: "key", "prediction" and others; plain values, or a vector of NumPy."""
 Outputs = Mapping[str, tf.Tensor]
 """Outputs of an exported model, by name."""
 
@@ -102,13 +103,45 @@ class TaskObjective(abc.ABC):
 
     spec: TaskSpec
     config: TaskConfig = TaskConfig()
+    class_weights: tuple[float, ...] = ()
+    """Factor of each label's loss; empty for equal ones."""
+    target: ClassVar[str] = ""
+    """Name of the target with label indices, if there is one label for each term of the loss."""
     coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
 
     def prepare_inputs(self, batch: RowBatch,
                        randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
         del randomness  # Pre-training draws masks here; fine-tuning changes no row.
-        return batch, {"loss": count(self.counted(batch))}
+        counted = self.counted(batch)
+        if not self.class_weights:
+            return batch, {"loss": count(counted)}
+        weights = tf.gather(tf.constant(self.class_weights), batch.targets[self.target])
+        return batch, {"loss": sum_where(weights, counted)}
+
+    def label_losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the cross entropy of labels int32 [...], for logits float32 [..., classes].
+
+        With class weights and label smoothing it is the sum that PyTorch's `CrossEntropyLoss`
+        divides by the sum of the labels' weights.
+        """
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        smoothing = self.config.label_smoothing
+        if self.class_weights:
+            losses *= tf.gather(tf.constant(self.class_weights), labels)
+        if smoothing:
+            weights = tf.constant(self.class_weights or [1.0] * len(self.spec.labels))
+            losses = (1.0 - smoothing) * losses - smoothing * tf.reduce_mean(
+                weights * tf.nn.log_softmax(logits), axis=-1)
+        return losses
+
+    def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
+        """Returns notes for the header of a run; `UserError` for settings that don't fit."""
+        return []
+
+    def split(self, parts: int) -> tuple["TaskObjective", int]:
+        """Returns the objective of a step, and the parts into which it may split a batch."""
+        return self, parts
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
@@ -172,6 +205,14 @@ class TaskKind(abc.ABC):
                 else dataclasses.replace(example, key=f"{path}:{example.key}")
                 for path, examples in parts.items() for example in examples]
 
+    def read_dev(self, spec: TaskSpec, own: Files, notes: list[str]) -> list[Example]:
+        """Reads the files to score a task's model on."""
+        return self.read(own.dev, self.select(spec, own), labelled=True, notes=notes)
+
+    def select(self, spec: TaskSpec, own: Files) -> TaskSpec:
+        """Returns a task with the columns of the files to predict, or to score."""
+        return own.select(spec)
+
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
@@ -191,9 +232,10 @@ class TaskKind(abc.ABC):
         notes: list[str] = []
         train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
         notes += left_out
+        dev: list[Example] = []
         if own.dev:
             dev = self.read(own.dev, spec, labelled=True, notes=notes)
-        else:
+        elif own.holds_out:
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, own, train, dev)
@@ -201,7 +243,7 @@ class TaskKind(abc.ABC):
             for paths, examples in ((own.train, train), (own.dev or own.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
+        return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
     def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
@@ -243,10 +285,18 @@ class TaskKind(abc.ABC):
         """Returns the objective; `UserError` for settings that don't fit together."""
         if config.long_texts is not LongTexts.TRUNCATE:
             raise UserError(f"--long_texts={config.long_texts} is for classification, multi-label "
-                            "classification and regression; leave it out with "
-                            f"--task={spec.name}. Taggers and extractive QA read all of a long "
-                            "text anyway.")
-        return self.objective_class(spec, config)
+                             "classification and regression; leave it out with "
+                             f"--task={spec.name}. Taggers and extractive QA read all of a long "
+                             "text anyway.")
+        return self.label_objective(spec, config)
+
+    def label_objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
+        """Returns the objective with the class weights that were given; `UserError` as above."""
+        for name in ("class_weights", "label_smoothing"):
+            if getattr(config, name) and not self.objective_class.target:
+                raise UserError(f"--{name} is for classification and tagging; leave it out with "
+                                f"--task={spec.name}.")
+        return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
     @abc.abstractmethod
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:
@@ -281,6 +331,12 @@ def as_rows(batch: RowBatch,
         randomness = dataclasses.replace(
             randomness, first_example=first // stride * stride * parts + first % stride)
     return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), randomness
+
+
+def json_lines(records: Sequence[Record]) -> str:
+    """Returns records as lines of JSON; arrays become lists of the shortest equal decimals."""
+    return "".join(json.dumps(record, ensure_ascii=False, default=lambda vector: (
+        vector.astype(str).astype(np.float64).tolist())) + "\n" for record in records)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -35,6 +35,8 @@ SPAN_SCORERS = {"f1": metrics.f1_score, "precision": metrics.precision_score,
 class TaggingObjective(base.TaskObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
 
+    target = "tag"
+
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
         return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
@@ -50,7 +52,7 @@ class TaggingObjective(base.TaskObjective):
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
         logits = model.head(tf.gather(hidden, first_pieces, batch_dims=1), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
+        losses = self.label_losses(inputs.targets["tag"], logits)
         return Outcome({"loss": base.sum_where(losses, is_word)},
                        {"accuracy": share(tags == inputs.targets["tag"], is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
@@ -137,6 +139,9 @@ class Tagging(base.TaskKind):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""
+        if config.class_weights and config.tagging_loss_by_sentence:
+            raise UserError("--class_weights divides the loss by the words' weights; leave out "
+                            "task.tagging_loss_by_sentence.")
         return super().objective(spec, dataclasses.replace(config, hidden_layer=False))
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:

@@ -30,13 +30,15 @@ from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 class ClassificationObjective(base.TaskObjective):
     """The cross entropy of one of several classes."""
 
+    target = "label"
+
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
                                          randomness if training else None)
         labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return Outcome({"loss": base.sum_where(losses, inputs.present)},
                        {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
@@ -108,13 +110,16 @@ class TextKind(base.TaskKind):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""
         long_texts.require_consistent(spec, config)
-        return self.objective_class(spec, config)
+        return self.label_objective(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
+        words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
-        records = text_records(spec, examples, partial_records)
+        records = [{"key": example.key, "texts": list(example.texts)} | (
+            {} if example.label is None else {"gold": words.get(example.label, example.label)})
+            | record for example, record in zip(examples, partial_records, strict=True)]
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -217,15 +222,6 @@ class Regression(TextKind):
 def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
     """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
     return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
-
-
-def text_records(spec: TaskSpec, examples: Sequence[TextExample],
-                 parts: Sequence[base.Record]) -> list[base.Record]:
-    """Returns records of examples with the known labels and these parts."""
-    words = dict(zip(spec.labels, spec.label_words, strict=True))
-    return [{"key": example.key, "texts": list(example.texts)} | (
-        {} if example.label is None else {"gold": words.get(example.label, example.label)})
-        | part for example, part in zip(examples, parts, strict=True)]
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,

@@ -8,7 +8,7 @@ import pytest
 
 from electra_tf.apps.inspection import inspect_records, report
 from electra_tf.apps.inspection.survey import masked_examples, take_survey
-from electra_tf.config.model import MaskingConfig
+from electra_tf.config.corruption import MaskingConfig
 from electra_tf.reporting.tables import columns
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS, Vocabulary
 from tests.support import browser, command_flags, tiny_records

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from electra_tf.apps.inspection import report
 from electra_tf.apps.inspection.survey import masked_examples, take_survey
-from electra_tf.config.model import MaskingConfig
+from electra_tf.config.corruption import MaskingConfig
 from electra_tf.data import manifest, shards
 from electra_tf.data.records import stored_ids
 from electra_tf.data.shards import write_shard

@@ -13,11 +13,11 @@ from tests.support import running
 from tests.support.running import until
 
 
-def load_fake(path):
+def load_fake(path, number):
     """Returns a model without signatures, or raises an error if the file's content is "broken"."""
     if (path / "saved_model.pb").read_text() == "broken":
         raise UserError(f"{path} is broken")
-    return ServedModel(version=int(path.name), signatures={}, signature_defs={})
+    return ServedModel(version=number, signatures={}, signature_defs={})
 
 
 class Directory(ModelVersions):
@@ -120,11 +120,11 @@ def states(client):
 def test_requests_are_answered_while_a_version_is_loaded(tmp_path):
     loading, proceed = threading.Event(), threading.Event()
 
-    def load_slowly(path):
-        if path.name == "2":
+    def load_slowly(path, number):
+        if number == 2:
             loading.set()
             assert proceed.wait(20)
-        return load(path)
+        return load(path, number)
 
     string_models.save_echo(tmp_path / "m" / "1")
     versions = ModelVersions(name="m", directory=tmp_path / "m", load=load_slowly)
@@ -185,6 +185,6 @@ def test_a_damaged_saved_model_is_refused(models, tmp_path, name, change):
     if change:
         file.write_bytes(change(content))
     with pytest.raises(UserError, match="; export it again") as error:
-        load(version)
+        load(version, 1)
     assert str(version) in str(error.value) and "\n" not in str(error.value)
     assert "Graph execution error" not in str(error.value)

@@ -1,0 +1,64 @@
+"""What passes from the generator to the discriminator: masked tokens, and draws in their place."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Interval
+
+from electra_tf.platform.settings import Section, require
+
+Fraction = Annotated[float, Interval(ge=0, le=1)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingConfig(Section, prefix="masking."):
+    """Tokens that the generator has to predict (ELECTRA, section 3.1; appendix A)."""
+
+    rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
+    """Fraction of an example's tokens selected."""
+    mask_token_rate: Fraction = 0.85
+    """Fraction of the selected positions that read [MASK]. BERT's is 0.8."""
+    random_token_rate: Fraction = 0.0
+    """Fraction of selected positions that read a random token (BERT 0.1); the rest keep theirs."""
+    whole_words: bool = False
+    """Whole-word masking, as in BERT's later models: all pieces of a word are selected or none."""
+    position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
+    """Draw distinct positions, or repeat 7 to 12 % of them as the reference does, which its author
+    calls a flaw; the tokens that fall on one position are averaged."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.mask_token_rate + self.random_token_rate <= 1.0 + 1e-9,
+                "masking.random_token_rate",
+                f"at most 1 with masking.mask_token_rate={self.mask_token_rate}",
+                self.random_token_rate)
+        require(not (self.whole_words and self.position_draw == "with_replacement"),
+                "masking.whole_words", "false with masking.position_draw=with_replacement",
+                self.whole_words)
+
+    def max_predictions(self, max_seq_length: int) -> int:
+        """Returns N, the static number of predictions of L positions, as in the reference."""
+        return max(1, int((self.rate + 0.005) * max_seq_length))
+
+    def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
+        """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens, at most N.
+
+        The reference rounds rate * tokens in float32, halves to even, and so does this function.
+        """
+        tokens = np.arange(max_seq_length + 1, dtype=np.float32)
+        rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)
+        predictions = np.clip(rounded, 1, self.max_predictions(max_seq_length))
+        predictions[0] = 0
+        return predictions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SamplingConfig(Section, prefix="sampling."):
+    """Draws of tokens from the generator's distributions (ELECTRA, section 3.1)."""
+
+    temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
+    """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
+    towards 0 the most likely token is drawn."""
+    disallow_correct: bool = False
+    """Exclude the original token from the draw: every selected token is replaced."""

@@ -1,0 +1,204 @@
+"""Sentence embeddings: the loss is sentence-transformers', negatives come from the whole batch."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
+
+from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
+from electra_tf.data.buckets import make_batch
+from electra_tf.platform import storage
+from electra_tf.tasks import registry
+from electra_tf.tasks.files import Files
+from electra_tf.tasks.kinds.embeddings import (
+    EmbeddingObjective,
+    contrastive_losses,
+    retrieval_scores,
+)
+from electra_tf.tasks.task import Kind, TaskSpec, TextExample
+from electra_tf.text.rows import RowEncoder
+from electra_tf.text.tokenization import UNCASED, TextSettings
+from tests.support.golden_batch import RANDOMNESS
+from tests.support.refusals import refused
+from tests.support.tiny_networks import VOCABULARY
+
+KIND = registry.KINDS[Kind.SENTENCE_EMBEDDINGS]
+CONFIG = ModelConfig(vocab_size=VOCABULARY.size, embedding_size=8, hidden_size=16, num_layers=2,
+                     num_heads=2, intermediate_size=32, max_position_embeddings=32)
+TEXTS = ("a text", "the longer text of the other", "other", "the other text")
+
+
+def spec_of(columns=1):
+    return TaskSpec(name="sentence_embeddings", kind=KIND.kind, metrics=("mrr",),
+                    texts=tuple("abc"[:columns]))
+
+
+def rows_of(*texts):
+    examples = [TextExample(key=str(index), texts=parts) for index, parts in enumerate(texts)]
+    encoder = RowEncoder(TextSettings(vocabulary=VOCABULARY, normalization=UNCASED), 12)
+    return KIND.encode(spec_of(len(texts[0])), examples, encoder, TaskConfig()).rows
+
+
+def vectors_of(columns, rows=5, size=6):
+    """Vectors of length 1, float32 [rows, columns, size]: waves of the index."""
+    waves = 1.7 * np.arange(rows * size, dtype=np.float64).reshape(rows, size)
+    vectors = np.stack([np.sin(waves * seed + seed) for seed in range(1, columns + 1)], axis=1)
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+# sentence_transformers.losses.MultipleNegativesRankingLoss(model, scale=20.0) of version 6.2.0 on
+# the columns of `vectors_of`, with a model that returns them.
+@pytest.mark.parametrize(("columns", "expected"), [(2, 4.015110016), (3, 11.260734558)])
+def test_the_loss_is_that_of_sentence_transformers(columns, expected):
+    texts = np.arange(5 * columns, dtype=np.int32).reshape(5, columns)
+    losses = contrastive_losses(
+        tf.constant(vectors_of(columns)), tf.constant(texts), tf.ones([5], tf.bool), 0.05)
+    assert float(tf.reduce_mean(losses)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("texts", "present", "excluded"), [
+    ([[0, 1], [2, 3], [4, 5]], [True] * 3, []),
+    ([[0, 1], [2, 3], [4, 5]], [True, True, False], [(0, 2), (1, 2)]),
+    ([[0, 1], [2, 1], [4, 5]], [True] * 3, [(0, 1), (1, 0)]),  # Equal positives.
+    ([[0, 1], [0, 3], [4, 5]], [True] * 3, [(0, 1), (1, 0)]),  # Two positives of one text.
+    ([[0, 1], [2, 3], [4, 0]], [True] * 3, [(0, 2)]),  # A text is another one's positive.
+    ([[0, 0], [1, 1], [0, 0]], [True] * 3, [(0, 2), (2, 0)]),  # A text that is there twice.
+])
+def test_padding_and_known_positives_are_no_negatives(texts, present, excluded):
+    vectors = vectors_of(2, rows=3)
+    losses = contrastive_losses(tf.constant(vectors), tf.constant(texts, tf.int32),
+                                tf.constant(present), 0.5).numpy()
+    for row in np.flatnonzero(present):
+        logits = vectors[row, 0] @ vectors[:, 1].T / 0.5
+        kept = [column for column in range(3) if (row, column) not in excluded]
+        expected = np.log(np.exp(logits[kept]).sum()) - logits[row]
+        assert losses[row] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_parts_of_a_batch_have_the_negatives_of_the_whole(columns):
+    rows = rows_of(*(tuple(np.roll(TEXTS, shift)[:columns]) for shift in range(4)))
+    batch = tf.nest.map_structure(tf.constant, make_batch(rows, 4, (12,), pad_id=0))
+    objective, parts = EmbeddingObjective(spec_of(columns)).split(2)
+    assert parts == 1 and objective.parts == 2
+    model = objective.build_model(CONFIG, seed=0, policy="float32")
+
+    def outcome(parts):
+        split = dataclasses.replace(objective, parts=parts)
+        return tf.function(lambda: split.compute(
+            model, batch, RANDOMNESS, training=True)[::2], autograph=False)()
+
+    (whole, details), (joined, _) = outcome(1), outcome(2)
+    assert float(joined["loss"]) == pytest.approx(float(whole["loss"]), rel=1e-4)
+    if columns == 1:  # The two readings of a text have different dropout.
+        first, second = np.moveaxis(details["embedding"].numpy(), 1, 0)
+        assert np.all(np.abs(first - second).max(axis=1) > 1e-3)
+
+
+def test_prediction_reads_every_text_once_without_dropout():
+    rows = rows_of(*((text,) for text in TEXTS))
+    objective = EmbeddingObjective(spec_of(), TaskConfig(pooling="cls"))
+    model = objective.build_model(CONFIG, seed=0, policy="float32")
+    batch = tf.nest.map_structure(tf.constant, make_batch(rows, 5, (12,), pad_id=0))
+    vectors = objective.compute(model, batch, RANDOMNESS, training=False).details["embedding"]
+    assert vectors.shape == (5, 1, 16)
+    hidden = model.encoder(batch.ids[:, 0], batch.segment_ids[:, 0], batch.valid[:, 0])
+    expected = hidden[:, 0] / tf.norm(hidden[:, 0], axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors[:, 0], expected, atol=1e-6)
+
+
+def test_retrieval_scores_are_those_of_scikit_learn():
+    vectors = vectors_of(2, rows=40, size=4)
+    texts = np.arange(80).reshape(40, 2)
+    cosines = vectors[:, 0] @ vectors[:, 1].T
+    assert retrieval_scores(vectors, texts) == pytest.approx({
+        "mrr": label_ranking_average_precision_score(np.eye(40), cosines),
+        "recall_at_1": top_k_accuracy_score(np.arange(40), cosines, k=1),
+        "recall_at_10": top_k_accuracy_score(np.arange(40), cosines, k=10)})
+
+
+def test_equal_cosines_rank_before_and_equal_texts_do_not_count():
+    constant = np.ones([4, 2, 1], np.float32)
+    assert retrieval_scores(constant, np.arange(8).reshape(4, 2))["mrr"] == 0.25
+    assert retrieval_scores(constant, np.array([[0, 9], [1, 9], [2, 9], [0, 8]])) == {
+        "mrr": pytest.approx((1 + 1 / 2 + 1 / 2 + 1 / 3) / 4),
+        "recall_at_1": 0.25, "recall_at_10": 1.0}
+
+
+@pytest.mark.parametrize(("columns", "changes", "replicas", "words"), [
+    (2, {"training.train_batch_size": 1}, 1, "leaves no negatives; give 2 or more"),
+    (1, {}, 2, "which 2 device.s. times 1 micro-batch.es. would split"),
+    (1, {"runtime.gradient_accumulation_steps": 4}, 1, "1 device.s. times 4 micro-batch"),
+    (1, {"model.hidden_dropout": 0.0, "model.attention_dropout": 0.0}, 1, "but both rates are 0"),
+])
+def test_settings_that_leave_fewer_negatives_are_refused(columns, changes, replicas, words):
+    with refused(words):
+        EmbeddingObjective(spec_of(columns)).check_training(
+            override(FinetuningConfig(), changes), replicas)
+
+
+@pytest.mark.parametrize(("columns", "negatives"), [(1, 31), (2, 31), (3, 63)])
+def test_the_header_counts_the_negatives(columns, negatives):
+    assert EmbeddingObjective(spec_of(columns)).check_training(FinetuningConfig(), 1) == [
+        f"every text has {negatives} in-batch negatives"]
+
+
+def load(tmp_path, train, dev="", texts=("text",), label="", dev_texts=()):
+    for name, content in (("train", train), ("dev", dev)):
+        (tmp_path / f"{name}.tsv").write_text(content)
+    return registry.load("sentence_embeddings", None, Files(
+        train=[storage.path(tmp_path / "train.tsv")], texts=texts, label=label,
+        dev=[storage.path(tmp_path / "dev.tsv")] if dev else [], dev_texts=dev_texts))
+
+
+PAIRS = "a\tb\n" + "".join(f"first {number}\tsecond {number}\n" for number in range(20))
+SCORED = "one\ttwo\tscore\nx\ty\t1\nz\tw\t2.5\n"
+
+
+def test_pairs_with_numbers_are_scored_by_correlation(tmp_path):
+    task = load(tmp_path, PAIRS, SCORED, ("a", "b"), "score", ("one", "two"))
+    assert task.spec.metrics == ("spearman", "pearson")
+    assert [(example.texts, example.label) for example in task.dev["dev"]] == [
+        (("x", "y"), 1.0), (("z", "w"), 2.5)]
+
+
+def test_without_dev_pairs_are_held_out_and_texts_are_halved(tmp_path):
+    task = load(tmp_path, PAIRS, texts=("a", "b"))
+    assert task.spec.metrics[0] == "mrr"
+    assert (len(task.train), len(task.dev["dev"])) == (18, 2)
+    texts = "text\n" + "".join(f"the first half, {number}\n" for number in range(20))
+    task = load(tmp_path, texts)
+    first, second = task.dev["dev"][0].texts
+    assert first == "the first" and second.startswith(" half, ")
+    assert "dev has the halves of texts: the first has to retrieve the second" in task.notes
+
+
+def test_rows_with_an_empty_text_are_left_out_with_a_note(tmp_path):
+    task = load(tmp_path, PAIRS + "alone\t \n", PAIRS, ("a", "b"))
+    assert len(task.train) == 20
+    assert task.notes[0].endswith("1 of 21 rows have an empty text and are left out")
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"train": "a\tb\tscore\nx\ty\t0\nz\tw\t5\n", "texts": ("a", "b"), "label": "score"},
+     "reads no labels; keep the positive rows in a file without the column 'score'"),
+    ({"train": PAIRS, "texts": ("a", "b", "c")}, "no column 'c'"),
+    ({"train": "a\tb\tc\nx\ty\n", "texts": ("a", "b", "c")}, "train.tsv:2: 2 columns, but 3"),
+    ({"train": PAIRS, "texts": ("a", "b", "c", "d")}, "one column, or two or three separated"),
+    ({"train": "text\nx\nx\n"}, "at least two different rows with texts are needed"),
+    ({"train": PAIRS, "texts": ("a",), "dev": SCORED},
+     "--dev and --test take pairs of texts; name their two columns"),
+    ({"train": PAIRS, "texts": ("a", "b"), "dev": SCORED.replace("2.5", "nan"),
+      "label": "score", "dev_texts": ("one", "two")}, "dev.tsv:3: 'score' must be a number"),
+    ({"train": PAIRS, "texts": ("a", "b"), "dev": SCORED.replace("2.5", "1.0"),
+      "label": "score", "dev_texts": ("one", "two")}, "all numbers in column 'score' are equal"),
+    ({"train": PAIRS, "texts": ("a", "b"), "dev": "a\tb\nx\ty\n"}, "two different second texts"),
+    ({"train": PAIRS, "texts": ("a", "b"), "dev": PAIRS, "label": "score"}, "no column 'score'"),
+])
+def test_files_that_would_be_learned_or_scored_wrongly_are_refused(tmp_path, arguments, words):
+    with refused(words):
+        load(tmp_path, **arguments)
