@@ -159,7 +159,7 @@ def test_pooling_that_is_not_saved_is_named(networks, tmp_path):
 def test_an_encoder_is_saved_with_its_pooling(networks, tmp_path):
     electra = Electra(dataclasses.replace(
         tiny_networks.without(networks, "discriminator", "generator"),
-        pooling=Pooling(modes=("cls",), normalize=True, max_length=8)))
+        pooling=Pooling(modes=("cls",), normalize=True, max_length=12)))
     electra.save_pretrained(tmp_path / "encoder")
     np.testing.assert_array_equal(
         electra_tf.load(tmp_path / "encoder").embed(TEXTS), electra.embed(TEXTS))

@@ -150,7 +150,7 @@ def test_other_data_is_refused_in_one_line(data, words):
 @pytest.mark.parametrize(("task", "data", "words"), [
     ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:3: NaN is not a JSON number"),
     ("multilabel", (TEXTS, 2 * np.array(MATRIX)), "must be 0 or 1 in a matrix. Received: 2"),
-    ("multilabel", (TEXTS, OTHERS), "must have different labels, as a list"),
+    ("multilabel", (TEXTS, OTHERS), "must be a list of different labels"),
     ("tagging", (WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
     ("tagging", (["He runs"], ["O O"]), "list of strings, one for each word"),
     ("question_answering", ([{"context": "Ada."}],), "'question' is missing"),
