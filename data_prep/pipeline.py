@@ -16,7 +16,7 @@ from data_prep.work_units import WorkUnit
 from electra_tf.data import manifest, records, shards
 from electra_tf.platform.storage import Path
 from electra_tf.text import coverage
-from electra_tf.text.coverage import UnknownScripts
+from electra_tf.text.scripts import UnknownScripts
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 

@@ -59,7 +59,8 @@ class TaskModel:
 
         Returns:
             A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is
-            a label, a number, a tag for each of "words", or an answer.
+            a label, a number, a tag for each of "words", an answer, the vector of a text (float32
+            [H]) or the cosine of a pair.
 
         Example:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
@@ -85,8 +86,8 @@ class TaskModel:
         """
         run, spec = self._run, self._run.spec
         file = storage.path(examples) if _is_file(examples) else in_memory.write(
-            "examples", spec.kind, examples, labels, texts=spec.texts, label=spec.label,
-            key=spec.key)
+            "examples", spec.kind, examples, labels, texts=_dev_columns(spec.kind, spec.texts),
+            label=spec.label, key=spec.key)
         task = registry.load_dev(spec, None, Files(dev=[file]))
         split = run.encode(task.dev["dev"])
         for note in (*task.notes, *split.notes):
@@ -144,7 +145,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         train: Your training examples: texts, pairs of texts, or lists of words (tagging), each as
             a list or array with `labels` beside it; a data frame or a mapping of columns; a
             `tf.data.Dataset` of (text, label) or of dictionaries; a list of dictionaries, for
-            extractive QA as in SQuAD's files; or the name of a file.
+            extractive QA as in SQuAD's files; or the name of a file. Sentence embeddings take
+            texts, pairs or triplets without labels, and for `dev` pairs with or without numbers.
         labels: A label, number or list of tags for each of the texts. Integers and booleans become
             text: predictions are "0" or "True".
         init_checkpoint: The pre-trained encoder, as for `load`.
@@ -185,7 +187,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         write = functools.partial(in_memory.write, kind=Kind(task), label=label_column)
         files = {"train": [write("train", data=train, labels=labels, texts=columns)]}
         columns = files["train"][0].texts
-        files |= {} if dev is None else {"dev": [write("dev", data=dev, texts=columns)]}
+        if dev is not None:
+            files["dev"] = [write("dev", data=dev, texts=_dev_columns(task, columns))]
     loaded = registry.load(
         task, None if data_dir is None else storage.path(data_dir),
         Files(texts=columns, label=label_column, holds_out=not config.training.num_folds, **files),
@@ -201,6 +204,13 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
+
+
+def _dev_columns(task: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the columns of texts to score: those of training, but pairs for embeddings."""
+    if task != Kind.SENTENCE_EMBEDDINGS:
+        return columns
+    return columns[:2] if len(columns) > 1 else ()
 
 
 def _is_file(data: Any) -> bool:

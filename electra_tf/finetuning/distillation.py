@@ -45,16 +45,14 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
 
     `UserError` for other models, for other labels than the run's, and for settings without effect.
     """
-    training, default = run.config.training, FinetuningTrainingConfig()
+    training = run.config.training
     if path is None:
-        changed = [name for name, value in vars(training).items()
-                   if name.startswith("distillation_") and (
-                       value != getattr(default, name) or f"training.{name}" in run.grid)]
-        if changed:
-            raise UserError(f"--{changed[0]} needs --teacher, the fine-tuned model to learn from.")
+        for name, default in vars(FinetuningTrainingConfig()).items():
+            is_given = getattr(training, name) != default or f"training.{name}" in run.grid
+            if is_given and name.startswith("distillation_"):
+                raise UserError(f"--{name} needs --teacher, the fine-tuned model to learn from.")
         return run
-    resolved = path.resolve()
-    if run.model_dir.resolve() in (resolved, *resolved.parents):
+    if f"{path.resolve()}/".startswith(f"{run.model_dir.resolve()}/"):
         raise UserError(f"--teacher={path} is in --model_dir={run.model_dir}, the student's "
                         "directory; name another --model_dir.")
     if not training.distillation_weight and not training.distillation_hidden_weight:
@@ -66,9 +64,8 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
                         f"{path} and a --model_dir, which is then the teacher.")
     spec = TaskSpec.of_facts(teacher.task, path)
     if run.spec.kind != spec.kind or spec.kind not in (Kind.CLASSIFICATION, Kind.MULTILABEL):
-        raise UserError("--teacher distills classification and multilabel, each into its own kind. "
-                        f"Received: --task={run.spec.name} ({run.spec.kind}), --teacher={path} "
-                        f"({spec.kind})")
+        raise UserError("task and teacher must both be classification or both multilabel. "
+                        f"Received: {run.spec.kind}, --teacher={path} ({spec.kind})")
     # Files of transformers don't say that a model reads pairs, but ours do.
     if len(spec.texts) != len(run.spec.texts) and (
             len(spec.texts) == 2 or (path / SETTINGS_FILE).exists()):
@@ -92,9 +89,8 @@ def _label_order(student: TaskSpec, teacher: TaskSpec, source: object) -> list[i
             order = [index.get(form(label)) for label in names]
             if len(order) == len(others) and set(order) == set(range(len(others))):
                 return order
-    raise UserError(f"--teacher={source} has the labels {shown(teacher.label_words)}; those of "
-                    f"--task={student.name} are {shown(student.label_words)}. Both need the same "
-                    "names, in any order.")
+    raise UserError(f"--teacher={source} has the labels {shown(teacher.label_words)}, and --task="
+                    f"{student.name} {shown(student.label_words)}; both need the same names.")
 
 
 def with_unlabelled(task: Task, own: Files) -> Task:
@@ -102,8 +98,7 @@ def with_unlabelled(task: Task, own: Files) -> Task:
     notes, spec = [*task.notes], dataclasses.replace(own.select(task.spec), key="")
     examples = KINDS[spec.kind].read(own.unlabelled, spec, labelled=False, notes=notes)
     if known := sum(example.label is not None for example in examples):
-        notes.append(f"--unlabelled: {known:,} of {len(examples):,} rows have a label, which is "
-                     "not used")
+        notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
     return dataclasses.replace(task, notes=notes, unlabelled=[
         dataclasses.replace(example, label=None) for example in examples])
 
@@ -149,10 +144,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
 
 def student(run: FinetuningRun, model: tf_keras.Model,
             seed: int) -> tuple["DistillationObjective", tf_keras.Model]:
-    """Returns the objective of a run with a teacher, and what it trains.
-
-    That is `model` and, for hidden vectors, a projection to the teacher's width.
-    """
+    """Returns the objective, and what it trains: a model, and a projection of hidden vectors."""
     training = run.config.training
     if training.distillation_hidden_weight:
         policy, parts = POLICIES[training.precision], (model.encoder, model.head)

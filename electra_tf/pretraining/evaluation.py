@@ -25,6 +25,7 @@ from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.pretraining.agreement import is_chief
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
 from electra_tf.pretraining.saved_settings import all_settings
 from electra_tf.pretraining.setup import Run, token_kinds
@@ -33,7 +34,6 @@ from electra_tf.reporting.samples import Corruption, select_readable, terminal_p
 from electra_tf.training import failures
 from electra_tf.training.devices import distributed
 from electra_tf.training.step import concat_parts, largest_divisor, with_static_rows
-from electra_tf.training.workers import is_chief
 
 SHOWN_SAMPLES = 4
 SAMPLED_BATCHES = 16

@@ -20,14 +20,20 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
+from electra_tf.pretraining.agreement import (
+    Agreement,
+    has_several_workers,
+    is_chief,
+    report_lost_worker,
+)
 from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
+from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
-from electra_tf.reporting.plots import draw_curves
 from electra_tf.reporting.trackers import tracked
-from electra_tf.training import failures, workers
+from electra_tf.training import failures
 from electra_tf.training.devices import build_state, build_step, distributed
 from electra_tf.training.step import TrainState
 
@@ -45,7 +51,7 @@ def train(run: Run) -> None:
         directory, out = stack.enter_context(_directory_of_reports(run))
         stack.enter_context(failures.explained(run.require_records))
         stop = stack.enter_context(_stop_request(run))
-        stack.enter_context(workers.report_lost_worker(strategy))
+        stack.enter_context(report_lost_worker(strategy))
 
         state, manager, new_parts = restore(run)
         stack.callback(manager.close)
@@ -53,7 +59,7 @@ def train(run: Run) -> None:
         events = Events(first_step=step, num_steps=num_steps, runtime=config.runtime,
                         steps_per_loop=steps_per_loop(config.runtime, strategy))
         track = stack.enter_context(tracked(
-            config.runtime.report_to if workers.is_chief(strategy) else (),
+            config.runtime.report_to if is_chief(strategy) else (),
             run.model_dir / TRACKERS_FILE, config, {"records": str(run.records)}))
         reporter = Reporter(run, directory, events, out=out, track=track)
         reporter.on_start(state, new_parts)
@@ -66,7 +72,7 @@ def train(run: Run) -> None:
                                  run.finished_at),
             batches, in_loops=events.steps_per_loop > 1)
         evaluator = Evaluator(run, state.model) if run.examples("eval") else None
-        agreement = workers.Agreement(strategy)
+        agreement = Agreement(strategy)
 
         def keep_evaluating(num_batches: int) -> bool:
             reporter.on_evaluated(num_batches)
@@ -115,7 +121,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
     Draws the curves at the end. Raises `UserError` if the directory is another run's, or another
     process trains in it.
     """
-    if not workers.is_chief(run.strategy):
+    if not is_chief(run.strategy):
         with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
             yield storage.path(scratch), nowhere
         return
@@ -135,7 +141,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
 
 
 def _stop_request(run: Run) -> StopRequest:
-    if not workers.has_several_workers(run.strategy):
+    if not has_several_workers(run.strategy):
         return StopRequest()
     seconds = run.config.runtime.grace_seconds  # Workers must not wait for each other without end.
     return StopRequest(grace_seconds=seconds, late=(
@@ -156,7 +162,7 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = CheckpointManager(
             checkpoint, run.model_dir / CHECKPOINTS, keep=config.runtime.keep_checkpoint_max,
-            is_chief=workers.is_chief(run.strategy))
+            is_chief=is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
         metrics = run.model_dir / METRICS_FILE
         if restored is None and metrics.exists() and any(

@@ -16,7 +16,7 @@ from electra_tf.pretraining.evaluation import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, Totals
 from electra_tf.reporting import metrics_log
-from electra_tf.reporting.progress import StepTimer, progress_line
+from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.samples import Corruption, terminal_page
 from electra_tf.reporting.trackers import Log
 from electra_tf.training.devices import device_name
@@ -195,3 +195,39 @@ class Reporter:
                 remaining_seconds=self._timer.remaining_seconds(
                     steps_left, self.events.remaining(self._step)), **machine))
         return means | machine
+
+
+def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
+                  seconds_elapsed: float, peak_memory_bytes: float,
+                  tokens_per_second: float | None = None, peak_fraction: float | None = None,
+                  remaining_seconds: float | None = None) -> str:
+    """Returns one line without unknown columns; columns are as wide at every step of a run.
+
+    `means` has "loss", "learning_rate" and losses "..._loss" in nats. `tokens_per_second` counts
+    padding too; `peak_fraction`, in [0, 1], is the model's FLOPs over the devices' peak.
+
+    >>> print(progress_line(
+    ...     {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
+    ...      "learning_rate": 3.2e-4}, step=1200, num_steps=10000, seconds_elapsed=345,
+    ...     peak_memory_bytes=2_210_000_000, tokens_per_second=4210, peak_fraction=0.37,
+    ...     remaining_seconds=2530))
+    step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
+  4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
+    """
+    total = f"{num_steps:,}"
+    columns = [f"step {step:>{len(total)},}/{total}", f"loss {_number(means['loss'])}"]
+    columns += [f"{name.removesuffix('_loss')} {_number(value)}"
+                for name, value in means.items() if name.endswith("_loss")]
+    columns.append(f"lr {means['learning_rate']:.2e}")
+    if tokens_per_second is not None:
+        columns.append(f"{tokens_per_second:>7,.0f} tok/s")
+    if peak_fraction is not None:
+        columns.append(f"{100 * peak_fraction:>2.0f} % of peak")
+    columns += [f"{peak_memory_bytes / 1e9:>5.1f} GB", f"elapsed {duration(seconds_elapsed)}"]
+    if remaining_seconds is not None:
+        columns.append(f"ETA {duration(remaining_seconds)}")
+    return "  ".join(columns)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 1 else f"{value:>6.3f}"

@@ -14,7 +14,7 @@ from electra_tf.tasks.task import Kind
 
 MAX_EXAMPLES = 10_000_000
 """Limit of the examples of a split; it ends the reading of generators without an end."""
-_COLUMNS = {1: ("text",), 2: ("text_1", "text_2")}
+_COLUMNS = {1: ("text",), 2: ("text_1", "text_2"), 3: ("text_1", "text_2", "text_3")}
 """Number of texts of an example -> names of their columns, if the user gives none."""
 _SINGLE_LABEL = (Kind.CLASSIFICATION, Kind.REGRESSION)
 """Kinds whose examples have one label or number; others have a list."""
@@ -41,7 +41,9 @@ class MemoryFile:
 
 def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Sequence[str] = (),
           label: str = "label", key: str = "") -> MemoryFile:
-    """Returns labelled examples as a file; `UserError` for data that can't be read.
+    """Returns examples as a file; `UserError` for data that can't be read.
+
+    All are labelled, but for sentence embeddings.
 
     Args:
         title: Name of the data in messages.
@@ -76,7 +78,13 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         _require_equal_lengths(title, columns)
         rows = [_as_row(f"{title}:{number}", text, kind, texts) | {label: value} for number, (
             text, value) in enumerate(zip(*columns.values(), strict=True), start=1)]
-    names = label.split(",") if kind is Kind.MULTILABEL else [label]  # As `files.label_columns`.
+    elif kind is Kind.SENTENCE_EMBEDDINGS:
+        rows = [_as_row(f"{title}:{number}", text, kind, texts)
+                for number, text in enumerate(rows, start=1)]
+    # As `files.label_columns`.
+    names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
+    if kind is Kind.SENTENCE_EMBEDDINGS:
+        names = []  # Labels are optional.
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise UserError(f"{title} has no labels; give a tuple of texts and labels, or a table "
@@ -165,8 +173,9 @@ def _columns_of(first: Any, kind: Kind) -> tuple[str, ...]:
     """Returns the columns of texts of an example."""
     if isinstance(first, dict):
         return _COLUMNS[1 + ("text" not in first and "text_1" in first)]
-    is_pair = kind is not Kind.TAGGING and isinstance(first, list) and len(first) == 2
-    return _COLUMNS[1 + is_pair]
+    size = len(first) if kind is not Kind.TAGGING and isinstance(first, list) else 1
+    most = 3 if kind is Kind.SENTENCE_EMBEDDINGS else 2
+    return _COLUMNS[size if size <= most else 1]
 
 
 def _as_row(location: str, text: Any, kind: Kind, names: Sequence[str]) -> dict[str, Any]:

@@ -2,32 +2,23 @@
 
 BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn): Hangul
 syllables become single letters, Indic and Thai vowel signs are lost, umlauts become other letters.
-`propose_normalization` decides by the share of these letters. Scripts are Unicode's (UAX 24).
+`propose_normalization` decides by the share of these letters.
 """
 
 import collections
 import functools
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
 from electra_tf.platform.command_line import as_started
-from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
+from electra_tf.text.tokenization import NFC, UNCASED, Normalization
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 _MAX_CHANGED_LETTERS = 0.01
 """Largest fraction of letters that stripping accents may change. English text has 0.04 %, Russian
 1.5, German 1.7, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
-_DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
-"""Groups of words without letters, and of words whose letters `_NAMES` lacks."""
-_NAMES = dict(enumerate(
-    ("Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Deseret",
-     "Devanagari", "Ethiopic", "Georgian", "Gothic", "Greek", "Gujarati", "Gurmukhi", "Han",
-     "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana", "Khmer", "Lao", "Latin", "Malayalam",
-     "Mongolian", "Myanmar", "Ogham", "Old Italic", "Oriya", "Runic", "Sinhala", "Syriac", "Tamil",
-     "Telugu", "Thaana", "Thai", "Tibetan"), start=2))
-"""Name by ICU's number of the script; 0 and 1 are what scripts share, such as digits."""
 
 
 def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
@@ -105,50 +96,3 @@ def _is_changed(character: str) -> bool:
         return False
     decomposed = unicodedata.normalize("NFD", character)
     return character != "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
-
-
-def word_scripts(texts: Sequence[str]) -> list[str]:
-    """Returns the script of each word or piece, which is that of its first letter.
-
-    Digits that a single script uses count as letters. Words without letters are "digits" or
-    "signs"; scripts that are rare today are "other scripts".
-
-    >>> word_scripts(["##ing", "3rd", "1,5", "—", "дом", "漢字"])
-    ['Latin', 'Latin', 'digits', 'signs', 'Cyrillic', 'Han']
-    """
-    import tensorflow as tf  # It takes seconds, which most of this module doesn't need.
-
-    points = tf.strings.unicode_decode(tf.constant(list(texts), tf.string), "UTF-8")
-    numbers = points.with_flat_values(tf.strings.unicode_script(points.flat_values)).to_list()
-    return [next((_NAMES.get(number, _OTHER) for number in row if number > 1), None)
-            or (_DIGITS if any(unicodedata.category(char) == "Nd" for char in text) else _SIGNS)
-            for text, row in zip(texts, numbers, strict=True)]
-
-
-class UnknownScripts:
-    """A counter of words that became [UNK] by their script; only their texts are split again."""
-
-    def __init__(self, text: TextSettings):
-        from electra_tf.text.tokenizer import WordSplitter
-
-        self.counts: collections.Counter[str] = collections.Counter()
-        self._vocabulary, self._words = text.vocabulary, WordSplitter(text.normalization).words
-
-    def add(self, texts: Sequence[str], ids: np.ndarray, ends: np.ndarray) -> None:
-        """Counts the unknown words of N texts.
-
-        `ids`, int [T], are their pieces, one text after another; `ends`, int [N], is one past each
-        text's last piece.
-        """
-        unknown = np.flatnonzero(ids == self._vocabulary.unk_id)
-        if not unknown.size:
-            return
-        rows = np.searchsorted(ends, unknown, side="right")
-        affected = np.unique(rows)
-        words = self._words([texts[row] for row in affected])
-        # Every word has exactly one piece that does not continue a word; [UNK] is one.
-        words_before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
-        number_in_row = words_before[unknown] - words_before[np.concatenate([[0], ends])[rows]]
-        indices = words.row_splits.numpy()[np.searchsorted(affected, rows)] + number_in_row
-        self.counts.update(word_scripts([
-            word.decode() for word in words.flat_values.numpy()[indices]]))

@@ -102,7 +102,9 @@ def test_the_losses_equal_those_of_pytorch(kind, temperature, labelled, hard, so
     assert objective.coefficients == {"hard": 0.75, "soft": 0.25, "hidden": 3.0}
 
 
-def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
+@pytest.mark.parametrize("form", [Format.RUN, Format.HUGGING_FACE])
+def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
+    teacher = teacher_at(tmp_path / "teacher", form)
     run = distillation.with_teacher(
         run_of(tmp_path / "student", distillation_hidden_weight=1), teacher)
     unlabelled = [dataclasses.replace(EXAMPLES[3], label=None)]
@@ -116,7 +118,7 @@ def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
     np.testing.assert_allclose(special.softmax(logits[:20], axis=1),
                                answers["probabilities"].numpy()[:, [1, 2, 0]], atol=1e-5)
     np.testing.assert_allclose([row.targets["teacher/vectors"] for row in rows[:20]],
-                               served._network.first(served.texts.encode(texts)), atol=1e-5)
+                               served.encoder.first(*served.texts.encode(texts)), atol=1e-5)
     np.testing.assert_array_equal(logits[20], logits[3])
     assert [row.targets["is_labelled"] for row in rows] == [True] * 20 + [False]
     accuracy = 100 * np.mean([label.decode() == example.label for label, example in zip(
@@ -160,7 +162,7 @@ def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     task = distillation.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
-    assert task.notes == ["--unlabelled: 2 of 3 rows have a label, which is not used"]
+    assert task.notes == ["--unlabelled: labels of 2 of 3 rows are not used"]
 
 
 @pytest.mark.parametrize(("name", "labels", "order"), [
@@ -187,8 +189,8 @@ def bert_classifier(path):
     (lambda path: path, {}, {}, "holds no checkpoint"),
     (bert_classifier, {}, {}, "BertForSequenceClassification.*can be fine-tuned"),
     (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {},
-     r"classification and multilabel.*teacher=.*\(regression\)"),
-    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, r"task=.*\(regression\), --teach"),
+     r"both multilabel.*teacher=.*\(regression\)"),
+    (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "Received: regression, --te"),
     (teacher_at, {"texts": ("a", "b")}, {}, r"reads 1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),

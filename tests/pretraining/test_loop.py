@@ -83,7 +83,7 @@ def train(monkeypatch, tmp_path):
                 "Reporter": lambda *_, out, track: parts,
                 "Evaluator": lambda run, model: parts}.items():
             monkeypatch.setattr(loop, name, part)
-        monkeypatch.setattr(loop.workers, "Agreement", lambda strategy: parts)
+        monkeypatch.setattr(loop, "Agreement", lambda strategy: parts)
         loop.train(SimpleNamespace(
             config=PretrainingConfig(
                 training=TrainingConfig(num_train_steps=9),

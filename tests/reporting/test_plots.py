@@ -4,7 +4,7 @@ import pytest
 from matplotlib.image import imread
 
 from electra_tf.reporting.learning_curves import NETWORKS, MeasuredNetwork
-from electra_tf.reporting.plots import _points, draw_curves, smooth
+from electra_tf.reporting.loss_curves import _points, draw_curves, smooth
 
 
 def records(count, **extra):

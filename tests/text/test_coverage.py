@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.text import coverage
+from electra_tf.text import coverage, scripts
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -66,9 +66,9 @@ def test_nasty_lines_one_by_one_and_together(normalization):
     pieces = tokenizer.tokenize(tf.constant(words))
     unknown = [word for word, row in zip(words, pieces.to_list(), strict=True)
                if row == [LETTERS.unk_id]]
-    expected = coverage.word_scripts(unknown)
+    expected = scripts.word_scripts(unknown)
     assert len(set(expected)) > 5
-    rows, counter = tokenizer.tokenize(tf.constant(lines)), coverage.UnknownScripts(text)
+    rows, counter = tokenizer.tokenize(tf.constant(lines)), scripts.UnknownScripts(text)
     counter.add(lines, rows.flat_values.numpy(), rows.row_splits.numpy()[1:])
     assert counter.counts == {script: expected.count(script) for script in set(expected)}
 
@@ -81,5 +81,5 @@ def test_the_script_of_a_word_is_that_of_its_first_letter():
         "ไทย": "Thai", "ᏣᎳᎩ": "Cherokee", "ꯃꯤꯇꯩ": "other scripts", "1,5": "digits", "٣": "Arabic",
         "７": "digits", "##7": "digits", "—": "signs", "😀": "signs", "##": "signs",
         "\u0301": "signs", "": "signs"}
-    assert dict(zip(expected, coverage.word_scripts(list(expected)), strict=True)) == expected
-    assert coverage.word_scripts([]) == []
+    assert dict(zip(expected, scripts.word_scripts(list(expected)), strict=True)) == expected
+    assert scripts.word_scripts([]) == []

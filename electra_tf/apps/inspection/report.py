@@ -11,6 +11,7 @@ from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, TextTable, percent, table_text, wrapped
 from electra_tf.text import coverage
+from electra_tf.text.scripts import word_scripts
 from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
 
 NOT_RECORDED = "not recorded"
@@ -146,7 +147,7 @@ def _words(survey: Survey) -> TextTable:
     vocabulary, counts = survey.vocabulary, survey.manifest.counts
     frequencies = survey.pieces.copy()
     frequencies[[vocabulary.ids[token] for token in SPECIAL_TOKENS]] = 0
-    names, script = np.unique(coverage.word_scripts(vocabulary.tokens), return_inverse=True)
+    names, script = np.unique(word_scripts(vocabulary.tokens), return_inverse=True)
     pieces = np.bincount(script, frequencies, len(names))
     words = np.bincount(script, np.where(vocabulary.continues, 0, frequencies), len(names))
     unknown = counts.unknown_by_script or {NOT_RECORDED: counts.unknown_words}

@@ -10,8 +10,8 @@ from absl import flags
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.platform import command_line, storage
+from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics
-from electra_tf.reporting.plots import draw_curves
 
 
 def main() -> None:

@@ -54,6 +54,11 @@ class EmbeddingObjective(base.TaskObjective):
                 f"negatives come from the batch, which {replicas} device(s) times {steps} "
                 "micro-batch(es) would split; give --num_gpus=1 or no --num_replicas, and no "
                 "--gradient_accumulation_steps. --gradient_checkpointing also saves memory.")
+        if config.training.num_folds:
+            raise UserError("--num_folds doesn't score sentence embeddings; leave it out.")
+        if config.training.freeze_layers == -1:
+            raise UserError("--freeze_layers=-1 leaves nothing to train, as there is no head; give "
+                            f"at most {config.model.num_layers - 1}.")
         if size < 2:
             raise UserError("--train_batch_size=1 leaves no negatives; give 2 or more.")
         if columns == 1 and config.model.hidden_dropout == config.model.attention_dropout == 0:
@@ -177,7 +182,7 @@ class SentenceEmbeddings(base.TaskKind):
     def read_dev(self, spec: TaskSpec, own: Files, notes: list[str]) -> list[TextExample]:
         """Reads pairs, all with a number or all without one."""
         spec, paths = _pairs(spec, own), ", ".join(map(str, own.dev))
-        labelled = bool(own.label) or any(
+        labelled = own.label not in ("", "label") or any(
             example.label is not None for example in self.read(own.dev, spec, labelled=False))
         examples = self.read(own.dev, spec, labelled=labelled, notes=notes)
         if labelled and len({example.label for example in examples}) < 2:
@@ -294,7 +299,8 @@ def _row(parts: Sequence[TokenRow], numbers: dict[bytes, int], pad_id: int) -> R
 
 def _pairs(spec: TaskSpec, own: Files) -> TaskSpec:
     """Returns the task with the columns of pairs to score; `UserError` if they are not given."""
-    columns = own.dev_texts or own.texts or spec.texts
+    in_memory = getattr(own.dev[0], "texts", ()) if own.dev else ()
+    columns = own.dev_texts or in_memory or own.texts or spec.texts
     if len(columns) == 1 or len(own.dev_texts) > 2:
         raise UserError("--dev and --test take pairs of texts; name their two columns, for example "
                         "--dev_text_columns=sentence1,sentence2")

@@ -15,6 +15,7 @@ from electra_tf.apps.demo.replaced_tokens import (
     good_example,
     masked_positions,
 )
+from electra_tf.formats.networks import build_networks
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -35,7 +36,7 @@ def test_answers_equal_the_steps_in_numpy(networks, detection, temperature):
     assert words == ["word1", "word2", "word3", "##s", "word4", "[UNK]", "word5", "word6", "##ing",
                      "word7", "word8", "word9", "."]
 
-    model = networks.build()
+    model = build_networks(networks)
     ids = np.array([vocabulary.tokens.index(word) for word in ["[CLS]", *words, "[SEP]"]])
     masked = [position for position, token in enumerate(tokens, start=1) if token["filling"]]
     assert len(masked) == round(0.4 * len(words))

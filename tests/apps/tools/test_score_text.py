@@ -11,6 +11,7 @@ from absl import flags
 from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.formats import pretrained
+from electra_tf.formats.networks import build_networks
 from electra_tf.platform.errors import UserError
 from tests.support import command_flags, tiny_networks
 
@@ -30,7 +31,7 @@ def scores(run):
 
 
 def test_the_generator_score_hides_each_token_in_turn(networks, scores):
-    model = networks.build()
+    model = build_networks(networks)
     for sentence, score in zip(SENTENCES[:4], scores["generator"], strict=False):
         ids, expected = ids_of(sentence), 0.0
         for position in range(1, len(ids) - 1):
@@ -46,7 +47,7 @@ def test_the_discriminator_score_reads_the_sentence_once(networks, scores):
     electric = PseudoLikelihood(tiny_networks.without(
         networks, "generator", objective="electric"))
     assert electric.best == "discriminator" and electric.networks == ("discriminator",)
-    energies, model = electric.score(SENTENCES)["discriminator"], networks.build()
+    energies, model = electric.score(SENTENCES)["discriminator"], build_networks(networks)
     for sentence, score, energy in zip(SENTENCES[:4], scores["discriminator"], energies,
                                        strict=False):
         row = tf.constant([ids_of(sentence)], tf.int32)

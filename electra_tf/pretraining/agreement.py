@@ -1,0 +1,76 @@
+"""What several workers exchange: facts and signals; which one reports, and the loss of one."""
+
+import contextlib
+import itertools
+import signal
+from collections.abc import Iterator, Sequence
+
+import tensorflow as tf
+
+from electra_tf.platform.command_line import same_command
+from electra_tf.platform.errors import Abandoned, UserError, tensorflow_reason
+from electra_tf.platform.signals import STOPPING, StopRequest
+
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
+         tf.errors.CancelledError, tf.errors.InternalError)
+"""TensorFlow's errors if another process doesn't answer: 1 to 3 s after it was killed, 11 s after
+it was stopped."""
+
+
+def has_several_workers(strategy: tf.distribute.Strategy) -> bool:
+    """Returns True if other processes take part in every step."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Returns True in the one process that writes and reports."""
+    resolver = strategy.cluster_resolver
+    return resolver is None or not resolver.task_type or resolver.task_type == "chief" or (
+        resolver.task_type == "worker" and resolver.task_id == 0
+        and "chief" not in resolver.cluster_spec().jobs)
+
+
+@contextlib.contextmanager
+def report_lost_worker(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Converts TensorFlow's errors about another worker to `Abandoned` or a `UserError`."""
+    try:
+        yield
+    except _LOST as error:
+        if not has_several_workers(strategy):
+            raise
+        if "joining a group with size" in error.message:
+            raise UserError("TF_CONFIG names another number of workers here than at another "
+                            "worker. Give the same cluster to all.") from error
+        raise Abandoned(
+            f"another worker ended or can't be reached ({tensorflow_reason(error, 160)}), so this "
+            "one ends too. To go on from the newest checkpoint, on every worker: "
+            + same_command()) from error
+
+
+class Agreement:
+    """An exchange of facts between all workers, by an all-reduce of a few numbers per call."""
+
+    def __init__(self, strategy: tf.distribute.Strategy):
+        self._strategy = strategy
+
+        @tf.function(autograph=False)
+        def sum_over_workers(facts: tf.Tensor) -> tf.Tensor:
+            def replica(values):
+                return tf.distribute.get_replica_context().all_reduce(
+                    tf.distribute.ReduceOp.SUM, tf.identity(values))  # A tensor of this device.
+
+            total = strategy.run(replica, args=(facts,))
+            return strategy.experimental_local_results(total)[0]
+
+        self._sum = sum_over_workers
+
+    def any(self, facts: Sequence[bool]) -> list[bool]:
+        """Returns for each fact if it is True in any worker; all workers must call it together."""
+        if not has_several_workers(self._strategy):
+            return list(facts)
+        return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]
+
+    def received_signal(self, stop: StopRequest) -> signal.Signals | None:
+        """Returns the signal that any worker received, the same one on all workers."""
+        received = self.any([stop.number == number for number in STOPPING])
+        return max(itertools.compress(STOPPING, received), default=None)
