@@ -68,13 +68,12 @@ class FinetuningRun:
 
         `UserError` for steps of more windows than the memory can hold.
         """
-        task, training = self.config.task, self.config.training
-        if task.long_texts is not LongTexts.WINDOWS:
-            return split.rows, []
-        rows, notes = limit_windows(split.rows, task.max_windows)
-        failures.require_memory(
-            self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
-            batch=training.train_batch_size * max(len(row.ids) for row in rows))
+        task, batch = self.config.task, self.config.training.train_batch_size
+        rows, notes = limit_windows(split.rows, task)
+        if task.long_texts is LongTexts.WINDOWS:
+            failures.require_memory(
+                self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
+                batch=batch * max(len(row.ids) for row in rows))
         return rows, notes
 
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
@@ -139,7 +138,7 @@ class FinetuningRun:
         task = TaskSpec.of_facts(initial.task, initial.source)
         head = self.objective.build_head(self.config.model, seed=0, policy="float32")
         return all(getattr(task, name) == getattr(self.spec, name)
-                   for name in ("kind", "labels", "scale", "offset")) and {
+                   for name in ("kind", "label_words", "scale", "offset")) and {
             variable.name.split(":")[0]: tuple(variable.shape) for variable in head.variables} == {
                 name: value.shape for name, value in initial.weights.items()
                 if name.startswith(f"{HEAD}/")}
