@@ -17,7 +17,7 @@ from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import fused, weight_table
+from electra_tf.modeling import fused, network_specs, weight_table
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
@@ -62,7 +62,7 @@ def lift_without_records(config: PretrainingConfig) -> LiftedStep:
             Precision.BFLOAT16 if precision is Precision.AUTO else precision})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     encoder = config.model.generator
-    shapes = weight_table.language_model(
+    shapes = network_specs.language_model(
         "generator", encoder, weight_table.full_encoder(encoder)).weights
     objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
         vocab_size, special, TrainedGenerator(encoder, {

@@ -10,7 +10,7 @@ from benchmarks.pretraining.matmuls import step_flops
 from benchmarks.pretraining.workload import Workload
 from electra_tf.apps.planning import paper_flops
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling import flops, weight_table
+from electra_tf.modeling import flops, network_specs, weight_table
 
 
 def flops_per_token(workload: Workload) -> dict[str, float]:
@@ -19,7 +19,7 @@ def flops_per_token(workload: Workload) -> dict[str, float]:
         vocab_size=workload.vocab_size, max_position_embeddings=workload.length, type_vocab_size=2,
         hidden_dropout=0.1, attention_dropout=0.1, initializer_range=0.02,
         **dataclasses.asdict(sizes)) for sizes in (workload.discriminator, workload.generator))
-    both = weight_table.discriminator(discriminator), weight_table.language_model(
+    both = network_specs.discriminator(discriminator), network_specs.language_model(
         "generator", generator, weight_table.full_encoder(generator, "generator"))
     return {"matmuls": flops.matmul_flops_per_token(both, workload.length, workload.predictions),
             "paper": paper_flops.training_per_token(both, workload.length)}

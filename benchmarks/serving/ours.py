@@ -64,7 +64,7 @@ def _tflite(path: pathlib.Path, precision: str) -> tuple[dict[str, str], Answer]
         rows = zip(model.inputs, model.encode(batch), strict=True)
         probabilities = run(**{name: array.astype(np.int32) for name, array in rows})[
             "probabilities"]
-        labels = [model.interface.labels[index] for index in probabilities.argmax(axis=1)]
+        labels = [model.config.id2label[str(index)] for index in probabilities.argmax(axis=1)]
         return labels, probabilities.tolist()
 
     return {"LiteRT": importlib.metadata.version("ai-edge-litert")}, answer

@@ -13,7 +13,7 @@ import tf_keras
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.config.finetuning import POOLING_MODES
 from electra_tf.formats import pretrained
-from electra_tf.formats.networks import build_networks
+from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.pooling import pool
@@ -44,7 +44,7 @@ class Electra:
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
         self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
-        self._can_detect = networks.has_discriminator and not networks.has_energies
+        self._can_detect = networks.has_discriminator and not has_energies(networks)
         self._can_fill = networks.has_generator
         self._network = build_networks(
             networks, tf_keras.mixed_precision.global_policy().name)

@@ -10,7 +10,7 @@ from annotated_types import Interval
 from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
 SCRATCH = "none"
@@ -170,7 +170,8 @@ class FinetuningConfig:
         for name, values in grid.items():
             if name in _FIXED or not (name in _DROPOUT or name.split(".")[0] in _TUNABLE):
                 raise UserError(f"{name} takes one value; several with commas are for the settings "
-                                f"of a trial, such as --learning_rate. Received: {shown(values)}")
+                                "of a trial, such as --learning_rate, and --num_trials for seeds. "
+                                f"Received: {', '.join(map(str, values))}")
 
     def num_train_steps(self, examples: int) -> int:
         """Returns the number of steps of a run on `examples`, at least 1, as in Google's code."""

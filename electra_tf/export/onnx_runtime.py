@@ -25,26 +25,7 @@ Outputs = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Interface:
-    """What the graph does not say about its inputs and outputs."""
-
-    __pydantic_config__ = strict_json.STRICT
-
-    columns: tuple[str, ...]
-    """Names of the one or two texts of a row."""
-    max_length: int
-    """Tokens to which rows are cut, [CLS] and [SEP] included."""
-    labels: tuple[str, ...] = ()
-    """Classes by index."""
-    threshold: float | None = None
-    """Probability from which on a text has a label, for tasks of several labels per text."""
-    keeps_tail: bool = False
-    """Keep the first and the last tokens of long texts, as `text.rows.first_and_last_values`."""
-    quantization: str = "none"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Config:
+class OnnxConfig:
     """The entries of config.json that are read; the others are Hugging Face's."""
 
     __pydantic_config__ = strict_json.OPEN
@@ -52,14 +33,23 @@ class _Config:
     vocab_size: int
     type_vocab_size: int
     max_position_embeddings: int
-    electra_tf_onnx: Interface
+    text_columns: tuple[str, ...]
+    """Names of the one or two texts of a row."""
+    max_seq_length: int
+    """Tokens to which rows are cut, [CLS] and [SEP] included."""
+    keeps_tail: bool
+    """Keep the first and the last tokens of long texts, as `text.rows.first_and_last_values`."""
+    id2label: dict[str, str]
+    """Classes by index."""
+    label_threshold: float | None
+    """Probability from which on a text has a label, for tasks of several labels per text."""
 
 
 class FastRowEncoder:
     """A converter of texts to the rows of `text.rows.RowEncoder`, by the library `tokenizers`."""
 
     def __init__(self, tokenizer_file: pathlib.Path, max_length: int, *, keeps_tail: bool = False):
-        """Reads tokenizer.json; arguments are those of `Interface`."""
+        """Reads tokenizer.json; `max_length` and `keeps_tail` are as in `OnnxConfig`."""
         self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
         self._max_length, self._keeps_tail = max_length, keeps_tail
         self._cls_id, self._sep_id, self._pad_id = map(
@@ -112,24 +102,19 @@ class OnnxModel:
         Raises `UserError` for missing or damaged files.
         """
         require_intact(directory, needed=True)
-        self.config = strict_json.read(directory / CONFIG_FILE, _Config, max_bytes=4 * MIB)
-        self.interface = self.config.electra_tf_onnx
+        self.config = strict_json.read(directory / CONFIG_FILE, OnnxConfig, max_bytes=4 * MIB)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or usable_cores()
         options.log_severity_level = 3
         # Threads that wait in a loop take the cores of other programs: 20 ms instead of 6.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._rows = FastRowEncoder(directory / TOKENIZER_FILE, self.interface.max_length,
-                                    keeps_tail=self.interface.keeps_tail)
+        self.encode = FastRowEncoder(directory / TOKENIZER_FILE, self.config.max_seq_length,
+                                     keeps_tail=self.config.keeps_tail).encode
         self._session = onnxruntime.InferenceSession(
             str(directory / MODEL_FILE), options, providers=["CPUExecutionProvider"])
         self.inputs = [value.name for value in self._session.get_inputs()]
         self.outputs: Mapping[str, Sequence[str | int]] = {
             value.name: value.shape for value in self._session.get_outputs()}
-
-    def encode(self, *columns: Sequence[str]) -> list[np.ndarray]:
-        """Returns ids, segment ids and mask, int64 [B, L]; see `FastRowEncoder`."""
-        return self._rows.encode(*columns)
 
     def score(self, ids: np.ndarray, segment_ids: np.ndarray, mask: np.ndarray) -> Outputs:
         """Returns the graph's outputs for integers [B, L]; `UserError` for wrong values."""
@@ -164,14 +149,15 @@ class OnnxModel:
         answers `score`, sentence embeddings `embedding`, and an encoder `pooled`, the mean over all
         tokens, and `cls`.
         """
-        if len(columns) != len(self.interface.columns) or any(
+        config = self.config
+        if len(columns) != len(config.text_columns) or any(
                 isinstance(texts, str) for texts in columns):
-            raise UserError(f"give {len(self.interface.columns)} list(s) of texts. Received: "
+            raise UserError(f"give {len(config.text_columns)} list(s) of texts. Received: "
                             f"{shown(columns)}")
         if not self.answers_texts:
             raise UserError("this model's outputs are of tokens; call encode, then score.")
         tokens = self.encode(*columns)
-        outputs, labels = self.score(*tokens), np.array(self.interface.labels, object)
+        outputs, labels = self.score(*tokens), np.array([*config.id2label.values()], object)
         if "tokens" in outputs:
             mask = tokens[2][:, :, np.newaxis].astype(np.float32)
             return {"pooled": (outputs["tokens"] * mask).sum(axis=1) / mask.sum(axis=1),
@@ -181,10 +167,10 @@ class OnnxModel:
         probabilities = outputs["probabilities"]
         answers = {"labels": np.tile(labels, [len(probabilities), 1]),
                    "probabilities": probabilities}
-        if self.interface.threshold is None:
+        if config.label_threshold is None:
             return answers | {"label": labels[probabilities.argmax(axis=1)],
                               "score": probabilities.max(axis=1)}
-        predicted = [labels[row >= self.interface.threshold] for row in probabilities]
+        predicted = [labels[row >= config.label_threshold] for row in probabilities]
         width = max(map(len, predicted))
         return answers | {"prediction": np.array(
             [[*row, *[""] * (width - len(row))] for row in predicted], object).reshape(-1, width)}

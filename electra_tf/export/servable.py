@@ -14,6 +14,7 @@ import tf_keras
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
+from electra_tf.formats.networks import has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator
@@ -197,7 +198,7 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
             threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
-    if networks.has_energies:
+    if has_energies(networks):
         raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
                         "are energies, not probabilities of replaced tokens. Rank texts by them: "
                         "python -m electra_tf.apps.tools.score_text")

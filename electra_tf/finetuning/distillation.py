@@ -144,10 +144,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
 
 def student(run: FinetuningRun, model: tf_keras.Model,
             seed: int) -> tuple["DistillationObjective", tf_keras.Model]:
-    """Returns the objective of a run with a teacher, and what it trains.
-
-    That is `model` and, for hidden vectors, a projection to the teacher's width.
-    """
+    """Returns the objective, and what it trains: a model, and a projection of hidden vectors."""
     training = run.config.training
     if training.distillation_hidden_weight:
         policy, parts = POLICIES[training.precision], (model.encoder, model.head)

@@ -65,7 +65,7 @@ def train(changes: Changes) -> None:
         directory = model_dir / name if len(names) > 1 else model_dir
         run = distillation.with_teacher(
             setup.prepare(config, task.spec, text, directory, grid),
-            storage.path(values.teacher) if values.teacher else None)
+            storage.path(values.teacher) if values["teacher"].present else None)
         for trial in run.combinations:  # Before it removes an earlier run.
             run.changed(trial).check_training()
         if values.unlabelled:

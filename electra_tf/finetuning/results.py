@@ -21,8 +21,8 @@ from which multi-label classification predicts a label."""
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."
-_UNUSED = {"changes": {}, "fold": None, "stopped_early": False, "extended_at": ()}
-"""Values of fields of a trial that the file omits."""
+_OMITTED = [("changes", {}), ("fold", None), ("stopped_early", False), ("extended_at", ())]
+"""Fields of a trial that the file omits at these values."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class Results:
         shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
                   for trial in self.scored_trials for epoch in trial.epochs}
         if self.trials and (len(shapes) != 1 or shapes == {()} or not self.metrics or not set(
-                self.metrics) <= next(iter(self.trials[0].scores.values())).keys()):
+                self.metrics) <= next(iter(self.scored_trials[0].scores.values())).keys()):
             raise ValueError("all epochs must have the same splits and all metrics of the task")
 
     @property
@@ -149,13 +149,10 @@ class Results:
 
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
-        content = dataclasses.asdict(self)
-        for trial in content["trials"]:  # Most runs have none of these.
-            for name, unused in _UNUSED.items():
-                if trial[name] == unused:
-                    del trial[name]
-        write_json(model_dir / RESULTS_FILE, content | {
-            "best_seed": self.best.seed, "checkpoint": self.best_number,
+        trials = [{name: value for name, value in dataclasses.asdict(trial).items()
+                   if (name, value) not in _OMITTED} for trial in self.trials]
+        write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
+            "trials": trials, "best_seed": self.best.seed, "checkpoint": self.best_number,
             "summary": self.summary()})
 
     @classmethod
@@ -169,9 +166,9 @@ class Results:
             raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
         return results
 
-    def summary(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Returns split -> metric -> mean, median, deviation and best of `kept_trials`."""
-        trials = self.kept_trials
+    def summary(self, trials: Sequence[Trial] = ()) -> dict[str, dict[str, dict[str, float]]]:
+        """Returns split -> metric -> mean, median, deviation and best; by default `kept_trials`."""
+        trials = trials or self.kept_trials
         summary: dict[str, dict[str, dict[str, float]]] = {}
         for split, scores in trials[0].scores.items():
             summary[split] = {}
@@ -210,23 +207,14 @@ class Results:
                 trial.scores[split] for trial in trials}
             columns |= {"baseline": self.baseline.scores[split]} if self.baseline else {}
             if combinations[1:]:
-                tables.append(self._grid_table(split, combinations))
+                rows = [(shown_changes(trials[0].changes), *(
+                    shown_score(metric, self.summary(trials)[split][metric]["mean"])
+                    for metric in self.metrics), str(len(trials))) for trials in combinations]
+                tables.append(table_text(TextTable(
+                    title=f"{self.task}, {split}: mean scores of each combination",
+                    heading=("", *self.metrics, "trials"), rows=tuple(rows))))
             tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
         return "\n".join(tables)
-
-    def _grid_table(self, split: str, combinations: Sequence[Sequence[Trial]]) -> str:
-        """Returns the mean scores of every combination of the grid."""
-        names = [name.partition(".")[2] for name in self.best.changes]
-        rows = []
-        for trials in combinations:
-            scores = {metric: [trial.scores[split][metric] for trial in trials]
-                      for metric in self.metrics}
-            rows.append((*(shown_value(value) for value in trials[0].changes.values()), *(
-                shown_score(metric, None if None in values else statistics.fmean(values))
-                for metric, values in scores.items()), str(len(trials))))
-        return table_text(TextTable(
-            title=f"{self.task}, {split}: means of each combination", rows=tuple(rows),
-            heading=(*names, *self.metrics, "trials")))
 
     def beside(self, scratch: "Results") -> str:
         """Returns a table of the medians of both runs on the first split."""
@@ -284,19 +272,14 @@ def main_score(scores: Scores, metric: str) -> float:
     return -value if metric.endswith("_error") else value
 
 
-def shown_value(value: str | float) -> str:
-    """Returns the value of a setting, a number with six digits at most."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def shown_changes(changes: Mapping[str, str | float]) -> str:
     """Returns the settings of a combination.
 
     >>> shown_changes({"optimizer.learning_rate": 1e-4, "training.num_train_epochs": 3.0})
     'learning_rate=0.0001, num_train_epochs=3'
     """
-    return ", ".join(f"{name.partition('.')[2]}={shown_value(value)}"
-                     for name, value in changes.items())
+    return ", ".join(f"{name.partition('.')[2]}={value:g}" if isinstance(value, float)
+                     else f"{name.partition('.')[2]}={value}" for name, value in changes.items())
 
 
 def shown_score(metric: str, value: float | None) -> str:

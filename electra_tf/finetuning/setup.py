@@ -68,13 +68,12 @@ class FinetuningRun:
 
         `UserError` for steps of more windows than the memory can hold.
         """
-        task, training = self.config.task, self.config.training
-        if task.long_texts is not LongTexts.WINDOWS:
-            return split.rows, []
-        rows, notes = limit_windows(split.rows, task.max_windows)
-        failures.require_memory(
-            self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
-            batch=training.train_batch_size * max(len(row.ids) for row in rows))
+        task, batch = self.config.task, self.config.training.train_batch_size
+        rows, notes = limit_windows(split.rows, task)
+        if task.long_texts is LongTexts.WINDOWS:
+            failures.require_memory(
+                self.config.model, self.config.runtime, self.strategy, length=task.max_seq_length,
+                batch=batch * max(len(row.ids) for row in rows))
         return rows, notes
 
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:

@@ -294,15 +294,16 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
         *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
     compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
                 "in every trial; the first steps take longer"] if remaining else []
+    length = (f"{len(run.combinations)} combinations of settings" if run.grid else
+              f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
+              "steps in all")
     keeping = ["--early_stopping keeps the epoch with the best score on dev, as --keep_best does"
                ] if training.early_stopping and not training.keep_best else []
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
           f"encoder  {_origin(run, initial)}\n"
           f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
           f"{training.precision.value}\n"
-          f"trials   {num_finished} done, {remaining} to go; "
-          f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-          "steps in all", *compiled,
+          f"trials   {num_finished} done, {remaining} to go; {length}", *compiled,
           *(f"note     {note}" for note in (*notes, *keeping)),
           *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
             for note in part.notes),

@@ -12,22 +12,57 @@ import tensorflow as tf
 from annotated_types import Ge
 
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import ENCODER, SLOTS, Weights
+from electra_tf.checkpoints.weights import ENCODER, GRAPH, SLOTS, Weights, open_reader
 from electra_tf.config.model import ModelConfig
-from electra_tf.formats import pretrained
-from electra_tf.formats.networks import infer_generator
-from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
+from electra_tf.formats.networks import (
+    drop_padding_rows,
+    infer_generator,
+    note_unused,
+    require_networks,
+    require_pretrained,
+)
+from electra_tf.formats.pretrained import (
+    BERT_SIZES,
+    BERT_TRAINING_SETTINGS,
+    Format,
+    Pretrained,
+)
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 """(Hidden size, layers) of the published models -> attention heads, which no shape shows."""
 
 
-def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
+def read(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
+         num_heads: int | None) -> Pretrained:
+    """Returns the networks of a TensorFlow checkpoint: of Google's code, or of Model Garden's."""
+    vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
+    text = TextSettings.load(vocab_file, normalization)
+    if normalization is None and recorded_normalization(text.vocabulary, vocab_file) is None:
+        capitals = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
+        if len(capitals) > text.vocabulary.size / 100:
+            raise UserError(
+                f"{vocab_file} has {len(capitals):,} tokens with capitals, such as "
+                f"{capitals[0]!r}, and no file says that text isn't lower-cased. Convert the "
+                "checkpoint: python -m "
+                f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
+                "--to_format=run --nolower_case")
+    with open_reader(prefix) as reader:
+        model, weights = (Format.MODEL_GARDEN.module.read(reader, prefix)
+                          if reader.has_tensor(GRAPH)
+                          else _read_networks(reader, prefix, num_heads))
+    model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
+    networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
+    require_networks(networks)
+    return networks
+
+
+def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
     """Returns the shape of the networks in a checkpoint, and their weights without Adam's slots.
 
     Of a checkpoint of BERT, it returns the encoder; a note names the other weights.
@@ -37,7 +72,7 @@ def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, 
     if any(name.startswith("bert/") for name in weights):
         encoder = {name: value for name, value in weights.items()
                    if name.startswith(("bert/embeddings/", "bert/encoder/"))}
-        pretrained.note_unused(weights.keys() - encoder.keys(), prefix)
+        note_unused(weights.keys() - encoder.keys(), prefix)
         weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
     settings = read_settings(storage.path(prefix).parent)
     stored_heads = settings.pop("num_heads", None)
@@ -47,6 +82,7 @@ def read(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, 
 
 def write(networks: Pretrained, directory: Path) -> None:
     """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
+    require_pretrained(networks)
     make_directory(directory)
     names = sorted(networks.weights)
     tf.raw_ops.SaveV2(

@@ -16,7 +16,7 @@ from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.formats import hugging_face_heads, pretrained, sentence_transformers
+from electra_tf.formats import hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import Config
 from electra_tf.formats.hugging_face_tokenizer import (
     CONFIG_FILE,
@@ -26,9 +26,17 @@ from electra_tf.formats.hugging_face_tokenizer import (
     write_text,
 )
 from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
-from electra_tf.formats.networks import infer_generator, join_networks
+from electra_tf.formats.networks import (
+    drop_padding_rows,
+    extract,
+    infer_generator,
+    join_networks,
+    note_unused,
+    require_networks,
+)
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
-from electra_tf.modeling.weight_table import Shapes, discriminator, full_encoder, language_model
+from electra_tf.modeling.network_specs import discriminator, language_model
+from electra_tf.modeling.weight_table import Shapes, full_encoder
 from electra_tf.platform import hub, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.platform.errors import UserError
@@ -106,11 +114,11 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}, whose "
                             "head this program does not have. Its encoder can be fine-tuned: "
                             f"run_finetuning.py --init_checkpoint={directory}")
-        pretrained.note_unused(unused, str(weights_file(directory)))
+        note_unused(unused, str(weights_file(directory)))
     networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
                           pooling=pooling, task=task, task_settings=settings)
     if task is None:
-        networks.require_networks()
+        require_networks(networks)
     return networks
 
 
@@ -193,10 +201,10 @@ def write(networks: Pretrained, directory: Path) -> None:
         if networks.pooling.normalize:
             sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
         return
-    networks.require_networks()
+    require_networks(networks)
     for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
         has_head = name == GENERATOR or networks.has_discriminator
-        _write_network(networks.text, directory / name, *networks.extract(name), {
+        _write_network(networks.text, directory / name, *extract(networks, name), {
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
@@ -244,7 +252,7 @@ def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSet
         {names[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, source)
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
-    return pretrained.drop_padding_rows(model, {
+    return drop_padding_rows(model, {
         name: value.T if name.endswith("/kernel") else value for name, value in weights.items()},
         text.vocabulary, source)
 

@@ -191,9 +191,8 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
             raise UserError(f"{source}: id2label of config.json must name every label by its "
                             "number, from 0, and label2id must be its reverse. Received: "
                             f"{shown(names)}, {shown(config.label2id)}")
-    problem = config.problem_type
-    if problem != _MULTILABEL:
-        problem = _REGRESSION if problem == _REGRESSION or len(labels) == 1 else _CLASSIFICATION
+    problem = (config.problem_type if config.problem_type in (_REGRESSION, _MULTILABEL)
+               else _REGRESSION if len(labels) == 1 else _CLASSIFICATION)
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
     labels = labels if kind.labelled else ()
     form, inputs = kind.hugging_face, config.hidden_size

@@ -15,9 +15,10 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, Weights, object_graph
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import google
-from electra_tf.formats.networks import infer_generator, join_networks
+from electra_tf.formats.networks import extract, infer_generator, join_networks, require_pretrained
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.weight_table import discriminator, full_encoder, language_model
+from electra_tf.modeling.network_specs import discriminator, language_model
+from electra_tf.modeling.weight_table import full_encoder
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
@@ -125,9 +126,10 @@ def write(networks: Pretrained, directory: Path) -> None:
     Both networks hold the embeddings, shared or not. The poolers, which ELECTRA does not train, get
     new values; the next-sentence head is left out.
     """
+    require_pretrained(networks)
     values: dict[str, np.ndarray] = {}
     for network in ("discriminator", "generator") if networks.has_generator else ("discriminator",):
-        encoder, weights = networks.extract(network)
+        encoder, weights = extract(networks, network)
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
             values[path] = _reshaped(path, value, encoder.num_heads)

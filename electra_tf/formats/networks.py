@@ -1,15 +1,19 @@
-"""The two networks of pre-training: as a Keras model, and joined from the files of each."""
+"""The two networks of pre-training in a model: checks, parts, and what formats share."""
 
 import dataclasses
 import re
+from collections.abc import Collection
 
 import numpy as np
 
-from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts
-from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts, require_exactly
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.formats.pretrained import GENERATOR_BIAS, Pretrained
+from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, note_once
+from electra_tf.text.vocabulary import Vocabulary
 
 
 def build_networks(networks: Pretrained, policy: str = "float32") -> ElectraModel:
@@ -20,6 +24,47 @@ def build_networks(networks: Pretrained, policy: str = "float32") -> ElectraMode
     model = ElectraModel(config, seed=0, policy=policy)
     assign_parts(model.variables, networks.weights, networks.source)
     return model
+
+
+def has_energies(networks: Pretrained) -> bool:
+    """Returns True if the discriminator returns energies instead of log odds of replacement."""
+    return OBJECTIVES[networks.objective].energies
+
+
+def extract(networks: Pretrained, network: str) -> tuple[EncoderConfig, Weights]:
+    """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
+
+    They are named as if there were no other network: the encoder's are "electra/...". The head
+    of a discriminator can be missing. Raises `UserError` without a generator.
+    """
+    if network == "discriminator":
+        parts = ENCODER, "discriminator_predictions/"
+        return networks.model.discriminator, {
+            name: value for name, value in networks.weights.items() if name.startswith(parts)}
+    if not networks.has_generator:
+        raise UserError(f"{networks.source} has no generator to take. Name a run of "
+                        "objective.name=electra or mlm.")
+    table = network_specs.generator(networks.model)
+    return table.encoder, {re.sub("^generator/", ENCODER, name): networks.weights[name]
+                           for name in table.weights}
+
+
+def require_networks(networks: Pretrained) -> None:
+    """Raises `UserError` unless a model is a whole encoder, with or without the two networks."""
+    encoder = networks.model.discriminator
+    shapes = (network_specs.discriminator(encoder).weights if networks.has_discriminator
+              else weight_table.full_encoder(encoder))
+    if networks.has_generator:
+        shapes |= network_specs.own_generator(networks.model)
+    require_exactly(networks.weights, shapes, networks.source)
+
+
+def require_pretrained(networks: Pretrained) -> None:
+    """Raises `UserError` for a model that formats without a task's head cannot hold."""
+    if networks.task is not None:
+        raise UserError(f"{networks.source} is a fine-tuned model; this format holds only "
+                        "pre-trained networks.")
+    require_networks(networks)
 
 
 def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:
@@ -63,3 +108,29 @@ def infer_generator(model: ModelConfig, weights: Weights, source: str,
         raise UserError(f"{source}: the generator's num_heads is {num_heads}; the generator of "
                         f"this discriminator has {model.generator.num_heads}.")
     return model
+
+
+def note_unused(names: Collection[str], source: str) -> None:
+    """Prints a note of weights that aren't used, by the first two parts of their names."""
+    if names:
+        parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
+        note_once(f"{source}: {len(names)} weights are not used: {', '.join(parts)}.")
+
+
+def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
+                      source: str) -> tuple[ModelConfig, Weights]:
+    """Returns a shape and weights without the rows of embeddings beyond the vocabulary.
+
+    A note names them; other programs round the number of rows up. Raises `UserError` if tokens have
+    no row.
+    """
+    rows, size = model.vocab_size, vocabulary.size
+    if rows < size:
+        raise UserError(f"{vocabulary.source} has {size:,} entries, and the embeddings of {source} "
+                        f"{rows:,} rows; put the vocabulary of this network beside it.")
+    if rows > size:
+        note_once(f"{source}: {rows - size:,} rows of the embeddings have no token in "
+                  f"{vocabulary.source} and are left out.")
+    return dataclasses.replace(model, vocab_size=size), {
+        name: value[:size] if name.endswith(("/word_embeddings", "/output_bias")) else value
+        for name, value in weights.items()}

@@ -8,29 +8,19 @@ import dataclasses
 import enum
 import importlib
 import os
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints.run_directory import SETTINGS_FILE, VOCABULARY_FILE
-from electra_tf.checkpoints.weights import (
-    ENCODER,
-    GRAPH,
-    Weights,
-    open_reader,
-    require_exactly,
-)
-from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.modeling import weight_table
+from electra_tf.checkpoints.run_directory import SETTINGS_FILE
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform import hub, storage
-from electra_tf.platform.errors import UserError, note_once
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.tokenization import Normalization, TextSettings
 
 BERT_SIZES = {
     "vocab_size": "vocab_size", "embedding_size": "embedding_size", "hidden_size": "hidden_size",
@@ -104,40 +94,9 @@ class Pretrained:
         return "discriminator_predictions/dense/kernel" in self.weights
 
     @property
-    def has_energies(self) -> bool:
-        """True if the discriminator returns energies instead of log odds of replacement."""
-        return OBJECTIVES[self.objective].energies
-
-    @property
     def has_both(self) -> bool:
         """True if it has both networks."""
         return self.has_generator and self.has_discriminator
-
-    def extract(self, network: str) -> tuple[EncoderConfig, Weights]:
-        """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
-
-        They are named as if there were no other network: the encoder's are "electra/...". The head
-        of a discriminator can be missing. Raises `UserError` without a generator.
-        """
-        if network == "discriminator":
-            parts = ENCODER, "discriminator_predictions/"
-            return self.model.discriminator, {
-                name: value for name, value in self.weights.items() if name.startswith(parts)}
-        if not self.has_generator:
-            raise UserError(f"{self.source} has no generator to take. Name a run of "
-                            "objective.name=electra or mlm.")
-        table = weight_table.generator(self.model)
-        return table.encoder, {re.sub("^generator/", ENCODER, name): self.weights[name]
-                               for name in table.weights}
-
-    def require_networks(self) -> None:
-        """Raises `UserError` unless it is a whole encoder, with or without the two networks."""
-        encoder = self.model.discriminator
-        shapes = (weight_table.discriminator(encoder).weights if self.has_discriminator
-                  else weight_table.full_encoder(encoder))
-        if self.has_generator:
-            shapes |= weight_table.own_generator(self.model)
-        require_exactly(self.weights, shapes, self.source)
 
 
 def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = None,
@@ -156,7 +115,7 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
             "config.json", "discriminator/config.json", "modules.json")):
         networks = Format.HUGGING_FACE.module.read(path, encoder_only=encoder_only)
     elif (prefix := _find_prefix(path)) is not None:
-        networks = _read_tensorflow(prefix, vocab_file, normalization, num_heads)
+        networks = Format.GOOGLE.module.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
                         "program), nor config.json (Hugging Face), nor *.index (Google, Model "
@@ -170,11 +129,6 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
 
 def write(networks: Pretrained, directory: Path, form: Format) -> None:
     """Writes a model into a new directory; refuses weights that the format cannot hold."""
-    if form in (Format.GOOGLE, Format.MODEL_GARDEN):
-        if networks.task is not None:
-            raise UserError(f"{networks.source} is a fine-tuned model; this format holds only "
-                            "pre-trained networks.")
-        networks.require_networks()
     form.module.write(networks, directory)
 
 
@@ -187,53 +141,3 @@ def _find_prefix(path: Path) -> str | None:
         return str(path / os.path.basename(newest))
     indices = list(path.glob("*.index"))
     return str(indices[0]).removesuffix(".index") if len(indices) == 1 else None
-
-
-def _read_tensorflow(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
-                     num_heads: int | None) -> Pretrained:
-    """Returns the networks of Google's code, or of Model Garden's objects, without Adam's slots."""
-    vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
-    text = TextSettings.load(vocab_file, normalization)
-    if normalization is None and recorded_normalization(text.vocabulary, vocab_file) is None:
-        capitals = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
-        if len(capitals) > text.vocabulary.size / 100:
-            raise UserError(
-                f"{vocab_file} has {len(capitals):,} tokens with capitals, such as "
-                f"{capitals[0]!r}, and no file says that text isn't lower-cased. Convert the "
-                "checkpoint: python -m "
-                f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
-                "--to_format=run --nolower_case")
-    with open_reader(prefix) as reader:
-        model, weights = (Format.MODEL_GARDEN.module.read(reader, prefix)
-                          if reader.has_tensor(GRAPH)
-                          else Format.GOOGLE.module.read(reader, prefix, num_heads))
-    model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
-    networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
-    networks.require_networks()
-    return networks
-
-
-def note_unused(names: Collection[str], source: str) -> None:
-    """Prints a note of weights that aren't used, by the first two parts of their names."""
-    if names:
-        parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
-        note_once(f"{source}: {len(names)} weights are not used: {', '.join(parts)}.")
-
-
-def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,
-                      source: str) -> tuple[ModelConfig, Weights]:
-    """Returns a shape and weights without the rows of embeddings beyond the vocabulary.
-
-    A note names them; other programs round the number of rows up. Raises `UserError` if tokens have
-    no row.
-    """
-    rows, size = model.vocab_size, vocabulary.size
-    if rows < size:
-        raise UserError(f"{vocabulary.source} has {size:,} entries, and the embeddings of {source} "
-                        f"{rows:,} rows; put the vocabulary of this network beside it.")
-    if rows > size:
-        note_once(f"{source}: {rows - size:,} rows of the embeddings have no token in "
-                  f"{vocabulary.source} and are left out.")
-    return dataclasses.replace(model, vocab_size=size), {
-        name: value[:size] if name.endswith(("/word_embeddings", "/output_bias")) else value
-        for name, value in weights.items()}

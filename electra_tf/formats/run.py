@@ -8,8 +8,6 @@ import tensorflow as tf
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import (
-    MAX_RESULT_BYTES,
-    RESULTS_FILE,
     TASK,
     VOCABULARY_FILE,
     read_identity,
@@ -46,8 +44,9 @@ def read(model_dir: Path) -> Pretrained:
         # Masked language modelling trains one encoder, whatever the settings of a generator are.
         model = dataclasses.replace(model, tying=Tying.EVERYTHING)
     settings = {name: saved[name] for name in saved if name.startswith("task.")}
-    if settings.get("task.label_threshold") == 0.0 and (model_dir / RESULTS_FILE).exists():
-        results = strict_json.read(model_dir / RESULTS_FILE, Any, max_bytes=MAX_RESULT_BYTES)
+    path = model_dir / run_directory.RESULTS_FILE
+    if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
+        results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         best = results["trials"][results["checkpoint"] - 1]
         scores = best["epochs"][best["kept_epoch"] - 1]["scores"]
         settings["task.label_threshold"] = next(iter(scores.values()))["threshold"]

@@ -6,7 +6,8 @@ Look-ups count as 0, and a backward pass costs two forward passes (PaLM, appendi
 import re
 from collections.abc import Iterable
 
-from electra_tf.modeling.weight_table import NetworkSpec, Shapes
+from electra_tf.modeling.network_specs import NetworkSpec
+from electra_tf.modeling.weight_table import Shapes
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 # The first name that is part of a device's name is taken, so "h100 nvl" comes before "h100". Rates

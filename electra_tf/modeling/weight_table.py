@@ -4,9 +4,7 @@ Layers take their shapes from this table, converters their names, and the counts
 FLOPs both. The paths are the reference implementation's.
 """
 
-import dataclasses
 import math
-from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 
@@ -15,52 +13,9 @@ ENCODER, GENERATOR = "electra", "generator"
 """First parts of the paths of the encoder that is fine-tuned, and of the generator."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Head:
-    """The output layers above an encoder."""
-
-    weights: Shapes
-    scores_vocabulary: bool  # True if its last matmul is with the word table.
-    fraction: float | None = 1.0
-    """Fraction of positions at which it runs; None for the masked ones."""
-
-    def positions(self, masked: float) -> float:
-        """Returns the fraction of positions at which it runs, given the masked fraction."""
-        return masked if self.fraction is None else self.fraction
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NetworkSpec:
-    """A network of an objective: its weights and how often it runs."""
-
-    name: str
-    encoder: EncoderConfig  # Configuration of every tower.
-    body: Shapes  # The weights below the heads.
-    heads: tuple[Head, ...]
-    towers: int = 1  # Encoders side by side.
-    trained: bool = True  # False if it only runs forward.
-    share: float = 1.0  # Fraction of the run's steps in which it runs.
-
-    @property
-    def weights(self) -> Shapes:
-        """All weights, including those shared with another network."""
-        shapes = dict(self.body)
-        for head in self.heads:
-            shapes |= head.weights
-        return shapes
-
-
 def size(shapes: Shapes) -> int:
     """Returns the number of values of all weights together."""
     return sum(map(math.prod, shapes.values()))
-
-
-def trained(networks: Iterable[NetworkSpec]) -> int:
-    """Returns the number of trained values; shared weights count once."""
-    shapes: Shapes = {}
-    for network in networks:
-        shapes |= network.weights if network.trained else {}
-    return size(shapes)
 
 
 def dense(path: str, inputs: int, outputs: int) -> Shapes:
@@ -131,31 +86,3 @@ def generator_embeddings(model: ModelConfig) -> Shapes:
         words = "/embeddings/word_embeddings"
         shapes[ENCODER + words] = shapes.pop(GENERATOR + words)
     return shapes
-
-
-def discriminator(config: EncoderConfig) -> NetworkSpec:
-    """Returns the network that detects replaced tokens."""
-    return NetworkSpec(
-        name="discriminator", encoder=config, body=full_encoder(config), heads=(Head(
-            weights=binary_head("discriminator_predictions", config), scores_vocabulary=False),))
-
-
-def generator(model: ModelConfig) -> NetworkSpec:
-    """Returns ELECTRA's masked language model, including the weights that it shares."""
-    config = model.generator
-    path = ENCODER if model.tying is Tying.EVERYTHING else GENERATOR
-    return language_model("generator", config, generator_embeddings(model) | encoder(path, config))
-
-
-def language_model(name: str, config: EncoderConfig, body: Shapes, *,
-                   head: str = "generator_predictions",
-                   fraction: float | None = None) -> NetworkSpec:
-    """Returns a network that predicts tokens, with the weights `body` below its head."""
-    return NetworkSpec(name=name, encoder=config, body=body, heads=(Head(
-        weights=vocabulary_head(head, config), scores_vocabulary=True, fraction=fraction),))
-
-
-def own_generator(model: ModelConfig) -> Shapes:
-    """Returns the generator's weights without those that it shares with the discriminator."""
-    shared = discriminator(model.discriminator).weights
-    return {path: shape for path, shape in generator(model).weights.items() if path not in shared}

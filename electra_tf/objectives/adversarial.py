@@ -24,7 +24,7 @@ import tensorflow as tf
 
 from electra_tf.config.corruption import SamplingConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import cross_entropy
 from electra_tf.modeling.electra import ElectraModel, gather_vectors
 from electra_tf.modeling.layers import Build, Dense
@@ -95,10 +95,10 @@ class AdversarialObjective(ElectraObjective):
                 "generator_reward": Ratio(tf.reduce_sum(reward * valid), slots)},
             outcome.details | generator_details(masked, generated.best_ids))
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""
         discriminator, generator = super().networks()
-        baseline = weight_table.Head(
+        baseline = network_specs.Head(
             weights=weight_table.dense("baseline/dense", generator.encoder.hidden_size, 1),
             scores_vocabulary=False, fraction=None)
         return discriminator, dataclasses.replace(

@@ -7,7 +7,7 @@ import tensorflow as tf
 from sklearn import metrics
 
 from electra_tf.data.example import Batch
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import network_specs
 from electra_tf.modeling.corruption import corrupt
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import mark_positions
@@ -93,10 +93,10 @@ class ElectraObjective(PretrainingObjective):
         """Returns the corrupted text and the discriminator's probabilities."""
         return DisplayedText(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the discriminator and the generator."""
         model = self.config.model
-        return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
+        return (network_specs.discriminator(model.discriminator), network_specs.generator(model))
 
 
 class Electra15Objective(ElectraObjective):

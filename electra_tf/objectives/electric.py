@@ -23,7 +23,7 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.data.example import Batch
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import Distribution, corrupt, cross_entropy, distribution
 from electra_tf.modeling.electra import (
     Discriminator,
@@ -161,7 +161,7 @@ class ElectricObjective(ElectraObjective):
         softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
         return self.noise_logits(energies, softmax, batch.ids)
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the discriminator, and the generator's two encoders with a head over both."""
         model = self.config.model
         tower = model.generator
@@ -169,9 +169,9 @@ class ElectricObjective(ElectraObjective):
         for path in TOWERS:
             body |= weight_table.encoder(path, tower)
         both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
-        head = weight_table.Head(
+        head = network_specs.Head(
             weights=weight_table.vocabulary_head(CLOZE, both), scores_vocabulary=True)
-        return weight_table.discriminator(model.discriminator), weight_table.NetworkSpec(
+        return network_specs.discriminator(model.discriminator), network_specs.NetworkSpec(
             name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(head,))
 
     def _predicted(self, batch: Batch) -> tf.Tensor:

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import distribution
 from electra_tf.modeling.electra import (
     BLOCK,
@@ -89,9 +89,9 @@ class FixedGeneratorObjective(ElectraObjective):
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the discriminator."""
-        return (weight_table.discriminator(self.config.model.discriminator),)
+        return (network_specs.discriminator(self.config.model.discriminator),)
 
 
 class FrozenGeneratorObjective(ElectraObjective):
@@ -128,18 +128,18 @@ class FrozenGeneratorObjective(ElectraObjective):
         """Returns ELECTRA's scores, and the generator's loss."""
         return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the discriminator and the generator, which only runs forward."""
         if self.context.generator is None:
             return ()
         return self.networks_with(self.context.generator.encoder)
 
-    def networks_with(self, generator: EncoderConfig) -> Sequence[weight_table.NetworkSpec]:
+    def networks_with(self, generator: EncoderConfig) -> Sequence[network_specs.NetworkSpec]:
         """Returns the discriminator and a frozen generator of a shape."""
-        frozen = weight_table.language_model(
+        frozen = network_specs.language_model(
             "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
             head=f"{FROZEN}_predictions")
-        return (weight_table.discriminator(self.config.model.discriminator),
+        return (network_specs.discriminator(self.config.model.discriminator),
                 dataclasses.replace(frozen, trained=False))
 
 
@@ -148,12 +148,12 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     generator_objective = "mlm"
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
             return super().networks()
         encoder = self.config.model.discriminator
-        first = weight_table.language_model(
+        first = network_specs.language_model(
             "generator", encoder, weight_table.full_encoder(encoder))
         part = self.config.objective.generator_part
         return (*(dataclasses.replace(network, share=1.0 - part)

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import Corrupted, corrupt
 from electra_tf.modeling.electra import Generator, Networks, ReplacedTokenHead, both_encoders
 from electra_tf.modeling.encoder import create_encoder
@@ -68,10 +68,10 @@ class MlmObjective(PretrainingObjective):
         """Returns the text with the most likely token at every selected position."""
         return DisplayedText(_best_written(details))
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
-        return (weight_table.language_model("encoder", config, weight_table.full_encoder(config)),)
+        return (network_specs.language_model("encoder", config, weight_table.full_encoder(config)),)
 
 
 class RestoringModel(Networks):
@@ -141,13 +141,13 @@ class ReplaceMlmObjective(PretrainingObjective):
         """Returns the text with the restorer's predictions at the selected positions."""
         return DisplayedText(_best_written({**details, "best_ids": details["restored_ids"]}))
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the encoder that is fine-tuned, and the generator."""
         config = self.config.model.discriminator
-        restorer = weight_table.language_model(
+        restorer = network_specs.language_model(
             "encoder", config, weight_table.full_encoder(config),
             head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
-        return restorer, weight_table.generator(self.config.model)
+        return restorer, network_specs.generator(self.config.model)
 
 
 class AllTokensMlmObjective(ReplaceMlmObjective):
@@ -157,10 +157,10 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     loss = "all_tokens_loss"
     restored_fraction = 1.0
 
-    def networks(self) -> Sequence[weight_table.NetworkSpec]:
+    def networks(self) -> Sequence[network_specs.NetworkSpec]:
         """Returns the networks of `ReplaceMlmObjective`, with the head that copies."""
         restorer, generator = super().networks()
-        copying = weight_table.Head(scores_vocabulary=False, weights=weight_table.binary_head(
+        copying = network_specs.Head(scores_vocabulary=False, weights=weight_table.binary_head(
             COPY, self.config.model.discriminator))
         return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
 

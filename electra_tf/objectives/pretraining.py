@@ -20,8 +20,8 @@ from electra_tf.modeling.corruption import (
 )
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import MaskedPositions, SpecialTokens, TokenKinds, mask_tokens
+from electra_tf.modeling.network_specs import NetworkSpec
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import NetworkSpec
 from electra_tf.objectives.objective import Objective, count
 
 Arrays = Mapping[str, np.ndarray]

@@ -18,6 +18,7 @@ from electra_tf.data import manifest, shards
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import Records
 from electra_tf.formats import pretrained
+from electra_tf.formats.networks import extract
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import (
@@ -181,7 +182,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             raise UserError(
                 f"{networks.source} has another vocabulary than the records in {records}; build "
                 f"them again with --vocab_file={networks.text.vocabulary.source}.")
-        generator = TrainedGenerator(*networks.extract("generator"))
+        generator = TrainedGenerator(*extract(networks, "generator"))
     kinds = token_kinds(text.vocabulary)
     objective = objective_class(config.objective.name)(config, ObjectiveContext(
         kinds=kinds, generator=generator,

@@ -1,10 +1,11 @@
 """Class weights: factors of each label's loss, given or balanced."""
 
 import collections
+import contextlib
 import math
 from collections.abc import Sequence
 
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.task import Example, TaskSpec
 
@@ -25,33 +26,23 @@ def balanced_weights(labels: Sequence[str], examples: Sequence[Example]) -> tupl
 def given_weights(text: str, spec: TaskSpec) -> tuple[float, ...]:
     """Returns the weights in `--class_weights`, "a=2,b=0.5" or "2,0.5"; () for other values.
 
-    Names are labels or `label_words`. `UserError` for unknown, repeated and missing labels, and for
-    weights that aren't finite and positive.
+    Names are labels or `label_words`. `UserError` unless each label has one finite weight above 0.
     """
     if text in ("", BALANCED):
         return ()
     words = spec.label_words
-    fix = (f"Give {BALANCED}, or a weight for each label: "
-           f"{','.join(f'{word}=1' for word in words[:20])}{',...' if words[20:] else ''}.")
+    parts = [part.rpartition("=") for part in text.split(",")]
+    names = [name.strip() for name, _, _ in parts] if "=" in text else [*words]
     index = dict(zip((*words, *spec.labels), 2 * [*range(len(words))], strict=True))
-    parts = [part.strip() for part in text.split(",")]
-    weights: dict[int, float] = {}
-    for position, part in enumerate(parts):
-        name, equals, number = part.rpartition("=")
-        label = index.get(name.strip()) if equals else position
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = math.nan
-        if label is None:
-            raise UserError(f"--class_weights: {shown(name)} is no label of this task. {fix}")
-        if label in weights:
-            raise UserError(f"--class_weights: {shown(words[label])} has two weights. {fix}")
-        if not 0 < weight < math.inf:
-            raise UserError("--class_weights must be numbers above 0. Received: "
-                            f"{shown(number)}. {fix}")
-        weights[label] = weight
-    if sorted(weights) != [*range(len(words))]:
-        raise UserError(f"--class_weights has {len(weights)} weights for {len(words)} labels. "
-                        f"{fix}")
+    weights: dict[int | None, float] = {}
+    with contextlib.suppress(ValueError):
+        weights = {index.get(name): float(number)
+                   for name, (_, _, number) in zip(names, parts, strict=True)}
+    if (len(weights) < len(words) or None in weights or len(parts) > len(words)
+            or not all(0 < weight < math.inf for weight in weights.values())):
+        differing = sorted(set(names) - index.keys() | set(words) - set(names))[:5]
+        detail = f" Unknown or without a weight: {', '.join(differing)}." if "=" in text else ""
+        raise UserError(f"--class_weights must be {BALANCED}, or a number above 0 for each label, "
+                        f"such as {one_line(','.join(f'{word}=1' for word in words), 200)}. "
+                        f"Received: {shown(text)}.{detail}")
     return tuple(weights[label] for label in range(len(words)))

@@ -4,7 +4,6 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -105,32 +104,24 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         None, (*spec.texts, *(labels if labelled else ()), spec.key))
     rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
-    is_joined = spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) != ".jsonl"
-    yield from text_examples(
-        _split_labels(path, spec.label, rows, [] if notes is None else notes)
-        if is_joined else rows(notes=notes), spec, labelled=labelled)
+    if spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) in (".tsv", ".csv"):
+        rows = functools.partial(_split_labels, path, labels[0], rows)
+    read_label = {  # Those of pairs of sentence embeddings are texts if they are optional.
+        Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set,
+        Kind.SENTENCE_EMBEDDINGS: _number if labelled else _label}.get(spec.kind, _label)
+    for row in rows(notes=notes):
+        label = None
+        with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
+            label = read_label(row, *labels)
+        yield TextExample(key=_key(row, spec), label=label,
+                          texts=tuple(map(row.text, spec.texts)))
 
 
 def label_columns(spec: TaskSpec) -> Sequence[str]:
     """Returns the column of labels, or several columns that say with 0 and 1 which labels apply."""
-    return spec.label.split(",") if spec.kind is Kind.MULTILABEL else [spec.label]
-
-
-def text_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
-                  labelled: bool = True) -> Iterator[TextExample]:
-    """Yields the examples of rows; arguments and errors as in `read_texts`.
-
-    The labels of pairs of sentence embeddings are numbers, but texts if they are optional.
-    """
-    read_label = {
-        Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set,
-        Kind.SENTENCE_EMBEDDINGS: _number if labelled else _label}.get(spec.kind, _label)
-    for row in rows:
-        label = None
-        with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
-            label = read_label(row, spec.label)
-        yield TextExample(key=_key(row, spec), label=label,
-                          texts=tuple(map(row.text, spec.texts)))
+    if spec.kind is not Kind.MULTILABEL:
+        return [spec.label]
+    return [*dict.fromkeys(map(str.strip, spec.label.split(",")))]
 
 
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
@@ -233,12 +224,11 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     """
     counts = collections.Counter(label for example in examples for label in labels_of(example))
     if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
-        if not counts:
-            raise UserError(f"{source}: no text has a label; --label_column selects the column.")
         constant = [label for label in known if counts[label] in (0, len(examples))]
         if constant:
-            notes.append(f"{source}: no text or all have these labels, which ROC AUC and average "
-                         f"precision leave out: {', '.join(constant)}")
+            notes.append(f"{source}: none or all of the texts have these labels, so they are not "
+                         "learned, or left out of ROC AUC and average precision: "
+                         f"{', '.join(constant[:20])}")
     unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
     if not unknown:
         return
@@ -281,53 +271,46 @@ def _label(row: TableRow, column: str) -> str:
     return row.text(column)
 
 
-def _label_set(row: TableRow, columns: str) -> tuple[str, ...]:
+def _label_set(row: TableRow, *columns: str) -> tuple[str, ...]:
     """Returns the labels of a list, sorted, or the columns that have a 1."""
-    names = columns.split(",")
-    labels = row.value(names[0])
-    if len(names) > 1 or isinstance(labels, int | float):
-        indicators = {name: str(row.value(name)).lower() for name in names}
-        for name, value in indicators.items():
+    labels = row.value(columns[0])
+    if len(columns) > 1 or isinstance(labels, int | float):
+        indicators = {column: str(row.value(column)).lower() for column in columns}
+        for column, value in indicators.items():
             if value not in ("0", "0.0", "false", "1", "1.0", "true"):
-                raise row.error(f"{name!r} must be 0 or 1. Received: {shown(row.values[name])}")
-        return tuple(name for name in names if indicators[name][0] in "1t")
+                raise row.error(f"{column!r} must be 0 or 1. Received: {shown(row.values[column])}")
+        return tuple(column for column in columns if indicators[column][0] in "1t")
     if not isinstance(labels, list) or len({*map(str, labels)}) < len(labels) or not all(
-            isinstance(label, str | int) and label != "" for label in labels):
-        raise row.error(f"{names[0]!r} must have different labels, as a list or, in a table, with "
-                        f"separators. Received: {shown(labels)}")
+            isinstance(label, str | int) and str(label).strip() for label in labels):
+        raise row.error(f"{columns[0]!r} must be a list of different labels, none of them empty; "
+                        f"in a table, a separator joins them. Received: {shown(labels)}")
     return tuple(sorted(map(str, labels)))
 
 
 def _split_labels(path: Path, column: str, rows: Callable[..., Iterable[TableRow]],
-                  notes: list[str]) -> Iterator[TableRow]:
+                  notes: list[str] | None) -> Iterator[TableRow]:
     """Yields a table's rows with lists of labels instead of the cells that join them, or 0 and 1.
 
     All cells decide what separates labels, and a note says so.
     """
     cells = {row.values[column] for row in rows() if column in row.values}
-    has_indicators = bool(cells) and cells <= {"0", "1"}
-    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells if cell[:1] != "[")]
+    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells)]
+    has_indicators = "1" in cells and cells <= {"0", "1", ""}
     if len(marks) > 1:
         raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
                         "labels by one of them, which no label has, or write lists in .jsonl.")
-    if cells:
+    if cells and notes is not None:
         notes.append(f"{path}: column {column!r} has " + (
             "0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
             "one label in a cell, or none"))
-
-    def split(cell: str) -> Any:
-        if has_indicators:
-            return int(cell)
-        if cell[:1] == "[":
-            with contextlib.suppress(ValueError):  # Python's notation is refused as text.
-                cell = json.loads(cell)
-            return cell
-        labels = list(map(str.strip, cell.split(marks[0]) if marks else [cell]))
-        return [] if labels == [""] else labels
-
     for row in rows(notes=notes):
-        yield row if column not in row.values else dataclasses.replace(
-            row, values={**row.values, column: split(row.values[column])})
+        cell = row.values.get(column, "[")
+        if cell[:1] != "[":  # Python's way to print lists is refused as text.
+            labels = cell.split(marks[0]) if marks else [cell]
+            row = dataclasses.replace(row, values={
+                **row.values, column: {"0": 0, "1": 1}.get(cell, cell) if has_indicators
+                else list(map(str.strip, labels)) if cell.strip() else []})
+        yield row
 
 
 def _number(row: TableRow, column: str) -> float:

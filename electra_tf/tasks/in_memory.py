@@ -81,7 +81,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
     elif kind is Kind.SENTENCE_EMBEDDINGS:
         rows = [_as_row(f"{title}:{number}", text, kind, texts)
                 for number, text in enumerate(rows, start=1)]
-    names = label.split(",") if kind is Kind.MULTILABEL else [label]  # As `files.label_columns`.
+    # As `files.label_columns`.
+    names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
     if kind is Kind.SENTENCE_EMBEDDINGS:
         names = []  # Labels are optional.
     for number, row in enumerate(rows, start=1):

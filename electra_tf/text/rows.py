@@ -62,10 +62,13 @@ class RowEncoder:
 
         `keep` cuts each text to its new length; by default its first tokens stay.
         """
-        parts, lengths, limits = self._shortened(columns)
+        parts = [self.tokenizer.tokenize(column) for column in columns]
+        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
+        special = 1 + len(parts)
+        limits = shortened(lengths, self.max_length - special)
         rows = self.rows([(keep or first_values)(*part)
                           for part in zip(parts, limits, strict=True)])
-        return rows, tf.add_n(lengths) + (1 + len(parts))
+        return rows, tf.add_n(lengths) + special
 
     def encode_in_windows(self, *columns: tf.Tensor, stride: int) -> tuple[
             Tokens, tf.Tensor, tf.Tensor]:
@@ -76,7 +79,10 @@ class RowEncoder:
         ones; the other text stays. Also returns each window's example, int32 [W], ascending, and
         the numbers of tokens before the cut, int32 [B].
         """
-        parts, lengths, limits = self._shortened(columns)
+        parts = [self.tokenizer.tokenize(column) for column in columns]
+        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
+        special = 1 + len(parts)
+        limits = shortened(lengths, self.max_length - special)
         is_last = lengths[-1] >= lengths[0]  # Always for single texts.
         sliding = [~is_last, is_last][-len(parts):]
         length, capacity = (tf.add_n([
@@ -90,14 +96,7 @@ class RowEncoder:
             begin += tf.where(slides, first, 0)
             windows.append(tf.gather(part.flat_values, tf.ragged.range(
                 begin, begin + tf.where(slides, sizes, tf.gather(limit, example)))))
-        return self.rows(windows), example, tf.add_n(lengths) + (1 + len(parts))
-
-    def _shortened(self, columns: Sequence[tf.Tensor]) -> tuple[
-            list[tf.RaggedTensor], list[tf.Tensor], list[tf.Tensor]]:
-        """Returns the pieces of each column, their numbers, and those that fit, int32 [B]."""
-        parts = [self.tokenizer.tokenize(column) for column in columns]
-        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
-        return parts, lengths, shortened(lengths, self.max_length - 1 - len(parts))
+        return self.rows(windows), example, tf.add_n(lengths) + special
 
     def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
         """Returns rows of one or two parts, int32 [B, (n)], with [CLS] before and [SEP] after."""
@@ -135,14 +134,11 @@ def first_and_last_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.Ragged
     Of 510 tokens these are 128 and 382 (Sun et al., 2019, section 5.3.1). Arguments are those of
     `first_values`.
     """
-    columns = tf.ragged.range(limits)
-    row, column = tf.cast(columns.value_rowids(), tf.int32), columns.flat_values
-    lengths, starts = (tf.cast(values, tf.int32) for values in (
-        rows.row_lengths(), rows.row_starts()))
-    left_out = tf.where(column < tf.gather(-(-limits // 4), row), 0,
-                        tf.gather(lengths - limits, row))
-    return columns.with_flat_values(
-        tf.gather(rows.flat_values, tf.gather(starts, row) + column + left_out))
+    starts, ends = (tf.cast(values, tf.int32) for values in (rows.row_starts(), rows.row_limits()))
+    head = -(-limits // 4)
+    return tf.gather(rows.flat_values, tf.concat([
+        tf.ragged.range(starts, starts + head),
+        tf.ragged.range(ends - (limits - head), ends)], axis=1))
 
 
 def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:

@@ -106,21 +106,22 @@ def test_characters_of_newer_unicode_have_the_same_ids(tmp_path):
     assert [hex(ord(characters[index])) for index in different] == ["0x166d", "0x1734"]
 
 
-def test_the_loss_of_int8_is_measured_on_dev(tmp_path, capsys):
+def test_the_loss_of_int8_is_measured_on_dev(tmp_path):
     model = Example(Kind.CLASSIFICATION, model__hidden_size=64, model__intermediate_size=128)
     texts = [" ".join(part) for part in itertools.product(("the", "cafe", "won", "a"), repeat=3)]
     predicted = model.predicted([TextExample(key="", texts=(text,)) for text in texts])
     labels = [record["prediction"] for record in predicted]
     labels[:16] = ["no" if label == "yes" else "yes" for label in labels[:16]]
-    export(model, tmp_path / "model", "dynamic_int8", dev=[
-        TextExample(key="", texts=(text,), label=label)
-        for text, label in zip(texts, labels, strict=True)])
-    *_, line = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"  accuracy: none 0\.7500, dynamic_int8 0\.\d+ \([+-]0\.\d+\)", line)
+    scores = onnx_directory.export(
+        model.servable, TEXT, tmp_path / "model", Quantization.DYNAMIC_INT8, [
+            TextExample(key="", texts=(text,), label=label)
+            for text, label in zip(texts, labels, strict=True)])
+    assert scores["none"] == {"accuracy": 0.75}  # 16 of 64 labels are changed.
+    assert 0.5 < scores["dynamic_int8"]["accuracy"] < 1.0
 
 
 @pytest.mark.parametrize("kind", [Kind.REGRESSION, Kind.TAGGING])
-def test_dev_scores_are_those_of_training(kind, tmp_path, capsys):
+def test_dev_scores_are_those_of_training(kind, tmp_path):
     model = example(kind)
     if kind is Kind.TAGGING:
         examples = [TaggedExample(key="", words=("the", "cafes", "won"), tags=("B-X", "I-X", "O")),
@@ -128,21 +129,21 @@ def test_dev_scores_are_those_of_training(kind, tmp_path, capsys):
     else:
         examples = [TextExample(key="", texts=pair, label=float(index))
                     for index, pair in enumerate(zip(FIRST, SECOND, strict=True))]
-    export(model, tmp_path / "model", dev=examples)
-    expected = model.scored(examples).scores
-    lines = capsys.readouterr().out.splitlines()[-len(expected):]
-    assert lines == [f"  {name}: none {value:.4f}" for name, value in expected.items()]
+    scores = onnx_directory.export(
+        model.servable, TEXT, tmp_path / "model", Quantization.NONE, examples)
+    assert scores == {"none": pytest.approx(model.scored(examples).scores, rel=1e-4)}
 
 
 def test_a_difference_leaves_no_directory(tmp_path, monkeypatch):
-    score, encode = OnnxModel.score, OnnxModel.encode
-    for method, changed, words in (
-            ("score", lambda *parts: {name: value + 1e-4 for name, value in score(*parts).items()},
+    score, encode = OnnxModel.score, FastRowEncoder.encode
+    for owner, method, changed, words in (
+            (OnnxModel, "score", lambda *parts: {
+                name: value + 1e-4 for name, value in score(*parts).items()},
              "away from that of the trained network, more than 1e-05; nothing was exported"),
-            ("encode", lambda *parts: [value + 1 for value in encode(*parts)],
+            (FastRowEncoder, "encode", lambda *parts: [value + 1 for value in encode(*parts)],
              "tokenizer.json gives other ids")):
         with monkeypatch.context() as patch:
-            patch.setattr(OnnxModel, method, changed)
+            patch.setattr(owner, method, changed)
             with refused(words):
                 export(example(Kind.CLASSIFICATION), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

@@ -102,7 +102,9 @@ def test_the_losses_equal_those_of_pytorch(kind, temperature, labelled, hard, so
     assert objective.coefficients == {"hard": 0.75, "soft": 0.25, "hidden": 3.0}
 
 
-def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
+@pytest.mark.parametrize("form", [Format.RUN, Format.HUGGING_FACE])
+def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
+    teacher = teacher_at(tmp_path / "teacher", form)
     run = distillation.with_teacher(
         run_of(tmp_path / "student", distillation_hidden_weight=1), teacher)
     unlabelled = [dataclasses.replace(EXAMPLES[3], label=None)]
@@ -116,7 +118,7 @@ def test_a_teachers_labels_are_matched_by_name(teacher, tmp_path, capsys):
     np.testing.assert_allclose(special.softmax(logits[:20], axis=1),
                                answers["probabilities"].numpy()[:, [1, 2, 0]], atol=1e-5)
     np.testing.assert_allclose([row.targets["teacher/vectors"] for row in rows[:20]],
-                               served._network.first(served.texts.encode(texts)), atol=1e-5)
+                               served.encoder.first(*served.texts.encode(texts)), atol=1e-5)
     np.testing.assert_array_equal(logits[20], logits[3])
     assert [row.targets["is_labelled"] for row in rows] == [True] * 20 + [False]
     accuracy = 100 * np.mean([label.decode() == example.label for label, example in zip(

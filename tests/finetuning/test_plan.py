@@ -63,9 +63,11 @@ def test_a_grid_resumes_and_keeps_the_settings_of_the_best_trial(trained, tmp_pa
     assert results.best is results.trials[2]
     assert settings(run) | combinations[2] == settings(run)
     assert [line.split() for line in capsys.readouterr().out.splitlines()
-            if line.lstrip().startswith("0.00")][-4:] == [
-        ["0.001", "False", "50.00", "2"], ["0.001", "True", "75.00", "2"],
-        ["0.003", "False", "65.00", "2"], ["0.003", "True", "60.00", "2"]]
+            if line.startswith("  learning_rate=0.00")] == [
+        ["learning_rate=0.001,", "hidden_layer=False", "50.00", "2"],
+        ["learning_rate=0.001,", "hidden_layer=True", "75.00", "2"],
+        ["learning_rate=0.003,", "hidden_layer=False", "65.00", "2"],
+        ["learning_rate=0.003,", "hidden_layer=True", "60.00", "2"]]
     np.testing.assert_allclose(run.changed(combinations[2]).trained_model().head.dense.bias, [3, 0])
     assert trials.train(run, TASK, None) == results and len(calls) == 8
     with pytest.raises(UserError, match="grid: .* then, .*; learning_rate=0.5 now"):

@@ -6,7 +6,7 @@ import re
 import h5py
 from safetensors.numpy import load_file, save_file
 
-from electra_tf.modeling.weight_table import discriminator, generator
+from electra_tf.modeling.network_specs import discriminator, generator
 
 _KERAS_NAMES = (  # Kernels keep their names; a model's name leads.
     ("generator_predictions/output_bias", "generator_lm_head/bias"), ("^generator/", "electra/"),

@@ -13,7 +13,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
-from electra_tf.formats.networks import infer_generator
+from electra_tf.formats.networks import extract, infer_generator
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.objectives import frozen_generator
 from electra_tf.objectives.frozen_generator import replacement_logits
@@ -74,9 +74,9 @@ def run_with(records, generator, **changes):
 def frozen(variant, weights):
     """Returns the generator of a run of these weights, as another run takes it."""
     config = golden_files.model_config(variant)
-    trained = TrainedGenerator(*Pretrained(
+    trained = TrainedGenerator(*extract(Pretrained(
         source="runs/one", text=None, weights=weights,
-        model=infer_generator(config, weights, "runs/one")).extract("generator"))
+        model=infer_generator(config, weights, "runs/one")), "generator"))
     return frozen_generator.FrozenGeneratorObjective(
         PretrainingConfig(), dataclasses.replace(CONTEXT, generator=trained)).build_model(
             config, seed=1, policy="float32").generator

@@ -200,7 +200,8 @@ def wrong_value(owner, name, value):
     try:
         if setting is None:
             programs()[owner][name].parser.parse(value)
-        else:
+        elif programs()[owner] is not programs()["run_finetuning.py"] or (
+                setting.read_several(value) is None):  # Several values with commas form a grid.
             setting.check(setting.read(value))
     except (ValueError, TypeError) as error:
         return str(error)

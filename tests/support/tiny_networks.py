@@ -7,7 +7,7 @@ import numpy as np
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.weight_table import discriminator, own_generator
+from electra_tf.modeling.network_specs import discriminator, own_generator
 from electra_tf.tasks.kinds.base import TaskObjective
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec

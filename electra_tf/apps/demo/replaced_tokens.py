@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from pydantic import Field
 
-from electra_tf.formats.networks import build_networks
+from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.corruption import at_temperature, distribution, sample
 from electra_tf.modeling.fused import inference_mode
@@ -52,7 +52,7 @@ class ReplacedTokenDetection:
         self.source, self._vocabulary = networks.source, networks.text.vocabulary
         self.max_tokens = networks.model.max_position_embeddings - 2  # Of a sentence.
         self._encoder = RowEncoder(networks.text, max_length=1 << 20)
-        if networks.has_energies or not networks.has_both:
+        if has_energies(networks) or not networks.has_both:
             raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
                             "trains them; name a run of objective.name=electra, or a conversion "
                             "of both networks.")

@@ -20,8 +20,8 @@ from electra_tf.apps.planning import paper_flops
 from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
-from electra_tf.modeling import flops, weight_table
-from electra_tf.modeling.weight_table import NetworkSpec
+from electra_tf.modeling import flops, network_specs, weight_table
+from electra_tf.modeling.network_specs import NetworkSpec
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import TextTable, table_text
@@ -67,7 +67,7 @@ class RunCost:
 
         The first includes the discriminator's head in place of a task's, the second no head.
         """
-        network = weight_table.discriminator(self.networks[0].encoder)
+        network = network_specs.discriminator(self.networks[0].encoder)
         encoder = dataclasses.replace(network, heads=(), trained=False)
         return (paper_flops.forward(network, length),
                 length * flops.matmul_flops_per_token([encoder], length, 0))
@@ -82,6 +82,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
+    from electra_tf.formats.networks import extract
     from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
     if length > config.model.max_position_embeddings:
@@ -92,7 +93,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     objective, generator = objective_class(config.objective.name), None
     directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective.generator_objective:
-        generator = TrainedGenerator(*pretrained.read(directory).extract("generator"))
+        generator = TrainedGenerator(*extract(pretrained.read(directory), "generator"))
     # The objective describes its networks without records.
     networks = objective(config, ObjectiveContext.placeholder(
         config.model.vocab_size, generator=generator)).networks()
@@ -117,7 +118,7 @@ def main() -> None:
                         f"Received: {values.utilization}")
     cost = cost_of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
     networks, training = cost.networks, config.training
-    trained = weight_table.trained(networks)
+    trained = network_specs.trained(networks)
     parameters = f"{trained:,}"
     if len(networks) > 1:  # The weights of every network, biases and layer norms included.
         sizes = {network.name: weight_table.size(network.weights) for network in networks}

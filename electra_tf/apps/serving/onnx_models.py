@@ -56,7 +56,7 @@ def load(version_dir: pathlib.Path, number: int) -> ServedModel:
         model.score, model.inputs, tf.int64, np.ones([1, 1], np.int64))}
     if model.answers_texts:
         signatures[DEFAULT_SIGNATURE] = signature(
-            answer, model.interface.columns, tf.string, np.array([b"A text."], object))
+            answer, model.config.text_columns, tf.string, np.array([b"A text."], object))
     return ServedModel(
         version=number, signatures=dict(sorted(signatures.items())),
         signature_defs=as_json({name: meta_graph_pb2.SignatureDef(

@@ -27,7 +27,7 @@ def main() -> None:
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
     from electra_tf.export import card, comparison, onnx_directory, servable
-    from electra_tf.finetuning.results import threshold_of
+    from electra_tf.finetuning.results import score_table, threshold_of
     from electra_tf.formats import pretrained
     from electra_tf.tasks import registry
     from electra_tf.tasks.files import Files
@@ -45,10 +45,15 @@ def main() -> None:
             dev=tuple(map(storage.path, values.dev))))
         print(*task.notes, sep="\n", end="\n" if task.notes else "", flush=True)
         dev = task.dev["dev"]
-    onnx_directory.export(
+    scores = onnx_directory.export(
         model, networks.text, directory, comparison.Quantization(values.quantization), dev,
         lambda unfinished: card.write(
             unfinished, networks, source, title=directory.name, onnx=True))
+    if len(scores) > 1:
+        exact, rounded = scores.values()
+        scores["difference"] = {name: rounded[name] - exact[name] for name in exact}
+    if scores:
+        print("\n" + score_table(f"{len(dev):,} examples of dev", scores["none"], scores))
 
 
 def define() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.finetuning.predictor import CompiledByShape
-from electra_tf.formats.networks import build_networks
+from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
@@ -30,7 +30,7 @@ class PseudoLikelihood:
         """Builds the networks; `UserError` if neither of them has its output layer."""
         self.source, self._text = networks.source, networks.text
         self._max_length = networks.model.max_position_embeddings
-        self._energies, self._model = networks.has_energies, build_networks(networks)
+        self._energies, self._model = has_energies(networks), build_networks(networks)
         self.networks = tuple(name for name, present in (
             (GENERATOR, networks.has_generator), (DISCRIMINATOR, networks.has_discriminator))
             if present)
@@ -38,7 +38,7 @@ class PseudoLikelihood:
             raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
                             "output layer: it was fine-tuned, or converted without them.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
-        self.best = DISCRIMINATOR if networks.has_energies else self.networks[0]
+        self.best = DISCRIMINATOR if has_energies(networks) else self.networks[0]
         self._hidden_log_probabilities = CompiledByShape(self._compute_generator)
         self._sums = CompiledByShape(self._compute_discriminator)
 

@@ -27,11 +27,6 @@ _KEEP: Mapping[LongTexts, rows.Keep] = {
 _CHUNK = 100  # Texts that one call reads in windows; a book has hundreds.
 
 
-def stride(config: TaskConfig) -> int:
-    """Returns the tokens from the start of one window of a text to the start of the next."""
-    return config.doc_stride or config.max_seq_length // 2
-
-
 def require_consistent(spec: TaskSpec, config: TaskConfig) -> None:
     """Raises `UserError` for windows that leave gaps, or that can't be pooled as the task asks."""
     if config.long_texts is not LongTexts.WINDOWS:
@@ -54,37 +49,36 @@ def encode(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
     With windows, the ids of a row are int32 [G, n] for its G windows, also if there is only one.
     """
     if config.long_texts is not LongTexts.WINDOWS:
-        token_rows, lengths = rows.encode_texts(texts, encoder, _KEEP[config.long_texts])
-        return [Row(*row, {}) for row in token_rows], lengths
+        token_rows, sizes = rows.encode_texts(texts, encoder, _KEEP[config.long_texts])
+        return [Row(*row, {}) for row in token_rows], sizes
     encoded, lengths = [], [np.zeros(0, np.int32)]
     for begin in range(0, len(texts), _CHUNK):
         columns = zip(*texts[begin:begin + _CHUNK], strict=True)
         tokens, example, counts = encoder.encode_in_windows(
-            *map(tf.constant, columns), stride=stride(config))
+            *map(tf.constant, columns), stride=config.doc_stride or config.max_seq_length // 2)
         ends = np.searchsorted(example, np.arange(1, len(counts)))
         for ids, segment_ids, valid in zip(*(
                 np.split(part.numpy(), ends) for part in tokens), strict=True):
             length = valid.sum(axis=1).max()
             encoded.append(Row(ids[:, :length].copy(), segment_ids[:, :length].copy(), {},
-                               valid=valid[:, :length].copy()))
+                               valid=valid[:, :length].copy()))  # Frees the columns of padding.
         lengths.append(counts.numpy())
     return encoded, np.concatenate(lengths)
 
 
-def limit_windows(encoded: Sequence[Row], max_windows: int) -> tuple[list[Row], list[str]]:
+def limit_windows(encoded: list[Row], config: TaskConfig) -> tuple[list[Row], list[str]]:
     """Returns rows of at most `max_windows` windows, evenly spaced, and a note on the others."""
+    if config.long_texts is not LongTexts.WINDOWS:
+        return encoded, []
     counts = np.array([len(row.ids) for row in encoded])
-    limited = []
-    for row, count in zip(encoded, counts, strict=True):
-        if count > max_windows:
-            kept = np.linspace(0, count - 1, max_windows).round().astype(int)
-            row = dataclasses.replace(row, ids=row.ids[kept], segment_ids=row.segment_ids[kept],
-                                      valid=row.valid[kept])
-        limited.append(row)
-    left_out = int(np.maximum(counts - max_windows, 0).sum())
-    return limited, [
+    kept = [np.linspace(0, count - 1, min(count, config.max_windows)).round().astype(int)
+            for count in counts]
+    left_out = counts.sum() - sum(map(len, kept))
+    return [dataclasses.replace(row, ids=row.ids[windows], segment_ids=row.segment_ids[windows],
+                                valid=row.valid[windows])
+            for row, windows in zip(encoded, kept, strict=True)], [
         f"{left_out:,} of {counts.sum():,} windows are left out: training reads "
-        f"--max_windows={max_windows} of a text, evenly spaced (most: {counts.max():,})"
+        f"--max_windows={config.max_windows} of a text, evenly spaced (most: {counts.max():,})"
     ] if left_out else []
 
 
@@ -116,7 +110,8 @@ def served_outputs(network: base.ServedNetwork, *columns: tf.Tensor) -> tf.Tenso
     if config.long_texts is not LongTexts.WINDOWS:
         tokens, _ = texts.encode_counted(*columns, keep=_KEEP[config.long_texts])
         return network.head(network.first(tokens))
-    tokens, example, lengths = texts.encode_in_windows(*columns, stride=stride(config))
+    tokens, example, lengths = texts.encode_in_windows(
+        *columns, stride=config.doc_stride or config.max_seq_length // 2)
     outputs = inference.map_in_chunks(
         lambda *part: network.head(network.first(Tokens(*part))), tokens,
         tf.TensorSpec([None, len(network.spec.labels) or 1], tf.float32))

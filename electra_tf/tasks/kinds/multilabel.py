@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +14,7 @@ from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts, texts
@@ -53,6 +52,9 @@ class MultiLabel(texts.Classification):
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the labels of the training file, or its columns of indicators."""
         columns = tuple(files.label_columns(spec))
+        if len({example.label for example in train}) < 2:
+            raise UserError(f"{', '.join(map(str, own.train))}: all texts have the same labels, "
+                            f"{shown(list(train[0].label))}; --label_column selects the column.")
         return dataclasses.replace(spec, labels=columns if len(columns) > 1 else files.label_set(
             train if own.dev else [*train, *dev]))
 
@@ -60,13 +62,13 @@ class MultiLabel(texts.Classification):
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
         """Predicts the most frequent labels, as many as have the best micro F1 in training."""
         labels, truth = _truth(spec, examples)
-        counts = np.array([sum(label in example.label for example in train) for label in labels])
+        counts = _truth(spec, train)[1].sum(axis=0)
         order = np.argsort(-counts, kind="stable")
-        sizes = counts.sum() + len(train) * np.arange(1, len(labels) + 1)
-        best = order[:1 + np.argmax(2 * np.cumsum(counts[order]) / sizes)]
-        names = ", ".join(labels[index] for index in best[:5]) + ", ..." * (len(best) > 5)
+        f1 = np.cumsum(counts[order]) / (counts.sum() + len(train) * np.arange(1, len(order) + 1))
+        best = order[:f1.argmax() + 1]
         predicted = np.tile(np.isin(np.arange(len(labels)), best), [len(truth), 1])
-        return f"always {names}", set_scores(truth, predicted, predicted)
+        return (f"always {', '.join(labels[index] for index in best)}",
+                set_scores(truth, predicted, 1.0))
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
@@ -81,40 +83,32 @@ class MultiLabel(texts.Classification):
     def _score(self, spec: TaskSpec, examples: Sequence[TextExample], config: TaskConfig,
                results: Sequence[base.RowResults], threshold: float | None) -> base.Scored:
         """Returns predictions and scores; a `threshold` None is the setting, or searched."""
-        parts, probabilities = self.predictions(spec, results)
         labels, truth = _truth(spec, examples)
-        # The labels that only the examples have are never predicted.
-        probabilities = np.pad(probabilities, [(0, 0), (0, len(labels) - len(spec.labels))])
+        probabilities = np.zeros(truth.shape)  # Labels that the task lacks are never predicted.
+        probabilities[:, :len(spec.labels)] = special.expit(
+            np.stack([result["logits"] for result in results]).astype(np.float64))
         is_known, searched = all(example.label is not None for example in examples), {}
         if is_known and not (threshold or config.label_threshold):
             threshold = searched["threshold"] = best_threshold(truth, probabilities)
-        predicted = probabilities >= _threshold(config, threshold)
-        records = texts.text_records(spec, examples, [
-            {"prediction": [labels[index] for index in np.flatnonzero(row)]} | part
-            for row, part in zip(predicted, parts, strict=True)])
+        threshold = _threshold(config, threshold)
+        records = [
+            {"key": example.key, "texts": list(example.texts)}
+            | ({} if example.label is None else {"gold": list(example.label)})
+            | {"prediction": [label for label, share in zip(labels, row, strict=True)
+                              if share >= threshold],
+               "probabilities": dict(zip(spec.labels, row.tolist(), strict=False))}
+            for example, row in zip(examples, probabilities, strict=True)]
         return base.Scored(records=records, scores=set_scores(
-            truth, predicted, probabilities) | searched if is_known else {})
-
-    def predictions(self, spec: TaskSpec,
-                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
-        """Returns probabilities as parts of records, and as [N, labels]; results hold "logits"."""
-        probabilities = special.expit(
-            np.stack([result["logits"] for result in results]).astype(np.float64))
-        return [{"probabilities": dict(zip(spec.labels, row, strict=True))}
-                for row in probabilities.tolist()], probabilities
+            truth, probabilities, threshold) | searched if is_known else {})
 
     def decisions(self, records: Sequence[base.Record]) -> Sequence[base.Record]:
         """Returns a record for every label that a text has, or is predicted to have."""
-        decisions = []
-        for record in records:
-            for label in dict.fromkeys((*record["gold"], *record["prediction"])):
-                gold, prediction = (label if label in record[name] else NO_LABEL
-                                    for name in ("gold", "prediction"))
-                share = record["probabilities"].get(label, 0.0)
-                decisions.append(record | {
-                    "gold": gold, "prediction": prediction,
-                    "probability": 1.0 - share if prediction == NO_LABEL else share})
-        return decisions
+        return [record | {
+            name: label if label in record[name] else NO_LABEL for name in ("gold", "prediction")
+        } | {"probability": abs(record["probabilities"].get(label, 0.0)
+                                - (label not in record["prediction"]))}
+            for record in records
+            for label in dict.fromkeys((*record["gold"], *record["prediction"]))]
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers the predicted labels, padded with "", and all `labels`, `probabilities`."""
@@ -141,20 +135,20 @@ def best_threshold(truth: np.ndarray, probabilities: np.ndarray) -> float:
     return float(np.clip(cutoffs[max(0, best - 1):best + 1].mean(), 1e-6, 1 - 1e-6))
 
 
-def set_scores(truth: np.ndarray, predicted: np.ndarray,
-               probabilities: np.ndarray) -> dict[str, float]:
-    """Returns the scores of N predictions, [N, labels] each; macro scores are means over labels.
+def set_scores(truth: np.ndarray, probabilities: np.ndarray,
+               threshold: float) -> dict[str, float]:
+    """Returns the scores of N texts, [N, labels] each; macro scores are means over labels.
 
     ROC AUC and average precision leave out the labels of no text, or all; NaN if none is left.
     """
+    predicted = probabilities >= threshold
     hits, marked = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
     pairs = [pair for pair in zip(truth.T, probabilities.T, strict=True) if 0 < pair[0].mean() < 1]
-    scores = {"f1_micro": 2 * hits.sum() / max(1, marked.sum()),
-              "f1_macro": np.mean(2 * hits / np.maximum(1, marked))} | {
-        name: np.mean([scorer(*pair) for pair in pairs]) if pairs else np.nan
-        for name, scorer in (("roc_auc_macro", metrics.roc_auc_score),
-                             ("average_precision_macro", metrics.average_precision_score))}
-    return {name: float(score) for name, score in scores.items()}
+    ranking = np.mean([(metrics.roc_auc_score(*pair), metrics.average_precision_score(*pair))
+                       for pair in pairs] or [(np.nan, np.nan)], axis=0)
+    return dict(zip(MultiLabel.metrics, map(float, (
+        2 * hits.sum() / max(1, marked.sum()), np.mean(2 * hits / np.maximum(1, marked)), *ranking
+    )), strict=True))
 
 
 def _truth(spec: TaskSpec, examples: Sequence[TextExample]) -> tuple[list[str], np.ndarray]:

@@ -33,8 +33,6 @@ from electra_tf.text.tokenizer import Pieces
 
 CHUNK = 1000
 """Number of questions that one call encodes; those about one context share its pieces."""
-DOC_STRIDE = 128
-"""Default of `task.doc_stride`, as in BERT's code."""
 SERVED_CHUNK = 8
 """Number of windows that an exported graph computes together. The head's memory for each grows with
 L times the beam size."""
@@ -228,7 +226,7 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
     queries = encoder.tokenizer.tokenize(questions)
     return *encode_windows(
         encoder, queries[:, :config.max_query_length], pieces.ids, context_of,
-        stride=config.doc_stride or DOC_STRIDE), pieces, queries.row_lengths()
+        stride=config.doc_stride or 128), pieces, queries.row_lengths()
 
 
 def _beams(network: base.ServedNetwork, tokens: Tokens) -> SpanBeams:

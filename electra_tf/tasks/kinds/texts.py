@@ -115,8 +115,11 @@ class TextKind(base.TaskKind):
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
         """Returns predictions and scores from the objective's details of each example."""
+        words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
-        records = text_records(spec, examples, partial_records)
+        records = [{"key": example.key, "texts": list(example.texts)} | (
+            {} if example.label is None else {"gold": words.get(example.label, example.label)})
+            | record for example, record in zip(examples, partial_records, strict=True)]
         if any(example.label is None for example in examples):
             return base.Scored(records=records, scores={})
         return base.Scored(records=records, scores=label_scores(
@@ -219,15 +222,6 @@ class Regression(TextKind):
 def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
     """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
     return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
-
-
-def text_records(spec: TaskSpec, examples: Sequence[TextExample],
-                 parts: Sequence[base.Record]) -> list[base.Record]:
-    """Returns records of examples with the known labels and these parts."""
-    words = dict(zip(spec.labels, spec.label_words, strict=True))
-    return [{"key": example.key, "texts": list(example.texts)} | (
-        {} if example.label is None else {"gold": words.get(example.label, example.label)})
-        | part for example, part in zip(examples, parts, strict=True)]
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,

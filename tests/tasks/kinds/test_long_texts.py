@@ -5,14 +5,14 @@ import pytest
 import tensorflow as tf
 from scipy.special import expit, logit, softmax
 
-from electra_tf.config.finetuning import WindowPooling
+from electra_tf.config.finetuning import LongTexts, TaskConfig, WindowPooling
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning import predictor, trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.kinds import long_texts
 from electra_tf.tasks.task import Kind, TextExample
 from electra_tf.training import failures
-from tests.export.served_models import Example, example
+from tests.export.served_models import Example, example, unlinked_ops
 from tests.finetuning.test_trials import run_of, task_of
 from tests.support.refusals import refused
 
@@ -61,7 +61,7 @@ def test_outputs_of_windows_are_pooled_as_numpy_does(kind, pooling):
 def test_the_mean_of_multi_label_probabilities_is_that_of_sigmoids():
     outputs = DRAW.normal(0.0, 3.0, [2, 3, 4]).astype(np.float32)
     present = np.array([[True, True, False], [True, True, True]])
-    pooled = long_texts.pooled(outputs, tf.constant(present), "multi_label", WindowPooling.MEAN)
+    pooled = long_texts.pooled(outputs, tf.constant(present), Kind.MULTILABEL, WindowPooling.MEAN)
     expected = [logit(expit(part[mask]).mean(axis=0))
                 for part, mask in zip(outputs, present, strict=True)]
     np.testing.assert_allclose(pooled, expected, rtol=1e-4, atol=1e-5)
@@ -74,6 +74,7 @@ def test_the_mean_of_multi_label_probabilities_is_that_of_sigmoids():
 def test_exports_answer_strings_as_predictions_do(kind, changes):
     served, examples = network(kind, **changes)
     answer = served.signatures["serving_default"]
+    assert unlinked_ops(answer.graph.as_graph_def()) == set()
     for some in (examples, examples[:1], []):
         columns = {name: tf.constant([e.texts[number] for e in some], tf.string)
                    for number, name in enumerate(served.served().columns)}
@@ -123,12 +124,13 @@ def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeyp
 def test_training_reads_evenly_spaced_windows():
     rows = [Row(np.arange(size)[:, np.newaxis] * [1, 1], np.zeros([size, 2]), {},
                 valid=np.ones([size, 2], bool)) for size in (1, 3, 9)]
-    limited, notes = long_texts.limit_windows(rows, 3)
+    config = TaskConfig(long_texts=LongTexts.WINDOWS, max_windows=3)
+    limited, notes = long_texts.limit_windows(rows, config)
     assert [row.ids[:, 0].tolist() for row in limited] == [[0], [0, 1, 2], [0, 4, 8]]
     assert {len(row.valid) == len(row.segment_ids) == len(row.ids) for row in limited} == {True}
     assert notes == ["6 of 13 windows are left out: training reads --max_windows=3 of a text, "
                      "evenly spaced (most: 9)"]
-    assert long_texts.limit_windows(rows, 9)[1] == []
+    assert long_texts.limit_windows(rows[:2], config)[1] == []
 
 
 def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):

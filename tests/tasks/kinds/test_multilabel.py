@@ -43,10 +43,9 @@ def json_lines(*labels):
 @pytest.mark.parametrize(("name", "content", "label", "note"), [
     ("a.jsonl", json_lines(["b", "a"], [], ["b"]), "label", None),
     ("a.jsonl", '{"text": "x", "a": 1, "b": true}\n{"text": "x", "a": 0, "b": false}\n'
-     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a,b", None),
+     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a, b,a", None),
     ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", "has labels separated by ','"),
     ("a.csv", 'text;label\nx;a|b\nx;\nx;b\n', "label", "has labels separated by '|'"),
-    ("a.tsv", 'text\tlabel\nx\t["b", "a"]\nx\t[]\nx\tb\n', "label", "one label in a cell, or none"),
     ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", None)])
 def test_sets_are_read_from_lists_cells_and_indicators(tmp_path, name, content, label, note):
     task = load(tmp_path, name, content, label)
@@ -62,15 +61,16 @@ def test_one_indicator_column_is_one_label(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "label", "words"), [
-    ("a.jsonl", json_lines("a"), "label", r":1: 'label' must have different labels, as a list"),
+    ("a.jsonl", json_lines("a"), "label", r":1: 'label' must be a list of different labels"),
     ("a.jsonl", json_lines(["a", "a"]), "label", "different labels.* Received: .'a', 'a'"),
-    ("a.jsonl", json_lines(["a", ""]), "label", "must have different labels"),
+    ("a.jsonl", json_lines(["a", " "]), "label", "must be a list of different labels"),
     ("a.jsonl", json_lines(["a"], [0.5]), "label", ":2: .*different labels"),
     ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* Received: None"),
-    ("a.jsonl", json_lines([], []), "label", "no text has a label; --label_column selects"),
+    ("a.jsonl", json_lines([], []), "label", r"all texts have the same labels, \[\]"),
+    ("a.tsv", "text\ttoxic\nx\t1\nx\t0\nx\t\n", "toxic", ":4: 'toxic' must be a list"),
     ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'; separate"),
-    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must have different labels"),
-    ("a.tsv", "text\tlabel\nx\t['a', 'b']\n", "label", ":2: 'label' must have different labels"),
+    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must be a list"),
+    ("a.tsv", "text\tlabel\nx\t['a', 'b']\n", "label", ":2: 'label' must be a list"),
     ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1. Received: '2'"),
     ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1. Received: ''"),
     ("a.jsonl", '{"text": "x", "a": 1, "b": 0.5}\n', "a,b", ":1: 'b' must be 0 or 1"),
@@ -84,7 +84,8 @@ def test_labels_of_one_file_alone_are_noted(tmp_path):
     train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
     dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
     task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label="a,b,c"))
-    left_out = "no text or all have these labels, which ROC AUC and average precision leave out"
+    left_out = ("none or all of the texts have these labels, so they are not learned, or left out "
+                "of ROC AUC and average precision")
     assert f"{train}: {left_out}: c" in task.notes and f"{dev}: {left_out}: a, b" in task.notes
     assert task.spec.labels == ("a", "b", "c")
     lists = [write(tmp_path / name, json_lines(*labels)) for name, labels in (
@@ -125,18 +126,18 @@ def test_scores_are_those_of_scikit_learn():
     draw = np.random.default_rng(0)
     truth, probabilities = draw.random([50, 4]) < [0.5, 0.2, 0.05, 0.9], draw.random([50, 4])
     predicted = probabilities >= 0.4
-    assert set_scores(truth, predicted, probabilities) == pytest.approx({
+    assert set_scores(truth, probabilities, 0.4) == pytest.approx({
         "f1_micro": metrics.f1_score(truth, predicted, average="micro"),
         "f1_macro": metrics.f1_score(truth, predicted, average="macro"),
         "roc_auc_macro": metrics.roc_auc_score(truth, probabilities, average="macro"),
         "average_precision_macro": metrics.average_precision_score(truth, probabilities)})
     # One label alone, and a second one that no text has: F1 0, and left out of the others.
-    column = truth[:, :1], predicted[:, :1], probabilities[:, :1]
-    alone = set_scores(*column)
-    assert alone["f1_micro"] == alone["f1_macro"] == metrics.f1_score(*map(np.ravel, column[:2]))
-    more = set_scores(*(np.pad(values, [(0, 0), (0, 1)]) for values in column))
+    column = truth[:, :1], probabilities[:, :1]
+    alone = set_scores(*column, 0.4)
+    assert alone["f1_micro"] == alone["f1_macro"] == metrics.f1_score(truth[:, 0], predicted[:, 0])
+    more = set_scores(*(np.pad(values, [(0, 0), (0, 1)]) for values in column), 0.4)
     assert more == alone | {"f1_macro": alone["f1_macro"] / 2}
-    assert np.isnan(set_scores(*(np.zeros([2, 1], bool),) * 3)["roc_auc_macro"])
+    assert np.isnan(set_scores(np.zeros([2, 1], bool), np.zeros([2, 1]), 0.5)["roc_auc_macro"])
 
 
 def test_the_searched_threshold_has_the_best_micro_f1():
@@ -174,7 +175,7 @@ def test_labels_at_or_above_the_threshold_are_predicted(threshold, config, predi
     assert ("threshold" in scores) == (config.get("label_threshold") == 0.0 and threshold is None)
 
 
-def test_labels_that_training_lacks_are_missed_and_unknown_sets_have_no_scores():
+def test_labels_that_training_lacks_are_missed_unknown_sets_not_scored():
     assert scored([("a", "new")]).scores["f1_micro"] == pytest.approx(2 * 1 / (2 + 1))
     assert scored([("a",), None]).scores == {}
     with pytest.raises(UserError, match="restore the run's results.json"):
