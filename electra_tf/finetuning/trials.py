@@ -184,8 +184,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
     """
-    objective, parts = run.objective.split(run.config.runtime.cpu_parts)
-    config = override(run.config, {"training.seed": seed, "runtime.cpu_parts": parts})
+    config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
@@ -316,12 +315,13 @@ def _origin(run: FinetuningRun, initial: Pretrained | None) -> str:
     """Returns where the initial weights of encoder and head come from."""
     if initial is None:
         return "initialized from random weights (from scratch)"
+    count = sum(name.startswith(ENCODER) for name in initial.weights)
+    if not run.kind.hugging_face.layers:
+        return f"initialized from {initial.source}: {count} weights"
     if run.fits_head(initial):
         return f"and head initialized from {initial.source}: {len(initial.weights)} weights"
-    count = sum(name.startswith(ENCODER) for name in initial.weights)
     reason = "" if initial.task is None else ", as its task has other labels or another head"
-    head = f"; the head is new{reason}" if run.kind.hugging_face.layers else ""
-    return f"initialized from {initial.source}: {count} weights{head}"
+    return f"initialized from {initial.source}: {count} weights; the head is new{reason}"
 
 
 class _Progress(StepTimer):
