@@ -138,7 +138,7 @@ class FinetuningRun:
         task = TaskSpec.of_facts(initial.task, initial.source)
         head = self.objective.build_head(self.config.model, seed=0, policy="float32")
         return all(getattr(task, name) == getattr(self.spec, name)
-                   for name in ("kind", "labels", "scale", "offset")) and {
+                   for name in ("kind", "label_words", "scale", "offset")) and {
             variable.name.split(":")[0]: tuple(variable.shape) for variable in head.variables} == {
                 name: value.shape for name, value in initial.weights.items()
                 if name.startswith(f"{HEAD}/")}

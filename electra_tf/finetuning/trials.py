@@ -316,12 +316,13 @@ def _origin(run: FinetuningRun, initial: Pretrained | None) -> str:
     """Returns where the initial weights of encoder and head come from."""
     if initial is None:
         return "initialized from random weights (from scratch)"
+    count = sum(name.startswith(ENCODER) for name in initial.weights)
+    if not run.kind.hugging_face.layers:
+        return f"initialized from {initial.source}: {count} weights"
     if run.fits_head(initial):
         return f"and head initialized from {initial.source}: {len(initial.weights)} weights"
-    count = sum(name.startswith(ENCODER) for name in initial.weights)
     reason = "" if initial.task is None else ", as its task has other labels or another head"
-    head = f"; the head is new{reason}" if run.kind.hugging_face.layers else ""
-    return f"initialized from {initial.source}: {count} weights{head}"
+    return f"initialized from {initial.source}: {count} weights; the head is new{reason}"
 
 
 class _Progress(StepTimer):

@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from electra_tf.finetuning import trials
 from electra_tf.finetuning.results import Epoch, Trial
+from electra_tf.formats import pretrained
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files
 from electra_tf.tasks.task import TextExample
@@ -155,3 +156,18 @@ def test_several_trials_are_not_extended(trained, tmp_path):
     trials.train(run_of(tmp_path, training__num_train_epochs=2, **two), TASK, None)
     with pytest.raises(UserError, match=r"num_train_epochs: 2.0 then, 4.0 now"):
         trials.train(run_of(tmp_path, training__num_train_epochs=4, **two), TASK, None)
+
+
+def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, capsys):
+    queue, _ = trained
+    queue += [(0.5,), (0.5,)]
+    run = run_of(tmp_path / "first")
+    trials.train(run, TASK, None)
+    initial = pretrained.read(tmp_path / "first")
+    other_labels = dataclasses.replace(run, spec=dataclasses.replace(run.spec, labels=("a", "b")))
+    for other, bias in ((run, [1, 0]), (other_labels, [0, 0]),
+                        (run.changed({HIDDEN: True}), [0, 0])):
+        np.testing.assert_array_equal(other.build_model(7, initial).head.dense.bias, bias)
+    trials.train(run_of(tmp_path / "second"), TASK, initial)
+    printed = capsys.readouterr().out
+    assert f"\nencoder  and head initialized from {tmp_path}/first, step " in printed
