@@ -123,6 +123,13 @@ class Results:
                    for trial in self.trials[:self.trials.index(self.best) + 1])
 
     @property
+    def threshold(self) -> float | None:
+        """The best model's threshold, or the mean of the folds'; None if none was searched."""
+        if self.best.fold == 0:
+            return next(iter(self.summary().values())).get(THRESHOLD, {}).get("mean")
+        return next(iter(self.best.scores.values())).get(THRESHOLD)
+
+    @property
     def kept_trials(self) -> list[Trial]:
         """The scored trials with the best trial's settings; all of them without a grid."""
         return [trial for trial in self.scored_trials if trial.changes == self.best.changes]
@@ -150,8 +157,9 @@ class Results:
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
         trials = [{name: value for name, value in dataclasses.asdict(trial).items()
-                   if (name, value) not in _OMITTED} for trial in self.trials]
-        write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
+                    if (name, value) not in _OMITTED} for trial in self.trials]
+        searched = {} if self.threshold is None else {THRESHOLD: self.threshold}
+        write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | searched | {
             "trials": trials, "best_seed": self.best.seed, "checkpoint": self.best_number,
             "summary": self.summary()})
 
@@ -227,11 +235,7 @@ class Results:
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = Results.load(model_dir)  # A converted model has no results.
-    if results is None:
-        return None
-    if results.best.fold == 0:  # The mean of the folds'.
-        return next(iter(results.summary().values())).get(THRESHOLD, {}).get("mean")
-    return next(iter(results.best.scores.values())).get(THRESHOLD)
+    return results and results.threshold
 
 
 def score_table(title: str, metrics: Iterable[str], columns: Scores,

@@ -184,8 +184,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
     """
-    objective, parts = run.objective.split(run.config.runtime.cpu_parts)
-    config = override(run.config, {"training.seed": seed, "runtime.cpu_parts": parts})
+    config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(

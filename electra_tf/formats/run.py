@@ -47,9 +47,7 @@ def read(model_dir: Path) -> Pretrained:
     path = model_dir / run_directory.RESULTS_FILE
     if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
         results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
-        best = results["trials"][results["checkpoint"] - 1]
-        scores = best["epochs"][best["kept_epoch"] - 1]["scores"]
-        settings["task.label_threshold"] = next(iter(scores.values()))["threshold"]
+        settings["task.label_threshold"] = results["threshold"]
     pooling = Pretrained.pooling
     if task and task.get(f"{TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
         pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 import electra_tf
 from electra_tf.apps.tools import convert_checkpoint
+from electra_tf.finetuning.results import threshold_of
+from electra_tf.formats import pretrained
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE
 from tests.support import command_flags, sources
@@ -67,6 +69,30 @@ def test_the_commands_of_the_page_run_and_models_keep_their_threshold(folder, en
                     record["prediction"] for record in expected]
         np.testing.assert_allclose(served["probabilities"], [
             [*record["probabilities"].values()] for record in expected], atol=1e-5)
+
+
+def test_the_mean_of_the_folds_thresholds_is_kept(folder, encoder):
+    commands.finetune("--task=multilabel", "--train=train.jsonl", f"--init_checkpoint={encoder}",
+                      "--model_dir=runs/folds", "--label_threshold=0", "--num_folds=2", *QUICK)
+    *folds, _ = json.loads((folder / "runs/folds/results.json").read_text())["trials"]
+    mean = np.mean([fold["epochs"][0]["scores"]["dev"]["threshold"] for fold in folds])
+    assert threshold_of(folder / "runs/folds") == pytest.approx(mean)
+    assert pretrained.read(folder / "runs/folds").task_settings[
+        "task.label_threshold"] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(("flag", "words"), [
+    ("--task=multilabel --label_threshold=1", r"must be in \[0, 1\). Received: 1.0"),
+    ("--task=multilabel --class_weights=balanced", "--class_weights is for classification and"),
+    ("--task=tagging --label_threshold=0.3", "--label_threshold is for --task=multilabel"),
+    ("--task=classification", r"train.jsonl:1: a text has one label .* use --task=multilabel")])
+def test_what_does_not_fit_is_refused_and_writes_nothing(folder, encoder, flag, words):
+    own = "words.jsonl" if "tagging" in flag else "train.jsonl"
+    write(folder / "words.jsonl", '{"text": ["a", "b"], "label": ["B-X", "O"]}\n' * 4)
+    assert re.search(words, commands.refused(
+        commands.finetune, *flag.split(), f"--train={own}", f"--dev={own}",
+        f"--init_checkpoint={encoder}", "--model_dir=runs/none", *QUICK))
+    assert not (folder / "runs").exists()
 
 
 def test_data_in_memory_has_lists_of_labels(encoder):
