@@ -202,7 +202,7 @@ def write(networks: Pretrained, directory: Path) -> None:
                        task.max_seq_length)
         if task.long_texts is not LongTexts.TRUNCATE:
             note(f"transformers cuts texts at {task.max_seq_length} tokens; this model was trained "
-                 f"with task.long_texts={task.long_texts}, which counts again after converting back.")
+                 f"with task.long_texts={task.long_texts}, which converting back restores.")
         if networks.pooling.normalize:
             sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
         return
@@ -211,6 +211,16 @@ def write(networks: Pretrained, directory: Path) -> None:
         has_head = name == GENERATOR or networks.has_discriminator
         _write_network(networks.text, directory / name, *extract(networks, name), {
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
+
+
+def write_encoder(networks: Pretrained, directory: Path) -> None:
+    """Writes the encoder alone and its pooling into a directory, without `discriminator/`."""
+    encoder = networks.model.discriminator
+    require_exactly(networks.weights, full_encoder(encoder), networks.source)
+    _write_network(networks.text, directory, encoder, networks.weights,
+                   {"architectures": ["ElectraModel"]}, {})
+    if networks.pooling.normalize:
+        sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
