@@ -58,8 +58,9 @@ API_HEAD = '''\
 # Python API
 
 `import electra_tf` lets other programs use pre-trained and fine-tuned networks. It loads TensorFlow
-when the first name is used. The [notebook](../tutorials/python_api.ipynb) uses the whole API.
-`python -m docs.generate_reference` writes this page from docstrings.
+when the first name is used. [Work in Python](../how_to/python.md) has complete programs, and the
+[notebook](../tutorials/python_api.ipynb) uses the whole API. `python -m docs.generate_reference`
+writes this page from docstrings.
 
 ```python
 import electra_tf
@@ -93,6 +94,7 @@ loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(tf_keras.optimizers.Adam(1e-4), loss)
 model.fit(tf.constant(["A text.", "Another one."]), tf.constant([0, 3]))
 model.save("topics.keras")
+electra.save("runs/topics_encoder")              # the trained encoder, as a run
 
 from electra_tf import ElectraEncoder            # registers the layer in a new process
 model = tf_keras.models.load_model("topics.keras")
@@ -104,6 +106,8 @@ model = tf_keras.models.load_model("topics.keras")
 - `["a", "b"]` is two texts, `[("a", "b")]` is one pair. A string tensor [B, 2] has a pair in each
   row. For two inputs of a model, call `electra.encoder([question, text])`: a list of two tensors,
   string [B] each, is the first and the second texts. A tuple of strings is refused.
+- `electra.encoder(texts, output_hidden_states=True, output_attentions=True)` returns the vectors of
+  all layers and the attention weights.
 - `electra.encoder.tokens(pairs)` returns ids, segment ids and valid positions, for example in
   `tf.data`.
 - The file contains the vocabulary. `.h5` and SavedModel directories work too. For the latter, Keras
@@ -216,8 +220,9 @@ def _entry(name: str) -> Iterator[str]:
         if member.startswith("_") or not inspect.getdoc(value) or issubclass(found, tuple):
             continue
         yield f"### {name}.{member}\n"
-        is_property = isinstance(value, property)
-        yield _described(value.fget if is_property else value, "" if is_property else member)
+        value = getattr(value, "func", value)  # Of a cached property.
+        is_property = isinstance(value, property) or value is not vars(found)[member]
+        yield _described(getattr(value, "fget", value), "" if is_property else member)
 
 
 def _described(value: Any, name: str) -> str:

@@ -13,18 +13,21 @@ import typing
 __version__ = "0.1.0"
 
 _MODULES = {
-    "Electra": "api.electra", "ElectraEncoder": "api.encoder", "Word": "api.electra",
+    "Electra": "api.electra", "ElectraEncoder": "api.encoder",
+    "ElectraTokenizer": "api.tokenizer", "Word": "api.electra",
     "FinetuningConfig": "config.finetuning", "PretrainingConfig": "config.pretraining",
     "TaskModel": "api.runs", "finetune": "api.runs", "load": "api.electra",
     "load_task": "api.runs", "pretrain": "api.runs", "pretraining_config": "config.pretraining"}
 """Public name -> module."""
-__all__ = ["Electra", "ElectraEncoder", "FinetuningConfig", "PretrainingConfig", "TaskModel",
-           "Word", "finetune", "load", "load_task", "pretrain", "pretraining_config"]
+__all__ = ["Electra", "ElectraEncoder", "ElectraTokenizer", "FinetuningConfig",
+           "PretrainingConfig", "TaskModel", "Word", "finetune", "load", "load_task", "pretrain",
+           "pretraining_config"]
 
 if typing.TYPE_CHECKING:
     from electra_tf.api.electra import Electra, Word, load
     from electra_tf.api.encoder import ElectraEncoder
     from electra_tf.api.runs import TaskModel, finetune, load_task, pretrain
+    from electra_tf.api.tokenizer import ElectraTokenizer
     from electra_tf.config.finetuning import FinetuningConfig
     from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 

@@ -1,5 +1,7 @@
 """Loads pre-trained networks, which embed texts, detect replaced words and fill [MASK]."""
 
+import dataclasses
+import functools
 import os
 import re
 import warnings
@@ -10,11 +12,13 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.api import saving
 from electra_tf.api.encoder import ElectraEncoder
+from electra_tf.api.tokenizer import ElectraTokenizer
 from electra_tf.config.finetuning import POOLING_MODES
-from electra_tf.formats import pretrained
+from electra_tf.formats import hugging_face, pretrained
 from electra_tf.formats.networks import build_networks, has_energies
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Format, Pretrained
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.pooling import pool
 from electra_tf.platform import storage
@@ -43,6 +47,8 @@ class Electra:
 
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
+        # Memory holds the weights once, in variables.
+        self._networks = dataclasses.replace(networks, weights=dict.fromkeys(networks.weights))
         self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
         self._can_detect = networks.has_discriminator and not has_energies(networks)
         self._can_fill = networks.has_generator
@@ -147,6 +153,41 @@ class Electra:
         return [[Word(vocabulary.tokens[index], float(probability))
                  for index, probability in zip(*row, strict=True)]
                 for row in zip(words.numpy(), probabilities.numpy(), strict=True)]
+
+    @functools.cached_property
+    def tokenizer(self) -> ElectraTokenizer:
+        """The tokenizer, a tf_keras layer for your models and `tf.data`."""
+        return ElectraTokenizer(
+            self._vocabulary.tokens, vars(self._networks.text.normalization),
+            max_length=self.model.max_position_embeddings)
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Writes a new run with the networks as they are now, for example after `fit`.
+
+        `electra_tf.load`, `--init_checkpoint` and converters read it. It has no head of a task, and
+        no pooling of sentence-transformers, which a warning says.
+        """
+        saving.write(self._current(keeps_pooling=False), directory, Format.RUN)
+
+    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
+        """Writes a new directory in Hugging Face's format; see `save`.
+
+        It has the folder `discriminator`, and `generator` if there is one. An encoder alone is
+        written without folders, with the files of sentence-transformers if vectors are normalized.
+        """
+        is_encoder = not (self._networks.has_discriminator or self._networks.has_generator)
+        networks = self._current(keeps_pooling=is_encoder and self._pooling.normalize)
+        with saving.new_directory(directory) as unfinished:
+            (hugging_face.write_encoder if is_encoder else hugging_face.write)(networks, unfinished)
+
+    def _current(self, *, keeps_pooling: bool) -> Pretrained:
+        """Returns the networks with their present weights; warns if they lose their pooling."""
+        if not keeps_pooling and self._pooling != Pretrained.pooling:
+            warnings.warn(f"the pooling of {self.source} is not saved: embed of the saved networks "
+                          "returns means of all tokens, which are not normalized.", stacklevel=3)
+        weights = saving.values(self._network.variables)
+        return dataclasses.replace(self._networks, task=None, task_settings={}, weights={
+            name: weights[name] for name in self._networks.weights if name in weights})
 
     def _build_row(self, pieces: Sequence[int]) -> list[int]:
         max_pieces = self.model.max_position_embeddings - 2

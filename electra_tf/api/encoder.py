@@ -1,15 +1,19 @@
 """The encoder as a layer of tf_keras."""
 
 import dataclasses
+import os
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.model import EncoderConfig
+from electra_tf.api import saving
+from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.formats import hugging_face
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import Build
@@ -26,6 +30,14 @@ HUGGING_FACE_NAMES = {
 _KERAS_3_CALLS = {("keras.src.layers.layer", "__call__"),
                   ("keras.src.backend.tensorflow.trainer", "one_step_on_data")}
 """Module and name of the functions in which Keras 3 calls layers and training steps."""
+
+
+class EncoderOutputs(NamedTuple):
+    """The vectors of all layers and attention weights, with the names of transformers."""
+
+    last_hidden_state: tf.Tensor  # float32 [B, L, H], with the mask of Keras.
+    hidden_states: Sequence[tf.Tensor] = ()  # Of the embeddings and each layer, [B, L, H].
+    attentions: Sequence[tf.Tensor] = ()  # Of each layer, [B, A, L, L].
 
 
 @tf_keras.utils.register_keras_serializable("electra_tf")
@@ -73,7 +85,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
         self.built = True
 
     @tf.autograph.experimental.do_not_convert  # AutoGraph would change the type of errors.
-    def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
+    def call(self, inputs: Any, training: bool | None = None, *,
+             output_hidden_states: bool = False,
+             output_attentions: bool = False) -> tf.Tensor | EncoderOutputs:
         """Encodes texts or ids.
 
         Args:
@@ -83,18 +97,42 @@ class ElectraEncoder(tf_keras.layers.Layer):
                 Face: "input_ids", "token_type_ids", "attention_mask". In Python, `["a", "b"]` is
                 two texts and `[("a", "b")]` is one pair.
             training: True applies dropout.
+            output_hidden_states: True also returns the vectors of the embeddings and every layer.
+            output_attentions: True also returns the attention weights, before dropout.
 
         Returns:
-            float32 [B, L, H], with the mask of Keras.
+            float32 [B, L, H], with the mask of Keras. If more is asked for, a named tuple of
+            `last_hidden_state`, `hidden_states`, [B, L, H] each, and `attentions`, [B, A, L, L]
+            each; the last two are empty tuples if they are not asked for.
         """
         tokens = self.tokens(inputs)
         randomness = Randomness(
             seed=self._seed, step=self._training_calls.assign_add(1),
             first_example=tf.zeros([], tf.int64)) if training else None
         with inference_mode():
-            hidden = tf.cast(self._encoder(*tokens, randomness), tf.float32)
-        hidden._keras_mask = tokens.valid
-        return hidden
+            if not (output_hidden_states or output_attentions):
+                hidden = tf.cast(self._encoder(*tokens, randomness), tf.float32)
+                hidden._keras_mask = tokens.valid
+                return hidden
+            layers = self._encoder.all_layers(*tokens, randomness)
+            bias = self._encoder.mask(tokens.valid, tf.float32)
+            attentions = tuple(
+                block.attention.probabilities(inputs, bias) for block, inputs in zip(
+                    self._encoder.encoder_layers if output_attentions else (), layers,
+                    strict=False))
+        vectors = tuple(tf.cast(layer, tf.float32) for layer in layers)
+        vectors[-1]._keras_mask = tokens.valid
+        return EncoderOutputs(vectors[-1], vectors if output_hidden_states else (), attentions)
+
+    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
+        """Writes a new directory in Hugging Face's format.
+
+        `electra_tf.load`, `--init_checkpoint`, converters and transformers' AutoModel read it.
+        """
+        with saving.new_directory(directory) as unfinished:
+            hugging_face.write_encoder(Pretrained(
+                source=self.name, model=ModelConfig(**dataclasses.asdict(self.config)),
+                text=self._text, weights=saving.values(self._encoder.variables)), unfinished)
 
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""
@@ -106,7 +144,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
                             "tf.keras) would not train it; use tf_keras for the whole model.")
         pad_id = self._text.vocabulary.pad_id
         if not isinstance(inputs, Mapping):
-            columns = _columns(inputs, pad_id)
+            columns = columns_of(inputs, pad_id)
             if columns[0].dtype == tf.string:
                 return self._row_encoder.encode(*columns)
             inputs = {"ids": columns[0]}
@@ -153,7 +191,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
             "max_length": self._row_encoder.max_length, "seed": self._seed}
 
 
-def _columns(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
+def columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
     """Returns a tensor of ids, or one or two columns of texts, string [B]."""
     if isinstance(inputs, tuple) and any(isinstance(value, str | bytes) for value in inputs):
         raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "

@@ -147,8 +147,9 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
             `tf.data.Dataset` of (text, label) or of dictionaries; a list of dictionaries, for
             extractive QA as in SQuAD's files; or the name of a file. Sentence embeddings take
             texts, pairs or triplets without labels, and for `dev` pairs with or without numbers.
-        labels: A label, number or list of tags for each of the texts. Integers and booleans become
-            text: predictions are "0" or "True".
+        labels: A label, number, list of tags or, for multilabel, list of labels for each of the
+            texts; a matrix of 0 and 1 also has several labels. Integers and booleans become text:
+            predictions are "0" or "True".
         init_checkpoint: The pre-trained encoder, as for `load`.
         model_dir: Directory of the run; created if needed. By default it is temporary, and removed
             with the model; `save` keeps it.

@@ -3,13 +3,21 @@
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import tensorflow as tf
+
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+
+
+def values(variables: Iterable[tf.Variable]) -> Weights:
+    """Returns the values of variables by their full names."""
+    return {variable.name.split(":")[0]: variable.numpy() for variable in variables}
 
 
 def write(networks: Pretrained, directory: str | os.PathLike[str], form: Format) -> None:

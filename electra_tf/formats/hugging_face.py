@@ -208,6 +208,16 @@ def write(networks: Pretrained, directory: Path) -> None:
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
+def write_encoder(networks: Pretrained, directory: Path) -> None:
+    """Writes the encoder alone and its pooling into a directory, without `discriminator/`."""
+    encoder = networks.model.discriminator
+    require_exactly(networks.weights, full_encoder(encoder), networks.source)
+    _write_network(networks.text, directory, encoder, networks.weights,
+                   {"architectures": ["ElectraModel"]}, {})
+    if networks.pooling.normalize:
+        sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
+
+
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
                    entries: Mapping[str, Any], head: Weights, max_length: int | None = None
                    ) -> None:

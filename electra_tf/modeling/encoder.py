@@ -98,6 +98,11 @@ class SelfAttention(tf_keras.layers.Layer):
         context = tf.transpose(attend(scores, value, self.dropout_rate, keys), [0, 2, 1, 3])
         return tf.reshape(context, [dimensions(x)[0], -1, x.shape[2]])
 
+    def probabilities(self, x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+        """Returns the attention weights of `call` before dropout, float32 [B, A, L, L]."""
+        query, key = self._project(tf.cast(x, tf.float32), [self.query, self.key])
+        return tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + tf.cast(bias, tf.float32))
+
     def _project(self, x: tf.Tensor, parts: Sequence[Dense]) -> list[tf.Tensor]:
         """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts."""
         size = x.shape[-1]

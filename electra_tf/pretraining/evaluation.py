@@ -232,7 +232,7 @@ def show_ending(run: Run, data_dir: str) -> None:
     steps = all_settings(run.model_dir)["training.num_train_steps"]
     # A run's directory doesn't hold the flags of devices and reports.
     extension = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
-        f"--{name}={flags.FLAGS[name].value}"
+        flags.FLAGS[name].serialize()
         for name, setting in flags_of(run.config, "pretraining").items()
         if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
     extension.append(f"--num_train_steps={2 * steps}")

@@ -51,7 +51,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         data: Texts, pairs or lists of words; a tuple of these and their labels; a table or
             dictionaries with the columns of `texts` and `label`; a data set of dictionaries or of
             (text, label); for extractive QA, dictionaries as in SQuAD's files.
-        labels: Labels of the texts; None if `data` has them.
+        labels: Labels of the texts, for multilabel also a matrix of 0 and 1; None if `data` has
+            them.
         texts: Columns of texts; by default the first example decides.
         label: Column of labels.
         key: Column that names examples; they are numbered if `data` does not have it.
@@ -74,6 +75,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         raise UserError(f"{title} has no examples; give at least one.")
     texts = tuple(texts) or _columns_of(rows[0], kind)
     if labels is not None:
+        if kind is Kind.MULTILABEL and len(getattr(labels, "shape", ())) == 2:
+            labels = _label_sets(title, labels)
         columns = {"texts": rows, "labels": to_list(labels, f"labels of {title}")}
         _require_equal_lengths(title, columns)
         rows = [_as_row(f"{title}:{number}", text, kind, texts) | {label: value} for number, (
@@ -167,6 +170,15 @@ def _question_file(title: str, data: Any, labels: Any) -> MemoryFile:
             question.setdefault("is_impossible", not question["answers"])
         articles[index] = {"paragraphs": [context | {"qas": [question]}]}
     return MemoryFile(title, ".json", _json(title, {"data": articles}), ())
+
+
+def _label_sets(title: str, matrix: Any) -> list[list[str]]:
+    """Returns the labels of a matrix or data frame of 0 and 1, which names them by its columns."""
+    names = list(map(str, getattr(matrix, "columns", range(matrix.shape[1]))))
+    rows = _plain(matrix)
+    if wrong := {value for row in rows for value in row} - {0, 1}:
+        raise UserError(f"labels of {title} must be 0 or 1 in a matrix. Received: {min(wrong)}")
+    return [[name for name, value in zip(names, row, strict=True) if value] for row in rows]
 
 
 def _columns_of(first: Any, kind: Kind) -> tuple[str, ...]:

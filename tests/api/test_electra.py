@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,7 +10,7 @@ from electra_tf.api.electra import Electra
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.export.servable import build
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Format
+from electra_tf.formats.pretrained import Format, Pooling
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.language_models import MaskedLanguageModel
 from tests.support import tiny_networks
@@ -113,6 +115,54 @@ def test_texts_that_are_cut_are_counted_in_one_warning(electra, recwarn):
     assert warning.filename == __file__ and str(warning.message) == (
         f"40 of 60 texts are longer than max_length={longest} tokens and were cut "
         "(longest: 101)")
+
+
+def test_networks_after_fit_are_saved_in_both_formats(directory, tmp_path):
+    electra = electra_tf.load(directory)
+    before = electra.embed(TEXTS)
+    texts = tf_keras.Input([], dtype=tf.string)
+    model = tf_keras.Model(texts, electra.encoder(texts)[:, 0])
+    model.compile(tf_keras.optimizers.Adam(0.1), "mse")
+    model.fit(tf.constant(TEXTS), tf.zeros([3, electra.model.hidden_size]), verbose=0)
+    electra.save(tmp_path / "run")
+    electra.save_pretrained(tmp_path / "pair")
+    electra.encoder.save_pretrained(tmp_path / "encoder")
+    for name in ("run", "pair", "encoder"):
+        np.testing.assert_array_equal(
+            electra_tf.load(tmp_path / name).embed(TEXTS), electra.embed(TEXTS))
+    assert np.abs(electra.embed(TEXTS) - before).max() > 0.1
+    for name in ("run", "pair"):
+        loaded = electra_tf.load(tmp_path / name)
+        assert loaded.fill("the [MASK]") == electra.fill("the [MASK]")
+        assert loaded.detect("the chef") == electra.detect("the chef")
+    with refused("exists already"):
+        electra.save(tmp_path / "run")
+
+
+def test_the_encoder_of_a_task_is_saved_without_its_head(task_directories, tmp_path):
+    electra = electra_tf.load(next(iter(task_directories.values())))
+    electra.save(tmp_path / "run")
+    electra.save_pretrained(tmp_path / "hugging_face")
+    for name in ("run", "hugging_face"):
+        networks = pretrained.read(tmp_path / name)
+        assert networks.task is None and not any("head" in weight for weight in networks.weights)
+        np.testing.assert_array_equal(
+            electra_tf.load(tmp_path / name).embed(TEXTS), electra.embed(TEXTS))
+
+
+def test_pooling_that_is_not_saved_is_named(networks, tmp_path):
+    electra = Electra(dataclasses.replace(networks, pooling=Pooling(normalize=True)))
+    with pytest.warns(UserWarning, match="pooling of the tiny networks is not saved"):
+        electra.save(tmp_path / "run")
+
+
+def test_an_encoder_is_saved_with_its_pooling(networks, tmp_path):
+    electra = Electra(dataclasses.replace(
+        tiny_networks.without(networks, "discriminator", "generator"),
+        pooling=Pooling(modes=("cls",), normalize=True, max_length=12)))
+    electra.save_pretrained(tmp_path / "encoder")
+    np.testing.assert_array_equal(
+        electra_tf.load(tmp_path / "encoder").embed(TEXTS), electra.embed(TEXTS))
 
 
 def test_networks_compute_in_the_policy_of_keras(directory):

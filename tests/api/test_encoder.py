@@ -99,6 +99,34 @@ def test_a_sequential_model_of_keras_3_names_tf_keras(encoder):
         tf.keras.Sequential([encoder])
 
 
+def test_layers_and_attention_are_those_of_the_formulas(encoder):
+    """softmax(Q K^T / sqrt(D)) of the vectors below a layer, by NumPy (Vaswani et al., 2017)."""
+    outputs = encoder(TEXTS, output_hidden_states=True, output_attentions=True)
+    weights = {variable.name.split(":")[0]: variable.numpy() for variable in encoder.variables}
+    valid = np.array(IDS) > 0
+    for number, attention in enumerate(outputs.attentions):
+        path = f"electra/encoder/layer_{number}/attention/self"
+        query, key = (
+            (outputs.hidden_states[number] @ weights[f"{path}/{name}/kernel"]
+             + weights[f"{path}/{name}/bias"]).numpy().reshape(2, 9, 2, 16).transpose(0, 2, 1, 3)
+            for name in ("query", "key"))
+        exponentials = np.exp(query @ key.swapaxes(2, 3) / 4.0) * valid[:, None, None]
+        np.testing.assert_allclose(
+            attention, exponentials / exponentials.sum(-1, keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(outputs.last_hidden_state, encoder(TEXTS), atol=1e-5)
+    assert [len(part) for part in outputs[1:]] == [3, 2]
+    assert encoder(TEXTS, output_attentions=True).hidden_states == ()
+
+
+def test_a_model_reads_the_vectors_of_a_lower_layer(encoder, tmp_path):
+    texts = tf_keras.Input([], dtype=tf.string)
+    model = tf_keras.Model(texts, encoder(texts, output_hidden_states=True).hidden_states[1][:, 0])
+    model.save(tmp_path / "model.keras")
+    loaded = tf_keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded(TEXTS), encoder(
+        TEXTS, output_hidden_states=True).hidden_states[1][:, 0], atol=1e-5)
+
+
 def test_dropout_differs_between_calls_and_rows_in_training_only(encoder):
     rows = tf.constant([IDS[0], IDS[0]])
     first, second = encoder(rows, training=True), encoder(rows, training=True)

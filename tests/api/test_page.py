@@ -10,11 +10,11 @@ import pytest
 
 import electra_tf
 from docs.generate_reference import api_page
-from electra_tf.api import electra, encoder, runs
+from electra_tf.api import electra, encoder, runs, tokenizer
 from electra_tf.tasks.task import Kind
 from electra_tf.training import strategies
 
-MODULES = (electra, encoder, runs)
+MODULES = (electra, encoder, runs, tokenizer)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "python.md"
 QUICK = {'pretraining_config("small"': 'pretraining_config("tiny"', "10_000": "2"}
 """Text of the examples -> what makes them short."""
@@ -46,7 +46,8 @@ def folder(tmp_path, records, hub, task_directories, monkeypatch):
 def test_the_page_is_up_to_date_and_has_every_public_name_and_method():
     assert PAGE.read_text(encoding="utf-8") == api_page()
     headings = set(re.findall(r"(?m)^##+ ([\w.]+)$", api_page()))
-    members = {f"{name}.{member}" for name in ("Electra", "ElectraEncoder", "TaskModel")
+    classes = ("Electra", "ElectraEncoder", "ElectraTokenizer", "TaskModel")
+    members = {f"{name}.{member}" for name in classes
                for member in vars(getattr(electra_tf, name)) if not member.startswith("_")}
     assert {"Electra.embed"} < members | set(electra_tf.__all__) <= headings
 

@@ -37,6 +37,27 @@ def test_hidden_states_are_those_of_transformers(electra, ids):
     np.testing.assert_allclose(np.linalg.norm(hidden.astype(np.float64)), norm, rtol=1e-6)
 
 
+def test_layers_and_attention_are_those_of_transformers(electra):
+    """Norms of the embeddings and 6 layers, by the versions above."""
+    ids = tf.constant([[101, 2023, 2003, 1037, 3231, 1997, 2312, 2944, 999, 102]])
+    outputs = electra.encoder(ids, output_hidden_states=True, output_attentions=True)
+    np.testing.assert_allclose([np.linalg.norm(layer) for layer in outputs.hidden_states], [
+        28.1549, 35.8099, 35.4845, 34.978, 37.5242, 31.907, 27.5046], rtol=1e-5)
+    assert len(outputs.attentions) == 6 and outputs.attentions[0].shape == (1, 12, 10, 10)
+
+
+def test_attention_with_padding_is_that_of_transformers(electra):
+    """Two segments and two tokens of padding; row 1 of head 3 in the 6 layers."""
+    outputs = electra.encoder({
+        "input_ids": tf.constant([[101, 1037, 2307, 2143, 102, 2009, 2003, 102, 0, 0]]),
+        "token_type_ids": tf.constant([[0] * 5 + [1] * 3 + [0] * 2]),
+        "attention_mask": tf.constant([[1] * 8 + [0] * 2])}, output_attentions=True)
+    np.testing.assert_allclose([weights[0, 3, 1, :3] for weights in outputs.attentions], [
+        [0.018257, 0.046639, 0.154445], [0.738176, 0.065963, 0.0506],
+        [0.07937, 0.016617, 0.096126], [0.795684, 0.034046, 0.026475],
+        [0.682, 0.026859, 0.023198], [0.866386, 0.004084, 0.003497]], atol=1e-5)
+
+
 def test_a_classifier_begins_with_it_and_is_exported(tmp_path):
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(
         f"a {word} film\t{label}\n" for word, label in (

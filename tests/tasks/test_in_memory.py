@@ -85,6 +85,24 @@ def test_numbers_and_tags_are_those_of_a_file(tmp_path, task, texts, labels, mak
     assert content(load(*data, dev=data, task=task)) == of_file(tmp_path, rows, task)
 
 
+SETS = [["a", "b"], [], ["b"], ["a"]]
+MATRIX = [[1, 1], [0, 0], [0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("form", [
+    lambda: (TEXTS, SETS), lambda: ({"text": TEXTS, "label": SETS},),
+    lambda: (TEXTS, table(dict(zip("ab", zip(*MATRIX, strict=True), strict=True))))])
+def test_sets_of_labels_are_those_of_a_file(tmp_path, form):
+    rows = [{"text": text, "label": labels} for text, labels in zip(TEXTS, SETS, strict=True)]
+    assert content(load(*form(), dev=(TEXTS, SETS), task="multilabel")) == of_file(
+        tmp_path, rows, "multilabel")
+
+
+def test_a_matrix_without_names_has_numbers_as_labels():
+    task = load(TEXTS, np.array(MATRIX), (TEXTS, np.array(MATRIX)), task="multilabel")
+    assert [example.label for example in task.train] == [("0", "1"), (), ("1",), ("0",)]
+
+
 def test_questions_are_those_of_a_file_of_squad(tmp_path):
     squad = {"data": [{"paragraphs": [{"context": "Ada.", "qas": [QUESTION]}]}]}
     (tmp_path / "train.json").write_text(json.dumps(squad))
@@ -131,6 +149,8 @@ def test_other_data_is_refused_in_one_line(data, words):
 
 @pytest.mark.parametrize(("task", "data", "words"), [
     ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:3: NaN is not a JSON number"),
+    ("multilabel", (TEXTS, 2 * np.array(MATRIX)), "must be 0 or 1 in a matrix. Received: 2"),
+    ("multilabel", (TEXTS, OTHERS), "must be a list of different labels"),
     ("tagging", (WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
     ("tagging", (["He runs"], ["O O"]), "list of strings, one for each word"),
     ("question_answering", ([{"context": "Ada."}],), "'question' is missing"),

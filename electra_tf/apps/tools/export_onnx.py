@@ -42,7 +42,8 @@ def main() -> None:
             raise UserError(f"--dev scores a fine-tuned model, and {source} is a pre-trained one; "
                             "leave it out.")
         task = registry.load_dev(model.network.spec, None, Files(
-            dev=tuple(map(storage.path, values.dev))))
+            dev=tuple(map(storage.path, values.dev)), texts=tuple(values.text_columns),
+            label=values.label_column, key=values.key_column))
         print(*task.notes, sep="\n", end="\n" if task.notes else "", flush=True)
         dev = task.dev["dev"]
     scores = onnx_directory.export(
@@ -65,6 +66,10 @@ def define() -> None:
     flags.DEFINE_list("dev", None, "Labelled files in the format of fine-tuning's --dev; the "
                       "command prints the scores of the exported model on them, and the loss of "
                       "dynamic_int8.")
+    flags.DEFINE_list("text_columns", [], "Columns of --dev with the texts. Default: those of "
+                      "training.")
+    flags.DEFINE_string("label_column", "", "Column of --dev with the label, as --text_columns.")
+    flags.DEFINE_string("key_column", "", "Column of --dev that names rows, as --text_columns.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__)

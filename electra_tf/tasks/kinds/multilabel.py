@@ -127,12 +127,17 @@ def _threshold(config: TaskConfig, searched: float | None) -> float:
 
 
 def best_threshold(truth: np.ndarray, probabilities: np.ndarray) -> float:
-    """Returns the threshold with the best micro F1, [N, labels] each; the middle of a gap."""
+    """Returns the threshold with the best micro F1, [N, labels] each; 0.5 if no text has a label.
+
+    It is in the middle of a gap, and exported models can tell it from 0 and 1 in float32.
+    """
+    if not truth.any():
+        return 0.5
     precision, recall, cutoffs = metrics.precision_recall_curve(
         truth.ravel(), probabilities.ravel())
     best = np.argmax(precision * recall / np.maximum(precision + recall, 1e-12))
-    # Exported models compare in float32.
-    return float(np.clip(cutoffs[max(0, best - 1):best + 1].mean(), 1e-6, 1 - 1e-6))
+    lower = cutoffs[best - 1] if best else 0.0
+    return float(np.clip((lower + cutoffs[best]) / 2, 1e-6, 1 - 1e-6))
 
 
 def set_scores(truth: np.ndarray, probabilities: np.ndarray,
@@ -154,5 +159,8 @@ def set_scores(truth: np.ndarray, probabilities: np.ndarray,
 def _truth(spec: TaskSpec, examples: Sequence[TextExample]) -> tuple[list[str], np.ndarray]:
     """Returns the task's labels, then others of the examples, and who has them, [N, labels]."""
     labels = [*dict.fromkeys((*spec.labels, *files.label_set(examples)))]
-    return labels, np.array([[label in (example.label or ()) for label in labels]
-                             for example in examples], bool)
+    index = {label: number for number, label in enumerate(labels)}
+    truth = np.zeros([len(examples), len(labels)], bool)
+    for row, example in zip(truth, examples, strict=True):
+        row[[index[label] for label in example.label or ()]] = True
+    return labels, truth

@@ -35,6 +35,16 @@ class Texts(tf.Module):
                 "labels": tf.tile([LABELS], [tf.size(text), 1]), "probabilities": probabilities}
 
     @tf.function(input_signature=_signature("text"))
+    def label(self, text):
+        """The labels of at least as many characters as the text has; 1 / 8 for each character."""
+        lengths = tf.cast(tf.strings.length(LABELS), tf.float32)
+        labels = tf.tile([LABELS], [tf.size(text), 1])
+        probabilities = tf.tile([lengths / 8.0], [tf.size(text), 1])
+        chosen = tf.strings.length(labels) >= tf.strings.length(text)[:, tf.newaxis]
+        return {"prediction": tf.ragged.boolean_mask(labels, chosen).to_tensor(""),
+                "labels": labels, "probabilities": probabilities}
+
+    @tf.function(input_signature=_signature("text"))
     def replaced(self, text):
         words = tf.strings.split(text).to_tensor("")
         length = tf.cast(tf.strings.length(words), tf.float32)
@@ -124,7 +134,8 @@ def save_texts(path: Path) -> None:
     module = Texts()
     tf.saved_model.save(module, str(path), signatures={
         "serving_default": module.classify, "replaced_words": module.replaced, "tags": module.tag,
-        "question_answering": module.answer, "similarity": module.similarity})
+        "question_answering": module.answer, "similarity": module.similarity,
+        "label_sets": module.label})
 
 
 def save_numbers(path: Path) -> None:

@@ -162,7 +162,8 @@ class TestPage:
         self.ask(page, texts, "tags", "a")
         assert page.texts_of("#name, #version") == ["texts", "version 2"]
         assert page.texts_of("#choices label") == [
-            "serving_default", "question_answering", "replaced_words", "similarity", "tags"]
+            "serving_default", "label_sets", "question_answering", "replaced_words", "similarity",
+            "tags"]
         self.ask(page, numbers, "slow", "a")
         assert page.texts_of("#choices label") == [
             "batch_size", "count", "refuses_bad", "slow", "tokens"]
@@ -173,6 +174,15 @@ class TestPage:
         numbers = page.script("return [...document.querySelectorAll('.word')]"
                               ".map(node => node.dataset.number)")
         assert numbers == ["15.4 %", "91.8 %"]  # 1 - exp(-1/6) and 1 - exp(-15/6).
+
+    def test_a_set_of_labels_and_its_probabilities_are_shown(self, page, texts):
+        self.ask(page, texts, "label_sets", "8 signs.")
+        assert page.texts_of("#result .big") == ["negative, positive"]
+        assert page.texts_of("#result .bar") == [
+            "negative100.0 %", "neutral87.5 %", "positive100.0 %"]
+        assert page.texts_of("#result .best span:first-child") == ["negative", "positive"]
+        self.ask(page, texts, "label_sets", "a long text")
+        assert page.texts_of("#result .big") == ["No label"]
 
     def test_an_answer_is_marked_where_it_stands(self, page, texts):
         self.ask(page, texts, "question_answering", "Who?", "Zo\u00eb\U0001f600 asked")

@@ -148,6 +148,10 @@ def test_the_searched_threshold_has_the_best_micro_f1():
     threshold = best_threshold(truth, probabilities)
     assert metrics.f1_score(truth, probabilities >= threshold, average="micro") == best
     assert np.abs(probabilities - threshold).min() > 1e-4  # The middle of a gap.
+    assert best_threshold(np.ones([2, 1], bool), np.array([[0.4], [0.2]])) == 0.1
+    assert best_threshold(np.zeros([2, 1], bool), np.array([[0.4], [0.2]])) == 0.5
+    # Every float32 below 1 is at least 6e-8 away from it.
+    assert best_threshold(np.array([[False], [True]]), np.array([[1 - 1e-12], [1.0]])) == 1 - 1e-6
 
 
 def test_the_baseline_is_the_constant_set_with_the_best_micro_f1():
