@@ -56,17 +56,13 @@ class TrialPlan:
 
 
 def planned_trials(run: FinetuningRun) -> list[TrialPlan]:
-    """Returns the trials that are scored; those of further seeds come last."""
+    """Returns all trials: those of further seeds come last, after folds that on all examples."""
     training = run.config.training
     folds = range(1, training.num_folds + 1) if training.num_folds else (None,)
-    return [TrialPlan(seed=training.seed + number, changes=changes, fold=fold)
-            for number in range(training.num_trials) for changes in run.combinations
-            for fold in folds]
-
-
-def num_planned(run: FinetuningRun) -> int:
-    """Returns the number of all trials, that on all examples after the folds included."""
-    return len(planned_trials(run)) + (run.config.training.num_folds > 0)
+    plans = [TrialPlan(seed=training.seed + number, changes=changes, fold=fold)
+             for number in range(training.num_trials) for changes in run.combinations
+             for fold in folds]
+    return plans + ([TrialPlan(seed=training.seed, fold=ALL)] if training.num_folds else [])
 
 
 def is_extension(run: FinetuningRun, results: Results, num_steps: int) -> bool:
@@ -81,14 +77,13 @@ def next_plan(run: FinetuningRun, results: Results, num_steps: int) -> TrialPlan
     plans, trials = planned_trials(run), results.trials
     if is_extension(run, results, num_steps):
         return TrialPlan(seed=trials[0].seed, extended=trials[0])
-    if len(trials) < len(plans):
-        return plans[len(trials)]
-    if run.config.training.num_folds and trials[-1].fold != ALL:
-        best = results.best_combination()
-        return TrialPlan(
-            seed=run.config.training.seed, changes=best[0].changes, fold=ALL,
-            max_epochs=round(statistics.median(trial.kept_epoch for trial in best)))
-    return None
+    plan = plans[len(trials)] if len(trials) < len(plans) else None
+    if plan is None or plan.fold != ALL:
+        return plan
+    best = results.best_combination()
+    return dataclasses.replace(
+        plan, changes=best[0].changes,
+        max_epochs=round(statistics.median(trial.kept_epoch for trial in best)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -159,7 +159,8 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_
     # Devices are set up once, for batches of all sizes.
     batch = "training.train_batch_size"
     size = math.gcd(*grid.get(batch, [config.training.train_batch_size]))
-    strategy, resolved = strategies.setup_devices(override(config, {batch: size}))
+    unsplit = {"runtime.cpu_parts": 1} if objective.compares_rows else {}
+    strategy, resolved = strategies.setup_devices(override(config, {batch: size} | unsplit))
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
     run = FinetuningRun(config=config, objective=objective, strategy=strategy, spec=spec,
                         text=text, model_dir=model_dir, grid=grid)

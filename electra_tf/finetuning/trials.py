@@ -26,7 +26,7 @@ from electra_tf.finetuning.plan import (
     fold_notes,
     is_extension,
     next_plan,
-    num_planned,
+    planned_trials,
 )
 from electra_tf.finetuning.predictor import CompiledByShape, Predictor
 from electra_tf.finetuning.results import (
@@ -69,7 +69,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     with _claimed_directory(run, identity, initial, num_steps):
         results = _begin(run, task, initial, data, notes)
         while (plan := next_plan(run, results, num_steps)) is not None:
-            print(end=plan.line(len(results.trials) + 1, num_planned(run)), flush=True)
+            print(end=plan.line(len(results.trials) + 1, len(planned_trials(run))), flush=True)
             trial_run = run.changed(plan.changes)
             if (plan.fold, trial_run.config.task) != (data.fold, data.config):
                 data = TrialData.encode(trial_run, task, plan.fold)
@@ -184,8 +184,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
 
     `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
     """
-    objective, parts = run.objective.split(run.config.runtime.cpu_parts)
-    config = override(run.config, {"training.seed": seed, "runtime.cpu_parts": parts})
+    config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
     state = build_state(config, model, run.strategy, rate_factors(
@@ -258,7 +257,7 @@ def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
             results = Results.load(run.model_dir)
             raise Interrupted(interrupted.number, (
                 f"stopped in --task={run.spec.name}: {len(results.trials) if results else 0} of "
-                f"{num_planned(run)} trials finished and kept. To go on from there: "
+                f"{len(planned_trials(run))} trials finished and kept. To go on from there: "
                 f"{same_command()}")) from None
 
 
@@ -284,7 +283,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
     counts = [f"{sizes} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     num_finished = len(results.trials)
-    remaining = max(0, num_planned(run) - num_finished)
+    remaining = max(0, len(planned_trials(run)) - num_finished)
     vocabulary = run.text.vocabulary
     ids = np.concatenate([row.ids.ravel() for row in rows])
     ids = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id])]

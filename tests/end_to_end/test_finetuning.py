@@ -18,7 +18,7 @@ import pytest
 
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.export.checksums import CHECKSUMS
-from electra_tf.finetuning import results
+from electra_tf.finetuning import results, trials
 from electra_tf.finetuning.predictor import CompiledByShape
 from electra_tf.platform import signals
 from electra_tf.platform.errors import UserError
@@ -380,6 +380,14 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--train=crooked.tsv"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
     (["--freeze_layers=3"], ["training.freeze_layers", "num_layers=2"]),
+    (["--learning_rate=1e-4,abc"], ["--learning_rate must be a finite number. Received: 'abc'"]),
+    (["--learning_rate=1e-4,"], ["--learning_rate must be a finite number. Received: ''"]),
+    (["--learning_rate=1e-4,0.0001"], ["--learning_rate must be different values"]),
+    (["--set=training.seed=1,2"], ["training.seed takes one value", "--num_trials for seeds"]),
+    (["--eval_batch_size=4,8"], ["runtime.eval_batch_size takes one value", "Received: 4, 8"]),
+    (["--max_seq_length=16,500"], ["max_position_embeddings=32", "500"]),
+    (["--class_weights=no=2,yes=0"], ["a number above 0 for each label, such as no=1,yes=1"]),
+    (["--num_folds=2", "--num_trials=1"], ["--num_folds=2 scores parts of --train"]),
     (["--set=model.num_layers=3"], ["lacks 16 weights: electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
@@ -393,6 +401,18 @@ def test_a_mistake_is_one_line_that_leaves_nothing(
     message = refused(*classified[1], "--model_dir=run", *arguments)
     assert all(word in message for word in words), message
     assert not (tmp_path / "run").exists()
+
+
+def test_values_with_commas_form_a_grid(classified, tmp_path, monkeypatch):
+    runs = []
+    monkeypatch.setattr(trials, "train", lambda run, *_: runs.append(run))
+    config = write(tmp_path / "grid.yaml", "task: {dropout: '0.1, 0.2'}")
+    call(*classified[1], f"--config={config}", "--set=optimizer.name=adam,lamb",
+         "--train_batch_size=8,16", f"--model_dir={tmp_path / 'run'}")
+    assert runs[0].grid == {"task.dropout": (0.1, 0.2), "optimizer.name": ("adam", "lamb"),
+                            "training.train_batch_size": (8, 16)}
+    assert len(runs[0].combinations) == 8 and runs[0].combinations[1] == {
+        "task.dropout": 0.1, "optimizer.name": "adam", "training.train_batch_size": 16}
 
 
 def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):

@@ -1,5 +1,6 @@
 """Directories of sentence-transformers: pooling, normalization and length are those of `embed`."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,6 +9,10 @@ import tensorflow as tf
 
 from electra_tf.api import electra
 from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format, Pooling
+from electra_tf.platform import storage
+from electra_tf.tasks.task import Kind
+from tests.support import tiny_networks
 from tests.support.refusals import refused
 
 TYPES = "sentence_transformers.models."
@@ -102,3 +107,40 @@ def test_a_default_prompt_is_refused(pair):
         json.dumps({"prompts": {"query": "query: "}, "default_prompt_name": "query"}))
     with refused("default_prompt_name is 'query', and embed adds no prompt"):
         pretrained.read(pair / "discriminator")
+
+
+# `SentenceTransformer(directory).encode` of version 6.2.0 on the two texts, the first 3 components,
+# for directories as this test writes them.
+ENCODED = {
+    "cls": ((-0.165615365, 0.035028234, 0.030478405), (-0.084265418, 0.110005662, 0.043485507)),
+    "max": ((-0.032842591, 0.035024285, 0.112384483), (0.063356131, 0.130343556, 0.042881247)),
+    "mean": ((-0.122906774, -0.016685124, 0.042940192), (-0.066621698, 0.067003243, -0.088734791)),
+    "mean_sqrt_len_tokens": ((-0.122906759, -0.016685123, 0.042940188),
+                             (-0.066621698, 0.067003243, -0.088734783)),
+    "weightedmean": ((-0.104151890, -0.028407402, 0.047220517),
+                     (-0.046766702, 0.077854343, -0.115756698)),
+    "lasttoken": ((-0.104344286, -0.038683701, 0.053417612),
+                  (-0.034197014, 0.156433702, -0.121962406)),
+}
+
+
+@pytest.mark.parametrize("mode", ENCODED)
+def test_trained_embeddings_are_written_as_it_reads_them(tmp_path, mode):
+    settings = {"task.pooling": mode, "task.max_seq_length": 8}
+    networks = dataclasses.replace(
+        tiny_networks.finetuned(tiny_networks.pretrained(), Kind.SENTENCE_EMBEDDINGS, (), {},
+                                settings=settings),
+        pooling=Pooling(modes=(mode,), normalize=True, max_length=8))
+    directory = storage.path(tmp_path / "model")
+    pretrained.write(networks, directory, Format.HUGGING_FACE)
+    with pytest.warns(UserWarning, match="were cut"):
+        vectors = electra.load(directory).embed([
+            "word1 word2 word3", "word4 word5 word6 word7 word8 word9 word1 word2"])
+    np.testing.assert_allclose(vectors[:, :3], ENCODED[mode], rtol=0, atol=1e-6)
+    switch = {"cls": "cls_token", "lasttoken": "lasttoken",
+              "mean_sqrt_len_tokens": "mean_sqrt_len_tokens"}.get(mode, f"{mode}_tokens")
+    content = json.loads((directory / "1_Pooling" / "config.json").read_text())
+    assert [name for name, value in content.items() if value is True] == [f"pooling_mode_{switch}"]
+    read_again = pretrained.read(directory)
+    assert (read_again.task["task_kind"], read_again.task_settings) == (
+        Kind.SENTENCE_EMBEDDINGS, settings)

@@ -108,6 +108,8 @@ class TaskObjective(abc.ABC):
     target: ClassVar[str] = ""
     """Name of the target with label indices, if there is one label for each term of the loss."""
     coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
+    compares_rows: ClassVar[bool] = False
+    """The loss of a row depends on the other rows of its batch, which a step must not split."""
 
     def prepare_inputs(self, batch: RowBatch,
                        randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
@@ -138,10 +140,6 @@ class TaskObjective(abc.ABC):
     def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
         """Returns notes for the header of a run; `UserError` for settings that don't fit."""
         return []
-
-    def split(self, parts: int) -> tuple["TaskObjective", int]:
-        """Returns the objective of a step, and the parts into which it may split a batch."""
-        return self, parts
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""

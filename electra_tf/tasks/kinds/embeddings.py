@@ -24,7 +24,6 @@ from electra_tf.tasks.kinds import base
 from electra_tf.tasks.kinds.texts import label_scores
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, TokenRow, Tokens, cut_notes, encode_texts
-from electra_tf.training.step import concat_parts
 
 CORRELATIONS, RETRIEVAL = ("spearman", "pearson"), ("mrr", "recall_at_1", "recall_at_10")
 """Scores of pairs with a number, and of pairs without one."""
@@ -32,7 +31,6 @@ _QUERIES = 1024  # Queries whose similarities with all candidates are in memory 
 _EXCLUDED = -1e9  # Logit of a candidate that is no negative.
 
 
-@dataclasses.dataclass(frozen=True)
 class EmbeddingObjective(base.TaskObjective):
     """The cross entropy of a text's positive among all texts of the batch (InfoNCE).
 
@@ -42,8 +40,7 @@ class EmbeddingObjective(base.TaskObjective):
     except that equal texts and other positives of the same text are no negatives.
     """
 
-    parts: int = 1
-    """Parts of a batch that the encoder reads in parallel, as `runtime.cpu_parts`."""
+    compares_rows = True
 
     def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
         """Returns the number of negatives; `UserError` for settings that reduce them unnoticed."""
@@ -67,10 +64,6 @@ class EmbeddingObjective(base.TaskObjective):
         negatives = max(1, columns - 1) * size - 1
         return [f"every text has {negatives:,} in-batch negatives"]
 
-    def split(self, parts: int) -> tuple["EmbeddingObjective", int]:
-        """Splits the rows of the encoder alone, so that all texts stay negatives."""
-        return dataclasses.replace(self, parts=parts), 1
-
     def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> PoolingHead:
         """Creates the pooling, which has no weights."""
         return PoolingHead(self.config.pooling)
@@ -86,16 +79,7 @@ class EmbeddingObjective(base.TaskObjective):
             inputs = RowBatch(*map(twice, inputs[:3]), inputs.present,
                               {"text": twice(inputs.targets["text"])})
         tokens, randomness = base.as_rows(inputs, randomness if training else None)
-
-        def encode(rows: Tokens, first_row: tf.Tensor) -> tf.Tensor:
-            dropout = randomness and dataclasses.replace(
-                randomness, first_example=randomness.first_example + first_row)
-            return model.head(model.encoder(*rows, dropout), rows.valid)
-
-        if training and self.parts > 1:
-            vectors = concat_parts(encode, tokens, self.parts)
-        else:
-            vectors = encode(tokens, tf.constant(0, tf.int64))
+        vectors = model.head(model.encoder(*tokens, randomness), tokens.valid)
         vectors = tf.reshape(vectors, [*dimensions(inputs.ids)[:2], vectors.shape[-1]])
         if not training:
             return Outcome({}, {}, {"embedding": vectors})

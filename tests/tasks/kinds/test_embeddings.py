@@ -1,7 +1,5 @@
 """Sentence embeddings: the loss is sentence-transformers', negatives come from the whole batch."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,7 +9,9 @@ from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import make_batch
+from electra_tf.finetuning import setup
 from electra_tf.platform import storage
+from electra_tf.platform.machine import usable_cores
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.embeddings import (
@@ -19,14 +19,16 @@ from electra_tf.tasks.kinds.embeddings import (
     contrastive_losses,
     retrieval_scores,
 )
+from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import UNCASED, TextSettings
+from electra_tf.training.strategies import MAX_PARTS
 from tests.support.golden_batch import RANDOMNESS
 from tests.support.refusals import refused
 from tests.support.tiny_networks import VOCABULARY
 
-KIND = registry.KINDS[Kind.SENTENCE_EMBEDDINGS]
+KIND = KINDS[Kind.SENTENCE_EMBEDDINGS]
 CONFIG = ModelConfig(vocab_size=VOCABULARY.size, embedding_size=8, hidden_size=16, num_layers=2,
                      num_heads=2, intermediate_size=32, max_position_embeddings=32)
 TEXTS = ("a text", "the longer text of the other", "other", "the other text")
@@ -79,24 +81,23 @@ def test_padding_and_known_positives_are_no_negatives(texts, present, excluded):
         assert losses[row] == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
-def test_parts_of_a_batch_have_the_negatives_of_the_whole(columns):
-    rows = rows_of(*(tuple(np.roll(TEXTS, shift)[:columns]) for shift in range(4)))
+def test_a_text_is_read_twice_with_different_dropout():
+    rows = rows_of(*((text,) for text in TEXTS))
     batch = tf.nest.map_structure(tf.constant, make_batch(rows, 4, (12,), pad_id=0))
-    objective, parts = EmbeddingObjective(spec_of(columns)).split(2)
-    assert parts == 1 and objective.parts == 2
+    objective = EmbeddingObjective(spec_of())
     model = objective.build_model(CONFIG, seed=0, policy="float32")
+    vectors = objective.compute(model, batch, RANDOMNESS, training=True).details["embedding"]
+    first, second = np.moveaxis(vectors.numpy(), 1, 0)
+    assert np.all(np.abs(first - second).max(axis=1) > 1e-3)
 
-    def outcome(parts):
-        split = dataclasses.replace(objective, parts=parts)
-        return tf.function(lambda: split.compute(
-            model, batch, RANDOMNESS, training=True)[::2], autograph=False)()
 
-    (whole, details), (joined, _) = outcome(1), outcome(2)
-    assert float(joined["loss"]) == pytest.approx(float(whole["loss"]), rel=1e-4)
-    if columns == 1:  # The two readings of a text have different dropout.
-        first, second = np.moveaxis(details["embedding"].numpy(), 1, 0)
-        assert np.all(np.abs(first - second).max(axis=1) > 1e-3)
+def test_the_cores_of_a_cpu_do_not_split_the_negatives(tmp_path):
+    config = override(FinetuningConfig(), {"runtime.num_gpus": 0})
+    text = TextSettings(vocabulary=VOCABULARY, normalization=UNCASED)
+    parts = [setup.prepare(config, KINDS[kind].spec(str(kind), labels), text, storage.path(
+        tmp_path)).config.runtime.cpu_parts for kind, labels in (
+            (Kind.SENTENCE_EMBEDDINGS, ()), (Kind.CLASSIFICATION, ("a", "b")))]
+    assert parts == [1, min(usable_cores(), MAX_PARTS)]
 
 
 def test_prediction_reads_every_text_once_without_dropout():
