@@ -121,6 +121,19 @@ def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeyp
         np.testing.assert_allclose(result["logits"], expected["logits"], atol=1e-5)
 
 
+def test_calls_with_few_texts_give_the_same_rows(monkeypatch):
+    served, examples = network(Kind.REGRESSION, **WINDOWS)
+    parts = []
+    for limit in (10**6, 1000):  # All texts in one call, or two in each.
+        monkeypatch.setattr(long_texts, "_CHARACTERS", limit)
+        parts.append(long_texts.encode(
+            [e.texts for e in examples], served.row_encoder, served.config.task))
+    for first, second in zip(*(rows for rows, _ in parts), strict=True):
+        assert first.ids.tolist() == second.ids.tolist()
+        assert first.valid.tolist() == second.valid.tolist()
+    assert parts[0][1].tolist() == parts[1][1].tolist()
+
+
 def test_training_reads_evenly_spaced_windows():
     rows = [Row(np.arange(size)[:, np.newaxis] * [1, 1], np.zeros([size, 2]), {},
                 valid=np.ones([size, 2], bool)) for size in (1, 3, 9)]
