@@ -34,6 +34,8 @@ SOURCES := --no-binary=promise,seqeval --no-build-isolation
 LOCK = $(TOOLS)/bin/uv pip compile --quiet --no-config --default-index=https://pypi.org/simple \
 	--generate-hashes --universal --fork-strategy=fewest --python-version=3.11 \
 	--annotation-style=line --custom-compile-command='make lock' $(LOCK_FLAGS)
+# For environments of Linux alone; libtpu's wheels need this C library.
+LINUX_LOCK = $(subst --universal --fork-strategy=fewest,--python-platform=x86_64-manylinux_2_31,$(LOCK))
 # Where PyTorch's index can't be reached: make lock TORCH_FROM=--find-links=FOLDER
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_FROM ?= --torch-backend=cpu

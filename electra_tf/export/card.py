@@ -29,7 +29,7 @@ _CURVES = ("loss_curves.png", "learning_curve.png")
 
 def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
           license: str = LICENSE, manifests: Sequence[Manifest] = (),
-          transformers: str = "", saved_model: bool = False, onnx: bool = False) -> None:
+          transformers: str = "", saved_model: bool = False, onnx: str = "") -> None:
     """Writes the card, and the curves that it shows, into a model's directory.
 
     Args:
@@ -41,7 +41,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         manifests: manifests of the records that the model was trained on.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: True if the directory is a SavedModel.
-        onnx: True if the directory holds an ONNX file.
+        onnx: quantization of the ONNX file in the directory; "" without one.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task, source) if networks.task else None
@@ -52,8 +52,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         (directory / curves).write_bytes((source / curves).read_bytes())
     base = saved.get("initial", networks.source)
     base = "" if base in (None, "none") else _public(base)
-    metadata: dict[str, Any] = {"library_name": "transformers", "license": license,
-                                "tags": ["electra", "electra-tf"]}
+    metadata: dict[str, Any] = {"library_name": "onnx" if onnx else "transformers",
+                                "license": license, "tags": ["electra", "electra-tf"]}
     if match := hub.MODEL_NAME.fullmatch(base):
         metadata["base_model"] = match[2]
     if architecture in _PIPELINES:

@@ -1,12 +1,13 @@
 """Runs the directories of `onnx_directory`, from strings to answers, without TensorFlow.
 
-    model = OnnxModel(pathlib.Path("cola_onnx"))
+    model = OnnxModel("cola_onnx")
     model.answer(["They drank the pub dry."])["label"]
 
 The packages `onnxruntime` and `tokenizers` are needed.
 """
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Mapping, Sequence
 
@@ -96,11 +97,12 @@ class FastRowEncoder:
 class OnnxModel:
     """An exported network with its tokenizer; threads may call it concurrently."""
 
-    def __init__(self, directory: pathlib.Path, *, threads: int | None = None):
+    def __init__(self, directory: str | os.PathLike[str], *, threads: int | None = None):
         """Reads a directory; `threads` compute one call, by default one per core.
 
         Raises `UserError` for missing or damaged files.
         """
+        directory = pathlib.Path(directory)
         require_intact(directory, needed=True)
         self.config = strict_json.read(directory / CONFIG_FILE, OnnxConfig, max_bytes=4 * MIB)
         options = onnxruntime.SessionOptions()

@@ -15,6 +15,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
+from electra_tf.config.finetuning import LongTexts
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import Config
@@ -39,7 +40,7 @@ from electra_tf.modeling.network_specs import discriminator, language_model
 from electra_tf.modeling.weight_table import Shapes, full_encoder
 from electra_tf.platform import hub, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, note
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
@@ -196,8 +197,12 @@ def write(networks: Pretrained, directory: Path) -> None:
         weights = {name: value for name, value in networks.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
         require_exactly(weights, full_encoder(encoder), networks.source)
+        task = hugging_face_heads.task_config(networks)
         _write_network(networks.text, directory, encoder, weights, entries, head,
-                       hugging_face_heads.task_config(networks).max_seq_length)
+                       task.max_seq_length)
+        if task.long_texts is not LongTexts.TRUNCATE:
+            note(f"transformers cuts texts at {task.max_seq_length} tokens; this model was trained "
+                 f"with task.long_texts={task.long_texts}, which converting back restores.")
         if networks.pooling.normalize:
             sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
         return

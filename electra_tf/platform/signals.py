@@ -111,6 +111,12 @@ class Interrupts(StopRequest):
             self.number = number
             raise Interrupted(number)
 
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        # TensorFlow turns an `Interrupted` that is raised while it traces into a RuntimeError.
+        if self.number is not None and isinstance(error[1], RuntimeError):
+            raise Interrupted(self.number) from None
+
 
 @contextlib.contextmanager
 def default_signal_handlers() -> Iterator[None]:

@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
@@ -83,7 +84,8 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
                 for example in part]
 
     run = types.SimpleNamespace(
-        spec=spec_of("tagging", kind=Kind.TAGGING), encode=lambda part: Split(
+        spec=spec_of("tagging", kind=Kind.TAGGING), config=FinetuningConfig(),
+        encode=lambda part: Split(
             part, None, np.array([9] * len(part)), lambda lengths: [f"{len(lengths)} cut"]))
     predictor = types.SimpleNamespace(
         scored=lambda split, show: Scored(records=records(split.rows), scores={}))

@@ -40,7 +40,7 @@ def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tyi
     (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, {
         **tiny_networks.NO_ANSWERABILITY, "task.doc_stride": 4, "task.max_query_length": 6})])
 def test_a_fine_tuned_model_keeps_its_settings_and_answers(
-        tmp_path, kind, labels, head, settings):
+        tmp_path, capsys, kind, labels, head, settings):
     networks = tiny_networks.pretrained(
         model__hidden_dropout=0.2, model__attention_dropout=0.05, model__initializer_range=0.03)
     model = tiny_networks.finetuned(networks, kind, labels, head, settings={
@@ -51,6 +51,8 @@ def test_a_fine_tuned_model_keeps_its_settings_and_answers(
     for number, form in enumerate((Format.RUN, Format.HUGGING_FACE, Format.RUN)):
         pretrained.write(source, tmp_path / str(number), form)
         source = pretrained.read(tmp_path / str(number))
+    assert ("with task.long_texts=windows" in capsys.readouterr().err) == (
+        "task.long_texts" in settings)
     tiny_networks.require_equal_weights(source, model)
     assert (source.model.discriminator, source.task) == (model.model.discriminator, model.task)
     assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)

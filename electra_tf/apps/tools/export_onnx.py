@@ -49,7 +49,7 @@ def main() -> None:
     scores = onnx_directory.export(
         model, networks.text, directory, comparison.Quantization(values.quantization), dev,
         lambda unfinished: card.write(
-            unfinished, networks, source, title=directory.name, onnx=True))
+            unfinished, networks, source, title=directory.name, onnx=values.quantization))
     if len(scores) > 1:
         exact, rounded = scores.values()
         scores["difference"] = {name: rounded[name] - exact[name] for name in exact}

@@ -24,7 +24,8 @@ OUTCOMES: Mapping[LongTexts, str] = {
 """What a note says of texts over the limit."""
 _KEEP: Mapping[LongTexts, rows.Keep] = {
     LongTexts.TRUNCATE: rows.first_values, LongTexts.HEAD_TAIL: rows.first_and_last_values}
-_CHUNK = 100  # Texts that one call reads in windows; a book has hundreds.
+_CHARACTERS = 20_000_000
+"""Bound of the characters that one call reads in windows: 0.3 GB of tokens and indices."""
 
 
 def require_consistent(spec: TaskSpec, config: TaskConfig) -> None:
@@ -52,8 +53,10 @@ def encode(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
         token_rows, sizes = rows.encode_texts(texts, encoder, _KEEP[config.long_texts])
         return [Row(*row, {}) for row in token_rows], sizes
     encoded, lengths = [], [np.zeros(0, np.int32)]
-    for begin in range(0, len(texts), _CHUNK):
-        columns = zip(*texts[begin:begin + _CHUNK], strict=True)
+    longest = max((sum(map(len, columns)) for columns in texts), default=0)
+    chunk = max(1, min(rows.CHUNK, _CHARACTERS // max(1, longest)))
+    for begin in range(0, len(texts), chunk):
+        columns = zip(*texts[begin:begin + chunk], strict=True)
         tokens, example, counts = encoder.encode_in_windows(
             *map(tf.constant, columns), stride=config.doc_stride or config.max_seq_length // 2)
         ends = np.searchsorted(example, np.arange(1, len(counts)))
@@ -128,7 +131,6 @@ def pooled(outputs: tf.Tensor, present: tf.Tensor, kind: Kind,
     `present` is bool [B, G], False on padding. Softmax or sigmoid of the mean's result are the mean
     of the windows' probabilities. The outputs of a text with one window stay as they are.
     """
-    first = outputs[:, :1]
     present = (present | (tf.range(tf.shape(present)[1]) == 0))[:, :, tf.newaxis]
     count = tf.reduce_sum(tf.cast(present, tf.float32), axis=1)
 
@@ -145,4 +147,4 @@ def pooled(outputs: tf.Tensor, present: tf.Tensor, kind: Kind,
     else:
         log_sigmoid = tf.math.log_sigmoid
         result = log_mean(log_sigmoid(outputs)) - log_mean(log_sigmoid(-outputs))
-    return tf.where(count == 1.0, tf.reduce_sum(first, axis=1), result)
+    return tf.where(count == 1.0, tf.reduce_sum(outputs[:, :1], axis=1), result)

@@ -69,7 +69,7 @@ def test_the_mean_of_multi_label_probabilities_is_that_of_sigmoids():
 
 @pytest.mark.parametrize(("kind", "changes"), [
     *((kind, {**WINDOWS, "task__window_pooling": pooling}) for kind, pooling in POOLINGS),
-    (Kind.CLASSIFICATION, {"task__long_texts": "head_tail"}),
+    (Kind.MULTILABEL, WINDOWS), (Kind.CLASSIFICATION, {"task__long_texts": "head_tail"}),
     (Kind.REGRESSION, {"task__long_texts": "head_tail"})])
 def test_exports_answer_strings_as_predictions_do(kind, changes):
     served, examples = network(kind, **changes)
@@ -79,7 +79,7 @@ def test_exports_answer_strings_as_predictions_do(kind, changes):
         columns = {name: tf.constant([e.texts[number] for e in some], tf.string)
                    for number, name in enumerate(served.served().columns)}
         answers = answer(**columns)
-        actual = answers["probabilities" if kind == Kind.CLASSIFICATION else "score"].numpy()
+        actual = answers["score" if kind == Kind.REGRESSION else "probabilities"].numpy()
         assert len(actual) == len(some)
         if some:
             np.testing.assert_allclose(actual.reshape([len(some), -1]),
@@ -119,6 +119,19 @@ def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeyp
     monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")  # Static shapes.
     for result, expected in zip(Predictor(run, model).predict(rows), on_cores, strict=True):
         np.testing.assert_allclose(result["logits"], expected["logits"], atol=1e-5)
+
+
+def test_calls_with_few_texts_give_the_same_rows(monkeypatch):
+    served, examples = network(Kind.REGRESSION, **WINDOWS)
+    parts = []
+    for limit in (10**6, 1000):  # All texts in one call, or two in each.
+        monkeypatch.setattr(long_texts, "_CHARACTERS", limit)
+        parts.append(long_texts.encode(
+            [e.texts for e in examples], served.row_encoder, served.config.task))
+    for first, second in zip(*(rows for rows, _ in parts), strict=True):
+        assert first.ids.tolist() == second.ids.tolist()
+        assert first.valid.tolist() == second.valid.tolist()
+    assert parts[0][1].tolist() == parts[1][1].tolist()
 
 
 def test_training_reads_evenly_spaced_windows():
