@@ -48,7 +48,8 @@ class Electra:
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
         # Memory holds the weights once, in variables.
-        self._networks = dataclasses.replace(networks, weights=dict.fromkeys(networks.weights))
+        self._networks = dataclasses.replace(networks, weights=dict.fromkeys(
+            networks.weights, np.zeros(0)))
         self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
         self._can_detect = networks.has_discriminator and not has_energies(networks)
         self._can_fill = networks.has_generator

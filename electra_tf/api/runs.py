@@ -27,7 +27,7 @@ from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.in_memory import to_list
-from electra_tf.tasks.task import Kind
+from electra_tf.tasks.task import Kind, Task
 
 PathName = str | os.PathLike[str]
 
@@ -86,7 +86,7 @@ class TaskModel:
             True
         """
         run, spec = self._run, self._run.spec
-        file = storage.path(examples) if _is_file(examples) else in_memory.write(
+        file: Any = storage.path(examples) if _is_file(examples) else in_memory.write(
             "examples", spec.kind, examples, labels, texts=_dev_columns(spec.kind, spec.texts),
             label=spec.label, key=spec.key)
         task = registry.load_dev(spec, None, Files(dev=[file]))
@@ -168,35 +168,17 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     Returns:
         The model of the best trial, with the scores of all trials as `results`.
     """
-    is_file = train is None or (_is_file(train) and labels is None)
-    if not is_file and isinstance(train, str | bytes):
-        raise UserError(f"train must be a list of texts, as labels is given. Received: "
-                        f"{shown(train)}")
-    if data_dir is not None and not is_file:
-        raise UserError("data_dir is for the files of a benchmark; leave it out with data in "
-                        "memory.")
-    if dev is not None and _is_file(dev) != is_file:
-        raise UserError("train and dev must both be files, or both be data in memory.")
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
     config = config or registry.recipe(task, initial.model)
     config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    if is_file:
-        files = {split: [storage.path(file)] for split, file in (("train", train), ("dev", dev))
-                 if file is not None}
-    else:
-        require_one_of(registry.KINDS, "task, for data in memory,", task)
-        write = functools.partial(in_memory.write, kind=Kind(task), label=label_column)
-        files = {"train": [write("train", data=train, labels=labels, texts=columns)]}
-        columns = files["train"][0].texts
-        if dev is not None:
-            files["dev"] = [write("dev", data=dev, texts=_dev_columns(task, columns))]
-    loaded = registry.load(
-        task, None if data_dir is None else storage.path(data_dir),
-        Files(texts=columns, label=label_column, holds_out=not config.training.num_folds, **files),
-        from_tfds=data_dir is None and train is None)
-    temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
-    directory = storage.path(temporary.name if temporary else model_dir)
+    own = Files(texts=columns, label=label_column, holds_out=not config.training.num_folds)
+    loaded = _load(task, train, labels, dev, data_dir, own)
+    temporary = None
+    if model_dir is None:
+        temporary = tempfile.TemporaryDirectory(prefix="electra-")
+        model_dir = temporary.name
+    directory = storage.path(model_dir)
     run = setup.prepare(config, loaded.spec, initial.text, directory)
     run = distillation.with_teacher(run, None if teacher is None else storage.path(teacher))
     texts = in_memory.to_list(unlabelled, "unlabelled")
@@ -206,6 +188,32 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
+
+
+def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | None,
+          own: Files) -> Task:
+    """Returns the task of files or of data in memory; arguments as for `finetune`."""
+    is_file = train is None or (_is_file(train) and labels is None)
+    if not is_file and isinstance(train, str | bytes):
+        raise UserError("train must be a list of texts, as labels is given. Received: "
+                        f"{shown(train)}")
+    if data_dir is not None and not is_file:
+        raise UserError("data_dir is for the files of a benchmark; leave it out with data in "
+                        "memory.")
+    if dev is not None and _is_file(dev) != is_file:
+        raise UserError("train and dev must both be files, or both be data in memory.")
+    files: dict[str, Any] = {split: [storage.path(data)] for split, data in (
+        ("train", train), ("dev", dev)) if is_file and data is not None}
+    if not is_file:
+        require_one_of(registry.KINDS, "task, for data in memory,", task)
+        write = functools.partial(in_memory.write, kind=Kind(task), label=own.label)
+        file = write("train", data=train, labels=labels, texts=own.texts)
+        files = {"train": [file], "texts": file.texts}
+        if dev is not None:
+            files["dev"] = [write("dev", data=dev, texts=_dev_columns(task, file.texts))]
+    return registry.load(
+        task, None if data_dir is None else storage.path(data_dir),
+        dataclasses.replace(own, **files), from_tfds=data_dir is None and train is None)
 
 
 def _dev_columns(task: str, columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -69,9 +69,9 @@ class ElectraTokenizer(tf_keras.layers.Layer):
             tokens, lengths, offsets = self._encode_with_offsets(columns)
         else:
             tokens, lengths = self._rows.encode_counted(*columns)
-        for note in cut_notes(lengths.numpy(), self.max_length, "max_length") if isinstance(
-                lengths, tf.__internal__.EagerTensor) else ():
-            warnings.warn(note, stacklevel=2)
+        if tf.executing_eagerly():
+            for note in cut_notes(lengths.numpy(), self.max_length, "max_length"):
+                warnings.warn(note, stacklevel=2)
         outputs = {"input_ids": tokens.ids, "token_type_ids": tokens.segment_ids,
                    "attention_mask": tf.cast(tokens.valid, tf.int32)}
         outputs |= {"offset_mapping": offsets} if return_offsets_mapping else {}
@@ -96,12 +96,12 @@ class ElectraTokenizer(tf_keras.layers.Layer):
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str]:
         """Returns the tokens of ids."""
         tokens = self._text.vocabulary.tokens
-        ids = np.asarray(ids, np.int64 if len(ids) == 0 else None)
-        if ids.ndim != 1 or ids.dtype.kind not in "iu" or not all(
-                0 <= index < len(tokens) for index in ids):
+        values = np.asarray(ids, np.int64 if len(ids) == 0 else None)
+        if values.ndim != 1 or values.dtype.kind not in "iu" or not all(
+                0 <= index < len(tokens) for index in values):
             raise UserError(f"ids must be a list of integers from 0 to {len(tokens) - 1}. "
                             f"Received: {shown(ids)}")
-        return [tokens[index] for index in ids]
+        return [tokens[index] for index in values]
 
     def convert_tokens_to_ids(self, tokens: Sequence[str]) -> list[int]:
         """Returns the ids of tokens; those that the vocabulary lacks have that of [UNK]."""

@@ -121,6 +121,11 @@ class TrialData:
                    notes=[*encoded.notes, *notes], dev_examples=dev,
                    dev={name: run.encode(part) for name, part in dev.items()})
 
+    def of(self, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
+        """Returns the data of a fold with the run's settings, which may be these data."""
+        is_same = (fold, run.config.task) == (self.fold, self.config)
+        return self if is_same else TrialData.encode(run, task, fold)
+
     def with_teacher(self, run: FinetuningRun) -> "TrialData":
         """Returns the data with the outputs of the run's teacher, if it has one."""
         if run.teacher is None or distillation.LABELLED in self.rows[0].targets:

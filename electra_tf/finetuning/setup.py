@@ -104,6 +104,8 @@ class FinetuningRun:
         failures.require_memory(
             config.model, config.runtime, self.strategy, length=config.task.max_seq_length,
             batch=config.training.train_batch_size)
+        if config == self.config:
+            return self
         return dataclasses.replace(self, config=config,
                                    objective=self.kind.objective(self.spec, config.task))
 

@@ -71,9 +71,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         while (plan := next_plan(run, results, num_steps)) is not None:
             print(end=plan.line(len(results.trials) + 1, len(planned_trials(run))), flush=True)
             trial_run = run.changed(plan.changes)
-            if (plan.fold, trial_run.config.task) != (data.fold, data.config):
-                data = TrialData.encode(trial_run, task, plan.fold)
-            data, trial_run = data.with_teacher(trial_run), trial_run.weighted(data.examples)
+            data = data.of(trial_run, task, plan.fold).with_teacher(trial_run)
+            trial_run = trial_run.weighted(data.examples)
             model = (trial_run.trained_model() if plan.extended
                      else trial_run.build_model(plan.seed, initial))
             with tracked(run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
@@ -94,9 +93,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
                 run_directory.claim(run.model_dir, {**identity, **results.best.changes},
                                     replaced=tuple(run.grid))
         kept_run = run.changed(results.best.changes)
-        if (results.best.fold, kept_run.config.task) != (data.fold, data.config):
-            data = TrialData.encode(kept_run, task, results.best.fold)
-        mistakes = write_outputs(kept_run, task, data.dev, results)
+        dev = data.of(kept_run, task, results.best.fold).dev
+        mistakes = write_outputs(kept_run, task, dev, results)
     print(f"\n{results.table()}{mistakes}\n"
           f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {checkpoints}", flush=True)
@@ -191,7 +189,8 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
-    state.step.assign(finished_at[-1] if finished_at else 0)
+    if finished_at:
+        state.step.assign(finished_at[-1])
     train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
 
     def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.

@@ -35,4 +35,6 @@ class PoolingHead(tf_keras.layers.Layer):
     def call(self, hidden: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
         """Pools hidden [B, L, H] of any type over valid tokens, bool [B, L]; float32 [B, H]."""
         pooled = pool(tf.cast(hidden, tf.float32), valid, self.mode)
-        return tf.math.l2_normalize(pooled, axis=-1, epsilon=1e-24)
+        # TensorFlow Serving does not link the op Square of `tf.math.l2_normalize`.
+        squares = tf.reduce_sum(pooled * pooled, axis=-1, keepdims=True)
+        return pooled * tf.math.rsqrt(tf.maximum(squares, 1e-24))

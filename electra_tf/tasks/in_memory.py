@@ -86,13 +86,12 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
                 for number, text in enumerate(rows, start=1)]
     # As `files.label_columns`.
     names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
-    if kind is Kind.SENTENCE_EMBEDDINGS:
-        names = []  # Labels are optional.
+    needed = {*texts} | ({*names} if kind is not Kind.SENTENCE_EMBEDDINGS else set())
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise UserError(f"{title} has no labels; give a tuple of texts and labels, or a table "
                             f"with columns of both. Received: {shown(row)}")
-        if missing := {*texts, *names} - row.keys():
+        if missing := needed - row.keys():
             raise UserError(f"{title} has no column {min(missing)!r}. There are: "
                             f"{', '.join(map(str, row))}; text_columns and label_column select "
                             "columns.")
@@ -100,7 +99,9 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
             row.setdefault(key, str(number))
     if kind is Kind.CLASSIFICATION:
         _require_one_type(title, [row[label] for row in rows])
-    return MemoryFile(title, ".jsonl", b"\n".join(_json(title, row) for row in rows), texts)
+    content = b"\n".join(_json(title, {  # Other columns may hold dates and missing numbers.
+        name: row[name] for name in (*texts, *names, key) if name in row}) for row in rows)
+    return MemoryFile(title, ".jsonl", content, texts)
 
 
 def to_list(values: Any, what: str = "texts") -> list[Any]:

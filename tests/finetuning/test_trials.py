@@ -1,5 +1,7 @@
 """Fine-tuning learns, reports at intervals, and predicts in the order of the rows."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -84,6 +86,28 @@ def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
     assert capsys.readouterr().out.count("  step ") == 10
     assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))
                                  for step, loss in first.losses)
+
+
+def test_every_trial_is_a_run_of_a_tracker(tmp_path, monkeypatch):
+    reports = []
+
+    @contextlib.contextmanager
+    def tracked(names, ids_file, config, facts, part):
+        log = []
+        reports.append((names, ids_file.name, config.training.seed, part, log))
+        yield lambda step, values: log.append((step, dict(values)))
+
+    monkeypatch.setattr(trials, "tracked", tracked)
+    first, _ = trials.train(run_of(
+        tmp_path, training__num_trials=2, training__num_train_epochs=1, runtime__log_every_steps=4,
+        runtime__report_to=("mlflow",)), task_of(40, lengths=(3,)), None).trials
+    assert [report[:-1] for report in reports] == [
+        (("mlflow",), "trackers.json", seed, f"seed {seed}") for seed in (1, 2)]
+    dev = {"dev/accuracy": first.scores["dev"]["accuracy"]}
+    *losses, (step, scores) = reports[0][-1]
+    assert losses == [(4, {"train/loss": pytest.approx(first.losses[0][1])}),
+                      (5, {"train/loss": pytest.approx(first.losses[1][1])})]
+    assert step == 5 and scores.items() >= dev.items()
 
 
 def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsys):

@@ -14,7 +14,8 @@ from tests.reporting.test_progress import Clock
 from tests.support import tiny_run
 
 
-def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
+def reporter(path, out=None, first_step=0, num_steps=10, clock=None, track=lambda *_: None,
+             **runtime):
     """The reporter of a run of 100 tokens a step, on devices of an unknown peak."""
     config = tiny_run.config(
         training__train_batch_size=4, training__num_train_steps=num_steps,
@@ -24,7 +25,7 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
         config=config, length=25, strategy=None, rows=lambda split: 8,
         objective=SimpleNamespace(networks=lambda: ()))
     table = Events(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
-    return Reporter(run, path, table, out=out or io.StringIO(), track=lambda *_: None,
+    return Reporter(run, path, table, out=out or io.StringIO(), track=track,
                     clock=clock or Clock())
 
 
@@ -42,7 +43,8 @@ def records(path):
 
 
 def test_means_are_weighted_over_intervals_up_to_multiples_and_the_end(tmp_path):
-    report = reporter(tmp_path)
+    tracked = []
+    report = reporter(tmp_path, track=lambda *report: tracked.append(report))
     block = np.ones(30_000_000)
     train(report, totals(2.0, weight=30.0) | {"discriminator_precision": (0.0, 0.0)}, 1)
     train(report, totals(6.0, weight=10.0), 4)
@@ -54,6 +56,8 @@ def test_means_are_weighted_over_intervals_up_to_multiples_and_the_end(tmp_path)
     assert written[0]["generator_loss"] == pytest.approx((2 * 30 + 6 * 10) / 40)
     assert written[0]["discriminator_precision"] == 0.0  # Of no detections.
     assert block.nbytes < written[0]["peak_memory_bytes"] < 1e12
+    assert [step for step, _ in tracked] == [4, 6, 8, 10]
+    assert tracked[0][1]["train/generator_loss"] == pytest.approx((2 * 30 + 6 * 10) / 40)
 
 
 def test_quick_steps_print_a_line_a_second_and_are_all_recorded(tmp_path):

@@ -50,7 +50,7 @@ def of_file(tmp_path, rows, task="classification", **columns):
 @pytest.mark.parametrize("form", [
     lambda: (TEXTS, LABELS), lambda: (np.array(TEXTS), np.array(LABELS)),
     lambda: (tf.constant(TEXTS), tf.constant(LABELS)), lambda: ((TEXTS, LABELS),),
-    lambda: (table({"text": TEXTS, "label": LABELS}),),
+    lambda: (table({"text": TEXTS, "label": LABELS, "other": [1.0, np.nan, 2.0, np.inf]}),),
     lambda: (table({"x": TEXTS})["x"], table({"y": LABELS})["y"]),
     lambda: ({"text": TEXTS, "label": LABELS},),
     lambda: ([{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)],),

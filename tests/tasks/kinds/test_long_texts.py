@@ -69,7 +69,7 @@ def test_the_mean_of_multi_label_probabilities_is_that_of_sigmoids():
 
 @pytest.mark.parametrize(("kind", "changes"), [
     *((kind, {**WINDOWS, "task__window_pooling": pooling}) for kind, pooling in POOLINGS),
-    (Kind.CLASSIFICATION, {"task__long_texts": "head_tail"}),
+    (Kind.MULTILABEL, WINDOWS), (Kind.CLASSIFICATION, {"task__long_texts": "head_tail"}),
     (Kind.REGRESSION, {"task__long_texts": "head_tail"})])
 def test_exports_answer_strings_as_predictions_do(kind, changes):
     served, examples = network(kind, **changes)
@@ -79,7 +79,7 @@ def test_exports_answer_strings_as_predictions_do(kind, changes):
         columns = {name: tf.constant([e.texts[number] for e in some], tf.string)
                    for number, name in enumerate(served.served().columns)}
         answers = answer(**columns)
-        actual = answers["probabilities" if kind == Kind.CLASSIFICATION else "score"].numpy()
+        actual = answers["score" if kind == Kind.REGRESSION else "probabilities"].numpy()
         assert len(actual) == len(some)
         if some:
             np.testing.assert_allclose(actual.reshape([len(some), -1]),
