@@ -138,7 +138,9 @@ class Setting:
             converted = _BOOLEANS.get(str(value).lower())
         elif self.kind is tuple:
             parts = value.split(",") if isinstance(value, str) else value
-            converted = tuple(filter(None, map(str.strip, parts)))
+            is_list = isinstance(parts, list | tuple) and all(
+                isinstance(part, str) for part in parts)
+            converted = tuple(filter(None, map(str.strip, parts))) if is_list else None
         elif self.kind is str:
             converted = value if isinstance(value, str) else None
         else:

@@ -19,6 +19,7 @@ class WandbRun:
     """A run in Weights & Biases: a new one, or that of an id."""
 
     ERRORS = {"wandb.errors": "Error", "wandb.sdk.mailbox": "MailboxClosedError"}
+    SETUP = "Run `wandb login`, or set WANDB_MODE=offline"
 
     def __init__(self, run_id: str | None, name: str, group: str, config: Any, facts: Any):
         import wandb
@@ -45,6 +46,7 @@ class MLflowRun:
     """A run in MLflow: a new one, or that of an id."""
 
     ERRORS = {"mlflow.exceptions": "MlflowException"}
+    SETUP = "Set MLFLOW_TRACKING_URI to a server, or run `pip install mlflow` for a local database"
 
     def __init__(self, run_id: str | None, name: str, group: str, config: Any, facts: Any):
         import mlflow
@@ -97,7 +99,7 @@ def tracked(names: Iterable[str], ids_file: Path, config: Any, facts: Mapping[st
         except _errors_of(name) as error:
             line = f"--report_to={name}: {one_line(str(error), 300).rstrip('.')}."
             if not ids_file.exists():
-                raise UserError(f"{line} Set {name} up, or leave it out.") from error
+                raise UserError(f"{line} {TRACKERS[name].SETUP}.") from error
             if name not in failed:
                 print(f"warning  {line} The training goes on, but is no longer reported there. If "
                       f"its run was deleted, remove {ids_file}.", flush=True)

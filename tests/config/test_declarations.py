@@ -81,3 +81,6 @@ def test_text_is_read_by_the_declared_type():
     assert EXAMPLE["steps"].read("1e3") == 1000 and EXAMPLE["workers"].read("2") == 2
     with pytest.raises(UserError, match="example.steps must be a whole number"):
         EXAMPLE["steps"].read("1.5")
+    for value in (5, ["en", 5], {"en": "de"}):
+        with pytest.raises(UserError, match="example.languages must be a list with commas"):
+            EXAMPLE["languages"].read(value)

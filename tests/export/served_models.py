@@ -113,7 +113,7 @@ LINKED_OPS = frozenset("""
     NormalizeUTF8 NotEqual OnesLike Pack Placeholder Prod RaggedGather RaggedRange
     RaggedTensorToTensor Range ReadVariableOp RealDiv RegexSplitWithOffsets Reshape ResourceGather
     RestoreV2 ReverseSequence Rsqrt SaveV2 SegmentMax Select SelectV2 Shape ShardedFilename Sigmoid
-    Size Softmax Softplus Split SplitV Squeeze StatefulPartitionedCall StatelessWhile
+    Size Softmax Softplus Split SplitV Square Squeeze StatefulPartitionedCall StatelessWhile
     StaticRegexFullMatch StaticRegexReplace StopGradient StridedSlice StringJoin StringLength
     StringLower StringSplitV2 Sub Substr Sum Tanh TensorListFromTensor TensorListGetItem
     TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile TopKV2 Transpose

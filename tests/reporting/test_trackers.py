@@ -115,8 +115,8 @@ def test_wandb_gets_no_step_twice(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "variable", "value", "reason"), [
-    ("wandb", "WANDB_MODE", "nowhere", "mode"),
-    ("mlflow", "MLFLOW_TRACKING_URI", "ftp://nowhere", "ftp")])
+    ("wandb", "WANDB_MODE", "nowhere", "mode.* set WANDB_MODE=offline"),
+    ("mlflow", "MLFLOW_TRACKING_URI", "ftp://nowhere", "ftp.* Set MLFLOW_TRACKING_URI")])
 def test_a_tracker_that_refuses_the_first_run_ends_the_command(
         tmp_path, monkeypatch, name, variable, value, reason):
     monkeypatch.setenv(variable, value)
