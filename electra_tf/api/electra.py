@@ -165,8 +165,8 @@ class Electra:
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes a new run with the networks as they are now, for example after `fit`.
 
-        `electra_tf.load`, `--init_checkpoint` and converters read it. It has no head of a task, and
-        no pooling of sentence-transformers, which a warning says.
+        `electra_tf.load`, converters and `run_finetuning.py --init_checkpoint` read it. It has no
+        head of a task, and no pooling of sentence-transformers, which a warning says.
         """
         saving.write(self._current(keeps_pooling=False), directory, Format.RUN)
 

@@ -127,7 +127,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Writes a new directory in Hugging Face's format.
 
-        `electra_tf.load`, `--init_checkpoint`, converters and transformers' AutoModel read it.
+        transformers' AutoModel, converters and `run_finetuning.py --init_checkpoint` read it.
         """
         with saving.new_directory(directory) as unfinished:
             hugging_face.write_encoder(Pretrained(
