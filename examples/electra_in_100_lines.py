@@ -25,8 +25,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 
-STEPS, PRINT_EVERY = 1000, 100
-B, L, VOCAB_SIZE = 32, 64, 4096
+STEPS, PRINT_EVERY, B, L, VOCAB_SIZE = 1000, 100, 32, 64, 4096
 LEARNING_RATE, DISCRIMINATOR_WEIGHT = 1e-3, 50.0
 MASKING = MaskingConfig(rate=0.25)
 MODEL = ModelConfig(

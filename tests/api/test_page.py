@@ -52,6 +52,7 @@ def test_the_page_is_up_to_date_and_has_every_public_name_and_method():
     assert {"Electra.embed"} < members | set(electra_tf.__all__) <= headings
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(folder, monkeypatch):
     monkeypatch.setattr(strategies, "MAX_PARTS", 1)  # Every part of a batch is traced.
     blocks = re.findall(r"(?ms)^```python\n(?!>>>)(.*?)^```", api_page())

@@ -26,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_run(folder, encoder, capsys):
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", "")
     lines = re.findall(r"(?m)^    python run_finetuning.py (.*)", text)

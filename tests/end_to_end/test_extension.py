@@ -33,6 +33,7 @@ def rates(model_dir):
             for line in read_metrics(model_dir / "metrics.jsonl") if line["kind"] == "train"}
 
 
+@pytest.mark.slow
 def test_an_extension_that_was_killed_ends_with_the_same_weights(directory, capsys):
     call(directory, "first", "--num_train_steps=10", "--log_every_steps=1")
     printed = capsys.readouterr().out

@@ -34,6 +34,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_run_and_models_keep_their_threshold(folder, encoder, capsys):
     lines = re.findall(r"(?m)^    python run_finetuning.py (.*)",
                        PAGE.read_text(encoding="utf-8").replace("\\\n", ""))

@@ -56,11 +56,13 @@ def folder(encoder, tmp_path_factory):
 @pytest.mark.parametrize(("run", "metrics"), [
     ("texts", {"spearman", "pearson"}), ("pairs", {"mrr", "recall_at_1", "recall_at_10"}),
     ("triplets", {"mrr", "recall_at_1", "recall_at_10"})])
+@pytest.mark.slow
 def test_every_kind_of_rows_is_trained_and_scored(folder, run, metrics):
     results = json.loads((folder / "runs" / run / "results.json").read_text())
     assert results["summary"]["dev"].keys() == metrics
 
 
+@pytest.mark.slow
 def test_predictions_exports_and_conversions_have_the_same_vectors(folder):
     vectors = electra_tf.load(folder / "runs" / "texts").embed(TEXTS)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
@@ -73,6 +75,7 @@ def test_predictions_exports_and_conversions_have_the_same_vectors(folder):
         np.testing.assert_allclose(others, vectors, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_columns_are_predicted_as_cosines(folder, monkeypatch):
     monkeypatch.chdir(folder)
     commands.finetune("--mode=predict", "--model_dir=runs/texts", "--input=pairs.tsv",
@@ -84,6 +87,7 @@ def test_two_columns_are_predicted_as_cosines(folder, monkeypatch):
     np.testing.assert_allclose(cosines, np.sum(first * second, axis=1), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_run_comes_back_from_the_format_of_sentence_transformers(folder):
     target = folder / "back"
     command_flags.run(convert_checkpoint, f"--from={folder / 'texts_st'}", f"--to={target}",

@@ -101,6 +101,7 @@ def test_texts_that_fit_train_the_same_weights_in_windows(tmp_path):
     np.testing.assert_allclose(*logits, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeypatch):
     task = task_of(60, lengths=(28,))
     run = run_of(tmp_path, task__max_seq_length=12, task__long_texts="windows",
