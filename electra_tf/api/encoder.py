@@ -11,6 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.api import saving
+from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import hugging_face
 from electra_tf.formats.pretrained import Pretrained
@@ -132,7 +133,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
         with saving.new_directory(directory) as unfinished:
             hugging_face.write_encoder(Pretrained(
                 source=self.name, model=ModelConfig(**dataclasses.asdict(self.config)),
-                text=self._text, weights=saving.values(self._encoder.variables)), unfinished)
+                text=self._text, weights={
+                    name[name.rindex(ENCODER):]: value for name, value in saving.values(
+                        self._encoder.variables).items()}), unfinished)  # Without outer scopes.
 
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""

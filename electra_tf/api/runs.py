@@ -11,6 +11,7 @@ from typing import Any
 
 from electra_tf.api import saving
 from electra_tf.api.electra import to_string
+from electra_tf.checkpoints.run_directory import TRACKERS_FILE
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -99,7 +100,7 @@ class TaskModel:
         """Copies the run, which `load_task` and all commands read, to a new directory."""
         with saving.new_directory(directory) as unfinished:
             source = storage.require_local(self._run.model_dir, "the model", "copy its directory")
-            shutil.copytree(source, unfinished)
+            shutil.copytree(source, unfinished, ignore=shutil.ignore_patterns(TRACKERS_FILE))
 
     def save_pretrained(self, directory: PathName) -> None:
         """Writes a new directory in Hugging Face's format, which transformers reads."""
@@ -137,8 +138,9 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
 def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoint: PathName,
              model_dir: PathName | None = None, data_dir: PathName | None = None, dev: Any = None,
              text_columns: str | Sequence[str] = (), label_column: str = "label",
-             teacher: PathName | None = None, unlabelled: Any = (),
-             config: FinetuningConfig | None = None, **settings: Any) -> TaskModel:
+             dev_text_columns: Sequence[str] = (), teacher: PathName | None = None,
+             unlabelled: Any = (), config: FinetuningConfig | None = None,
+             **settings: Any) -> TaskModel:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
     Args:
@@ -160,6 +162,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         text_columns: Columns of tables and files with texts, one or two; by default "text", or
             "text_1" and "text_2".
         label_column: Column with labels.
+        dev_text_columns: The two columns of `dev` with pairs, for sentence embeddings; by default
+            those of `text_columns`.
         teacher: A fine-tuned classifier to learn from too, as `run_finetuning.py --teacher`.
         unlabelled: Further texts, or pairs, that the teacher labels.
         config: All settings; the task's recipe by default.
@@ -172,7 +176,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     config = config or registry.recipe(task, initial.model)
     config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    own = Files(texts=columns, label=label_column, holds_out=not config.training.num_folds)
+    own = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),
+                holds_out=not config.training.num_folds)
     loaded = _load(task, train, labels, dev, data_dir, own)
     temporary = None
     if model_dir is None:
@@ -210,7 +215,8 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
         file = write("train", data=train, labels=labels, texts=own.texts)
         files = {"train": [file], "texts": file.texts}
         if dev is not None:
-            files["dev"] = [write("dev", data=dev, texts=_dev_columns(task, file.texts))]
+            files["dev"] = [write("dev", data=dev, texts=(
+                own.dev_texts or _dev_columns(task, file.texts)))]
     return registry.load(
         task, None if data_dir is None else storage.path(data_dir),
         dataclasses.replace(own, **files), from_tfds=data_dir is None and train is None)

@@ -30,6 +30,8 @@ from electra_tf.formats.pretrained import BERT_SIZES
 from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.base import RowResults
+from electra_tf.tasks.kinds.long_texts import KEEP
+from electra_tf.tasks.kinds.multilabel import decision_threshold
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, Kind
 from electra_tf.text.tokenization import TextSettings
@@ -60,6 +62,9 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
     if num_bytes >= _MAX_BYTES:
         raise UserError(f"the network has {num_bytes / 1e9:.1f} GB, and an ONNX file holds at most "
                         "2.1 GB; export it with python -m electra_tf.apps.tools.export_model")
+    if dev and model.network.spec.kind is Kind.SENTENCE_EMBEDDINGS:
+        raise UserError("--dev scores classifiers, regressions and taggers; leave it out for "
+                        "sentence embeddings.")
     tokens, run_network = probe_tokens(model), network_function(model)
     lines: list[str] = []
     scores: dict[str, Mapping[str, float]] = {}
@@ -100,7 +105,7 @@ def _config(model: Servable) -> dict[str, Any]:
                   "label2id": {label: index for index, label in enumerate(labels)},
                   "problem_type": form.problem_type,
                   "keeps_tail": network.config.long_texts is LongTexts.HEAD_TAIL,
-                  "label_threshold": (network.threshold or network.config.label_threshold)
+                  "label_threshold": decision_threshold(network.config, network.threshold)
                   if spec.kind is Kind.MULTILABEL else None}
     return config | {
         "model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,
@@ -112,7 +117,8 @@ def _config(model: Servable) -> dict[str, Any]:
 def _compare_ids(exported: OnnxModel, model: Servable) -> None:
     """Raises `UserError` if tokenizer.json gives other ids than this program's tokenizer."""
     columns, _ = probes(model.columns)
-    expected = model.texts.encode(*map(tf.constant, columns.values()))
+    form = model.network.config.long_texts if isinstance(model, ServedTask) else LongTexts.TRUNCATE
+    expected, _ = model.texts.encode_counted(*map(tf.constant, columns.values()), keep=KEEP[form])
     for actual, values in zip(exported.encode(*columns.values()), expected, strict=True):
         if not np.array_equal(actual, tf.cast(values, tf.int64).numpy()):
             raise UserError("tokenizer.json gives other ids than this program's tokenizer for "
@@ -123,9 +129,6 @@ def _score(exported: OnnxModel, model: ServedTask, dev: Sequence[Example]) -> Ma
     """Returns the scores of an exported task on examples."""
     network = model.network
     kind, pad_id = KINDS[network.spec.kind], model.texts.vocabulary.pad_id
-    if network.spec.kind is Kind.SENTENCE_EMBEDDINGS:
-        raise UserError("--dev scores classifiers, regressions and taggers; leave it out for "
-                        "sentence embeddings.")
     encoded = kind.encode(network.spec, dev, model.texts, network.config)
     rows, results = encoded.rows, [{} for _ in encoded.rows]
     for indices in plan_in_order_of_length([len(row.ids) for row in rows], _DEV_BATCH):

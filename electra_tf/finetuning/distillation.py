@@ -55,7 +55,9 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     if f"{path.resolve()}/".startswith(f"{run.model_dir.resolve()}/"):
         raise UserError(f"--teacher={path} is in --model_dir={run.model_dir}, the student's "
                         "directory; name another --model_dir.")
-    if not training.distillation_weight and not training.distillation_hidden_weight:
+    configs = [override(run.config, changes) for changes in run.combinations]
+    if any(not config.training.distillation_weight and
+           not config.training.distillation_hidden_weight for config in configs):
         raise UserError("--distillation_weight=0 leaves --teacher out of the loss; give a weight "
                         "in (0, 1], or a --distillation_hidden_weight.")
     teacher = pretrained.read(path)
@@ -71,8 +73,9 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
             len(spec.texts) == 2 or (path / SETTINGS_FILE).exists()):
         raise UserError(f"--teacher={path} reads {len(spec.texts)} text(s) per example, and "
                         f"--task={run.spec.name} {len(run.spec.texts)}.")
-    if training.distillation_hidden_weight and LongTexts.WINDOWS in (
-            run.config.task.long_texts, teacher.task_settings.get("task.long_texts")):
+    if any(config.training.distillation_hidden_weight and LongTexts.WINDOWS in (
+            config.task.long_texts, teacher.task_settings.get("task.long_texts"))
+           for config in configs):
         raise UserError("--distillation_hidden_weight compares one vector per text; leave it out "
                         "if teacher or student have --long_texts=windows.")
     _label_order(run.spec, spec, path)

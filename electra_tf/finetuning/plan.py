@@ -17,7 +17,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import require
 from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import Split
-from electra_tf.tasks.task import Example, Task
+from electra_tf.tasks.task import Example, Kind, Task
 
 ALL = 0
 """Number of a fold: the trial trains on all examples and is not scored."""
@@ -141,8 +141,9 @@ def fold_notes(run: FinetuningRun, task: Task) -> list[str]:
         return []
     require(num_folds > 1, flag, "2 or more", num_folds)
     if task.dev:
+        fix = ", or give --train without --dev" if run.spec.name in set(Kind) else ""
         raise UserError(f"{flag}={num_folds} scores parts of --train; leave it out to score "
-                        f"{', '.join(task.dev)}, or give --train without --dev.")
+                        f"{', '.join(task.dev)}{fix}.")
     if run.config.training.num_trials > 1:
         raise UserError(f"{flag}={num_folds} trains one model per fold; leave out --num_trials.")
     sizes = np.bincount(files.fold_numbers(task.train, num_folds)).tolist()

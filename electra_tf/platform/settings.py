@@ -117,8 +117,8 @@ class Setting:
 
     def read_several(self, text: str) -> tuple[Any, ...] | None:
         """Returns the acceptable values of a list with commas, all different; None for others."""
-        if not isinstance(text, str) or "," not in text or (
-                self.kind in (str, tuple) and not self.choices):
+        if not isinstance(text, str) or "," not in text or self.kind is tuple or (
+                self.kind is str and not self.choices):
             return None
         values = tuple(map(self.read, map(str.strip, text.split(","))))
         for value in values:

@@ -19,7 +19,8 @@ def all_settings(model_dir: Path) -> dict[str, Any]:
     saved = settings_of(read_identity(model_dir, PretrainingConfig()))
     objective = override(PretrainingConfig(), saved).objective
     if objective.generator_steps(saved[STEPS]):
-        saved[STEPS] += read_identity(objective.generator_dir(model_dir))[STEPS]
+        directory = objective.generator_dir(model_dir)
+        saved[STEPS] += read_identity(directory, PretrainingConfig())[STEPS]
     return saved
 
 

@@ -92,13 +92,14 @@ def tracked(names: Iterable[str], ids_file: Path, config: Any, facts: Mapping[st
     ids = strict_json.read(ids_file, dict[str, str], fix="remove it to report to new runs.") if (
         ids_file.exists()) else {}
     group, runs, failed = str(ids_file.parent), {}, set()
+    has_begun = bool(ids)
 
     def attempt(name: str, action: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return action(*arguments)
         except _errors_of(name) as error:
             line = f"--report_to={name}: {one_line(str(error), 300).rstrip('.')}."
-            if not ids_file.exists():
+            if not has_begun:
                 raise UserError(f"{line} {TRACKERS[name].SETUP}.") from error
             if name not in failed:
                 print(f"warning  {line} The training goes on, but is no longer reported there. If "
@@ -119,6 +120,7 @@ def tracked(names: Iterable[str], ids_file: Path, config: Any, facts: Mapping[st
                 runs[name], ids[key] = run, run.run_id
         if runs:
             write_json(ids_file, ids)
+        has_begun = True
         yield log
         succeeded = True
     finally:

@@ -74,18 +74,20 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
     if not rows:
         raise UserError(f"{title} has no examples; give at least one.")
     texts = tuple(texts) or _columns_of(rows[0], kind)
+    # As `files.label_columns`.
+    names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
     if labels is not None:
         if kind is Kind.MULTILABEL and len(getattr(labels, "shape", ())) == 2:
-            labels = _label_sets(title, labels)
+            labels = _label_sets(title, labels, names)
         columns = {"texts": rows, "labels": to_list(labels, f"labels of {title}")}
         _require_equal_lengths(title, columns)
-        rows = [_as_row(f"{title}:{number}", text, kind, texts) | {label: value} for number, (
-            text, value) in enumerate(zip(*columns.values(), strict=True), start=1)]
+        rows = [_as_row(f"{title}:{number}", text, kind, texts)
+                | (_indicators(f"{title}:{number}", value, names) if names[1:] else {label: value})
+                for number, (text, value) in enumerate(
+                    zip(*columns.values(), strict=True), start=1)]
     elif kind is Kind.SENTENCE_EMBEDDINGS:
         rows = [_as_row(f"{title}:{number}", text, kind, texts)
                 for number, text in enumerate(rows, start=1)]
-    # As `files.label_columns`.
-    names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
     needed = {*texts} | ({*names} if kind is not Kind.SENTENCE_EMBEDDINGS else set())
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -173,9 +175,21 @@ def _question_file(title: str, data: Any, labels: Any) -> MemoryFile:
     return MemoryFile(title, ".json", _json(title, {"data": articles}), ())
 
 
-def _label_sets(title: str, matrix: Any) -> list[list[str]]:
-    """Returns the labels of a matrix or data frame of 0 and 1, which names them by its columns."""
-    names = list(map(str, getattr(matrix, "columns", range(matrix.shape[1]))))
+def _indicators(location: str, labels: Any, names: Sequence[str]) -> dict[str, int]:
+    """Returns a column of 0 or 1 for each name of a label."""
+    if not isinstance(labels, list) or not {*map(str, labels)} <= {*names}:
+        raise UserError(f"{location}: labels must be a list of some of {', '.join(names)}. "
+                        f"Received: {shown(labels)}")
+    return {name: int(name in {*map(str, labels)}) for name in names}
+
+
+def _label_sets(title: str, matrix: Any, names: Sequence[str]) -> list[list[str]]:
+    """Returns the labels of a matrix or data frame of 0 and 1, which names them by its columns.
+
+    `names` are those of a matrix with as many columns.
+    """
+    numbers = names if len(names) == matrix.shape[1] > 1 else range(matrix.shape[1])
+    names = list(map(str, getattr(matrix, "columns", numbers)))
     rows = _plain(matrix)
     if wrong := {value for row in rows for value in row} - {0, 1}:
         raise UserError(f"labels of {title} must be 0 or 1 in a matrix. Received: {min(wrong)}")

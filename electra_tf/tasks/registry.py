@@ -74,7 +74,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     if own.dev_texts and name != Kind.SENTENCE_EMBEDDINGS:
         raise UserError("--dev_text_columns goes with --task=sentence_embeddings; leave it out.")
     questions = (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING)
-    if columns and (name in questions or (name not in KINDS and not file_flags)):
+    if columns and (name in questions or (
+            name not in KINDS and not file_flags and not own.unlabelled)):
         raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
                         f"--task={name}, whose files have fixed ones.")
     if from_tfds and file_flags:

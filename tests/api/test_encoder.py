@@ -43,6 +43,14 @@ def test_texts_ids_and_parts_are_the_same_input(encoder):
     np.testing.assert_allclose(next(iter(batches)), from_texts, atol=1e-5)
 
 
+def test_an_encoder_of_an_outer_scope_is_saved(encoder, tmp_path):
+    with tf.name_scope("outer"):
+        inner = type(encoder).from_config(encoder.get_config())
+    inner.save_pretrained(tmp_path / "saved")
+    loaded = electra_tf.load(tmp_path / "saved").encoder
+    np.testing.assert_array_equal(loaded(TEXTS), inner(TEXTS))
+
+
 @pytest.mark.parametrize("pairs", [
     [("the chef", "meal"), ("text", "first")], np.array([["the chef", "meal"], ["text", "first"]]),
     (tf.constant(["the chef", "text"]), tf.constant([["meal"], ["first"]])),

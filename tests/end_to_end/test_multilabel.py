@@ -86,6 +86,9 @@ def test_the_mean_of_the_folds_thresholds_is_kept(folder, encoder):
     ("--task=multilabel --label_threshold=1", r"must be in \[0, 1\). Received: 1.0"),
     ("--task=multilabel --class_weights=balanced", "--class_weights is for classification and"),
     ("--task=tagging --label_threshold=0.3", "--label_threshold is for --task=multilabel"),
+    ("--task=tagging --pooling=cls", "--pooling is for --task=sentence_embeddings"),
+    ("--task=multilabel --temperature=0.5", "--temperature is for --task=sentence_embeddings"),
+    ("--task=multilabel --doc_stride=8", "--doc_stride=8 is for extractive QA and --long_texts"),
     ("--task=classification", r"train.jsonl:1: a text has one label .* use --task=multilabel")])
 def test_what_does_not_fit_is_refused_and_writes_nothing(folder, encoder, flag, words):
     own = "words.jsonl" if "tagging" in flag else "train.jsonl"

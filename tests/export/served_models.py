@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import override
 from electra_tf.export.servable import ServedTask
 from electra_tf.finetuning.predictor import Predictor
@@ -40,8 +40,10 @@ class Example:
             "model.vocab_size": VOCABULARY.size, "model.embedding_size": 8,
             "model.hidden_size": 16, "model.num_layers": 2, "model.num_heads": 2,
             "model.intermediate_size": 32, "model.max_position_embeddings": 16,
-            "task.max_seq_length": 12, "task.doc_stride": 3, "task.max_query_length": 4,
-            "task.beam_size": 5, "runtime.eval_batch_size": 4} | {
+            "task.max_seq_length": 12, "task.max_query_length": 4, "task.beam_size": 5,
+            "runtime.eval_batch_size": 4} | (
+            {"task.doc_stride": 3} if kind is Kind.QUESTION_ANSWERING or changes.get(
+                "task__long_texts") is LongTexts.WINDOWS else {}) | {
             name.replace("__", "."): value for name, value in changes.items()})
         self.objective = KINDS[kind].objective(self.spec, self.config.task)
         self.model = self.objective.build_model(self.config.model, seed=1, policy="float32")

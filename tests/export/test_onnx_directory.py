@@ -91,6 +91,8 @@ def test_head_and_tail_of_long_texts_stay(tmp_path):
     for columns in ([FIRST], [FIRST, SECOND], [SECOND, FIRST]):
         expected, _ = encoder.encode_counted(*map(tf.constant, columns), keep=first_and_last_values)
         np.testing.assert_array_equal(rows.encode(*columns)[0], expected.ids)
+    export(Example(Kind.CLASSIFICATION, task__long_texts=LongTexts.HEAD_TAIL,
+                   task__max_seq_length=8), tmp_path / "kept")  # The probes are longer.
     with refused("reads long texts in windows .task.long_texts=windows"):
         export(Example(Kind.CLASSIFICATION, task__long_texts=LongTexts.WINDOWS), tmp_path / "new")
 

@@ -204,6 +204,17 @@ def test_an_unusable_teacher_is_refused(tmp_path, make, spec, changes, words):
         distillation.with_teacher(run, path)
 
 
+@pytest.mark.parametrize(("name", "values", "words"), [
+    ("task.long_texts", ("truncate", "windows"), "hidden_weight compares one vector"),
+    ("training.distillation_hidden_weight", (1.0, 0.0), "distillation_weight=0 leaves")])
+def test_every_combination_of_a_grid_is_checked(teacher, tmp_path, name, values, words):
+    run = dataclasses.replace(run_of(
+        tmp_path / "student", distillation_hidden_weight=1,
+        distillation_weight=0.5 if "task" in name else 0), grid={name: values})
+    with refused(words):
+        distillation.with_teacher(run, teacher)
+
+
 def test_a_pretrained_teacher_is_refused(tmp_path):
     pretrained.write(tiny_networks.pretrained(), tmp_path / "teacher", Format.RUN)
     with refused("is not fine-tuned.*--init_checkpoint="):

@@ -103,6 +103,17 @@ def test_a_matrix_without_names_has_numbers_as_labels():
     assert [example.label for example in task.train] == [("0", "1"), (), ("1",), ("0",)]
 
 
+@pytest.mark.parametrize("labels", [SETS, np.array(MATRIX)])
+def test_columns_of_a_task_name_the_labels_beside_texts(labels):
+    task = registry.load("multilabel", None, Files(
+        texts=("text",), label="a,b", train=[in_memory.write(
+            "train", Kind.MULTILABEL, TEXTS, labels, label="a,b")]))
+    labelled = {example.texts[0]: example.label for example in (*task.train, *task.dev["dev"])}
+    assert [set(labelled[text]) for text in TEXTS] == [set(labels) for labels in SETS]
+    with refused("train:1: labels must be a list of some of a, c. Received"):
+        in_memory.write("train", Kind.MULTILABEL, TEXTS, SETS, label="a,c")
+
+
 def test_questions_are_those_of_a_file_of_squad(tmp_path):
     squad = {"data": [{"paragraphs": [{"context": "Ada.", "qas": [QUESTION]}]}]}
     (tmp_path / "train.json").write_text(json.dumps(squad))

@@ -294,9 +294,12 @@ class TaskKind(abc.ABC):
             if getattr(config, name) and not self.objective_class.target:
                 raise UserError(f"--{name} is for classification and tagging; leave it out with "
                                 f"--task={spec.name}.")
-        if config.label_threshold != TaskConfig.label_threshold and self.kind != Kind.MULTILABEL:
-            raise UserError(f"--label_threshold is for --task={Kind.MULTILABEL}; leave it out with "
-                            f"--task={spec.name}.")
+        for name, kind in (("label_threshold", Kind.MULTILABEL),
+                           ("pooling", Kind.SENTENCE_EMBEDDINGS),
+                           ("temperature", Kind.SENTENCE_EMBEDDINGS)):
+            if getattr(config, name) != getattr(TaskConfig, name) and self.kind != kind:
+                raise UserError(f"--{name} is for --task={kind}; leave it out with "
+                                f"--task={spec.name}.")
         return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
     @abc.abstractmethod

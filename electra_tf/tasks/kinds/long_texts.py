@@ -22,7 +22,7 @@ OUTCOMES: Mapping[LongTexts, str] = {
     LongTexts.HEAD_TAIL: "were cut to their first and last tokens",
     LongTexts.WINDOWS: "were read in windows"}
 """What a note says of texts over the limit."""
-_KEEP: Mapping[LongTexts, rows.Keep] = {
+KEEP: Mapping[LongTexts, rows.Keep] = {
     LongTexts.TRUNCATE: rows.first_values, LongTexts.HEAD_TAIL: rows.first_and_last_values}
 _CHARACTERS = 20_000_000
 """Bound of the characters that one call reads in windows: 0.3 GB of tokens and indices."""
@@ -31,6 +31,9 @@ _CHARACTERS = 20_000_000
 def require_consistent(spec: TaskSpec, config: TaskConfig) -> None:
     """Raises `UserError` for windows that leave gaps, or that can't be pooled as the task asks."""
     if config.long_texts is not LongTexts.WINDOWS:
+        if config.doc_stride:
+            raise UserError(f"--doc_stride={config.doc_stride} is for extractive QA and "
+                            "--long_texts=windows; leave it out.")
         return
     largest = config.max_seq_length - 1 - len(spec.texts)
     if config.doc_stride > largest:
@@ -50,7 +53,7 @@ def encode(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
     With windows, the ids of a row are int32 [G, n] for its G windows, also if there is only one.
     """
     if config.long_texts is not LongTexts.WINDOWS:
-        token_rows, sizes = rows.encode_texts(texts, encoder, _KEEP[config.long_texts])
+        token_rows, sizes = rows.encode_texts(texts, encoder, KEEP[config.long_texts])
         return [Row(*row, {}) for row in token_rows], sizes
     encoded, lengths = [], [np.zeros(0, np.int32)]
     longest = max((sum(map(len, columns)) for columns in texts), default=0)
@@ -111,7 +114,7 @@ def served_outputs(network: base.ServedNetwork, *columns: tf.Tensor) -> tf.Tenso
     """Returns what `head_outputs` does for texts of any length, string [B] for each column."""
     config, texts = network.config, network.texts
     if config.long_texts is not LongTexts.WINDOWS:
-        tokens, _ = texts.encode_counted(*columns, keep=_KEEP[config.long_texts])
+        tokens, _ = texts.encode_counted(*columns, keep=KEEP[config.long_texts])
         return network.head(network.first(tokens))
     tokens, example, lengths = texts.encode_in_windows(
         *columns, stride=config.doc_stride or config.max_seq_length // 2)

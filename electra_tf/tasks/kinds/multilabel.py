@@ -90,7 +90,7 @@ class MultiLabel(texts.Classification):
         is_known, searched = all(example.label is not None for example in examples), {}
         if is_known and not (threshold or config.label_threshold):
             threshold = searched["threshold"] = best_threshold(truth, probabilities)
-        threshold = _threshold(config, threshold)
+        threshold = decision_threshold(config, threshold)
         records = [
             {"key": example.key, "texts": list(example.texts)}
             | ({} if example.label is None else {"gold": list(example.label)})
@@ -113,12 +113,13 @@ class MultiLabel(texts.Classification):
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers the predicted labels, padded with "", and all `labels`, `probabilities`."""
         answer = super().served_answer(network, *columns)
-        is_predicted = answer["probabilities"] >= _threshold(network.config, network.threshold)
+        is_predicted = answer["probabilities"] >= decision_threshold(
+            network.config, network.threshold)
         return {"prediction": tf.ragged.boolean_mask(answer["labels"], is_predicted).to_tensor(""),
                 "labels": answer["labels"], "probabilities": answer["probabilities"]}
 
 
-def _threshold(config: TaskConfig, searched: float | None) -> float:
+def decision_threshold(config: TaskConfig, searched: float | None) -> float:
     """Returns the searched threshold, or that of the settings; `UserError` if both lack it."""
     if not (threshold := searched or config.label_threshold):
         raise UserError("the threshold that --label_threshold=0 searched is missing: restore the "
