@@ -246,7 +246,10 @@ def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
     results, replaced = None, tuple(run.grid)
     if run_directory.is_taken(run.model_dir) and (results := Results.load(run.model_dir)):
         identity = {**identity, **results.best.changes}
-        if run.config.training.num_trials == 1 and is_extension(run, results, num_steps):
+        # An extension that was stopped may be given up: the finished trial has the old number.
+        is_finished = not run.grid and results.trials[0].epochs[-1].step == num_steps
+        if run.config.training.num_trials == len(results.trials) == 1 and (
+                is_finished or is_extension(run, results, num_steps)):
             replaced = ("training.num_train_epochs",)
     run_directory.claim(run.model_dir, identity, replaced=replaced)
     with run_directory.only_process(run.model_dir):

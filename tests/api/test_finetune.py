@@ -44,7 +44,9 @@ def test_scores_of_a_file_are_those_of_its_rows(model, tmp_path):
 
 
 def test_a_saved_run_and_its_conversion_have_the_model(model, tmp_path):
+    (model._run.model_dir / "trackers.json").write_text("{}")
     model.save(tmp_path / "run")
+    assert not (tmp_path / "run/trackers.json").exists()  # The copy reports to new runs.
     model.save_pretrained(tmp_path / "hugging_face")
     loaded = electra_tf.load_task(tmp_path / "run")
     assert loaded.predict(TEXTS) == model.predict(TEXTS) and loaded.results == model.results

@@ -1,7 +1,14 @@
 import pytest
 
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.model import Tying
-from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
+from electra_tf.config.overrides import (
+    flatten,
+    override,
+    parse_assignments,
+    read_yaml,
+    setting_of,
+)
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.runtime import Xla
 from electra_tf.platform.errors import UserError
@@ -81,6 +88,15 @@ def test_a_wrong_file_is_one_line_that_names_it(tmp_path, text, words):
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match="none.yaml can't be read"):
         read_yaml(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(("name", "text", "values"), [
+    ("optimizer.learning_rate", "1e-4, 3e-4", (1e-4, 3e-4)),
+    ("task.long_texts", "truncate,windows", ("truncate", "windows")),
+    ("runtime.report_to", "wandb,mlflow", None), ("runtime.tpu", "a,b", None),
+    ("training.seed", "7", None)])
+def test_commas_separate_several_values_of_settings_that_are_no_lists(name, text, values):
+    assert setting_of(FinetuningConfig(), name).read_several(text) == values
 
 
 def test_assignments_split_at_the_first_equals_sign():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.finetuning import predictor, trials
@@ -13,6 +14,7 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.objectives.objective import Ratio
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.signals import Interrupted
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
 from electra_tf.text.tokenization import TextSettings
@@ -123,6 +125,20 @@ def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsy
         equal = [np.array_equal(*pair) for pair in zip(
             getattr(before, name).get_weights(), getattr(after, name).get_weights(), strict=True)]
         assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
+
+
+def test_an_extension_that_was_stopped_can_be_given_up(tmp_path, monkeypatch):
+    task, run = task_of(16, lengths=(3,)), run_of(tmp_path, training__num_train_epochs=1)
+    finished = trials.train(run, task, None)
+
+    def interrupt(*arguments):
+        raise Interrupted(2, "")
+
+    with monkeypatch.context() as context, pytest.raises(Interrupted):
+        context.setattr(trials, "train_trial", interrupt)
+        trials.train(run_of(tmp_path, training__num_train_epochs=2), task, None)
+    assert trials.train(run, task, None) == finished
+    assert read_identity(tmp_path)["training.num_train_epochs"] == 1
 
 
 def test_an_extension_continues_the_count_of_steps(tmp_path):
