@@ -1,4 +1,4 @@
-"""What passes from the generator to the discriminator: masked tokens, and draws in their place."""
+"""Settings of what passes from the generator to the discriminator: masked tokens and draws."""
 
 import dataclasses
 from typing import Annotated, Literal

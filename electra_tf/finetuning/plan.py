@@ -97,7 +97,7 @@ class TrialData:
     rows: Sequence[Row]
     """A row to train on for each example; of questions and sentences one or more."""
     notes: Sequence[str]
-    """What was cut in the rows."""
+    """Notes on what was cut in the rows."""
     dev_examples: Mapping[str, Sequence[Example]]
     dev: Mapping[str, Split]
     """Splits to score; empty for `ALL`."""

@@ -1,4 +1,4 @@
-"""What several workers exchange: facts and signals; which one reports, and the loss of one."""
+"""Exchanges facts and signals between workers; says which one reports and that one is lost."""
 
 import contextlib
 import itertools

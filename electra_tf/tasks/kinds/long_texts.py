@@ -21,7 +21,7 @@ OUTCOMES: Mapping[LongTexts, str] = {
     LongTexts.TRUNCATE: "were cut",
     LongTexts.HEAD_TAIL: "were cut to their first and last tokens",
     LongTexts.WINDOWS: "were read in windows"}
-"""What a note says of texts over the limit."""
+"""Value of `--long_texts` -> words of a note on texts over the limit."""
 KEEP: Mapping[LongTexts, rows.Keep] = {
     LongTexts.TRUNCATE: rows.first_values, LongTexts.HEAD_TAIL: rows.first_and_last_values}
 _CHARACTERS = 20_000_000

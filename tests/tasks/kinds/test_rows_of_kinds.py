@@ -123,7 +123,7 @@ def test_sentences_in_several_calls_give_the_same_rows(monkeypatch):
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])
 def test_every_part_has_its_own_index_in_the_global_batch(rounds):
-    """Of 16 examples with 3 parts, in two shares of 8 that are computed in `rounds`."""
+    """Splits 16 examples with 3 parts into two shares of 8, each computed in `rounds`."""
     indices = []
     for share, index in itertools.product(range(2), range(rounds)):
         examples = tf.zeros([8 // rounds, 3, 4], tf.int32)
