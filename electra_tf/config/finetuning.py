@@ -45,16 +45,14 @@ class TaskConfig(Section, prefix="task."):
     dropout: Probability = 0.1
     """Dropout rate of the inputs of the output layer."""
     hidden_layer: bool = False
-    """Add a dense GELU layer before the output layer of a classifier or regression, as Hugging
-    Face."""
+    """Add a dense GELU layer before the output layer (classification, regression)."""
     long_texts: Annotated[LongTexts, TRAINING] = LongTexts.TRUNCATE
     """How to read texts longer than --max_seq_length (classification, regression). truncate keeps
     the first tokens. head_tail keeps a quarter of the row from the start of the text and the rest
     from its end. windows reads the whole text in sliding windows and pools their outputs."""
     window_pooling: Annotated[WindowPooling, TRAINING] = WindowPooling.MEAN
-    """How --long_texts=windows pools the outputs of a text's windows: the mean of their
-    probabilities (for regression, of their numbers), the max of their logits, or log_odds, the mean
-    of their logits."""
+    """How --long_texts=windows pools the outputs of windows: mean of their probabilities (of their
+    numbers for regression), max of their logits, or log_odds, the mean of their logits."""
     max_windows: Annotated[int, Interval(gt=0, le=1 << 16), TRAINING] = 8
     """Maximum windows per text in training, evenly spaced. Predictions read all windows."""
     doc_stride: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
@@ -67,8 +65,7 @@ class TaskConfig(Section, prefix="task."):
     beam_size: Few = 20
     """Number of start positions of answers to search, and of end positions for each start."""
     ends_given_starts: bool = True
-    """Score the end of an answer given its start, as XLNet; false scores it independently, as
-    BERT."""
+    """Score the end of an answer given its start, as XLNet; false: independently of it, as BERT."""
     answerability: bool = True
     """Also learn to predict if a question has an answer."""
     answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = 0.5
@@ -83,8 +80,7 @@ class TaskConfig(Section, prefix="task."):
     scikit-learn: n training examples, k labels, n_c examples of the label. Otherwise give a number
     for each label: rare=5,common=1, or 5,1 in the order of the labels. Default: equal weights."""
     label_smoothing: Annotated[Probability, TRAINING] = 0.0
-    """Fraction of the target probability that is spread over all labels, as in PyTorch
-    (classification, tagging)."""
+    """Fraction of the target that all labels share (classification, tagging), as in PyTorch."""
     pooling: Annotated[PoolingMode, TRAINING] = "mean"
     """How the vectors of tokens are pooled to one of the text (sentence embeddings)."""
     temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
@@ -118,30 +114,26 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     train_batch_size: Annotated[BatchSize, TRAINING] = 32
     """Examples per step, summed over all devices."""
     seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
-    """Seed of the head's initial weights, the order of examples, and dropout. Trials after the
-    first add 1, 2, ... to it."""
+    """Seed of the head's weights, order and dropout. Trials after the first add 1, 2, ... to it."""
     precision: Annotated[Precision, TRAINING] = Precision.AUTO
     """Number type of activations and matmuls. auto selects bfloat16 on devices with bfloat16
     instructions, otherwise float32. float16 adds loss scaling."""
     num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
-    """Number of independent runs with different seeds. The report has the scores of each, and their
-    mean, median and spread."""
+    """Number of runs with different seeds. The report has all scores, mean, median and spread."""
     num_folds: Annotated[int, Interval(ge=0, le=1_000), TRAINING] = 0
     """Folds of a stratified cross-validation on --train: one trial per fold, then the final model
     is trained on all examples. Default: 0, no cross-validation."""
     keep_best: Annotated[bool, TRAINING] = False
     """Keep the weights of the epoch with the best score on dev instead of the last epoch."""
     early_stopping: Annotated[int, Interval(ge=0, le=1_000_000), TRAINING] = 0
-    """Epochs without a better score on dev that end a trial. It keeps its best epoch. Default: 0,
+    """Epochs without a better score on dev that end a trial, at its best epoch. Default: 0,
     never."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
-    """Number of lowest layers to freeze, together with the embeddings. Default: 0, none; -1 freezes
-    the whole encoder."""
+    """Lowest layers to freeze, with the embeddings; -1 freezes all layers. Default: 0, none."""
     distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = 2.0
     """Divisor of the teacher's and the student's logits in the loss that compares them."""
     distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = 0.5
-    """Weight of the loss that compares the student with --teacher. The labels' loss has the rest of
-    1."""
+    """Weight of the loss that compares with --teacher. The labels' loss has the rest."""
     distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = 0.0
     """Weight of the cosine distance between the teacher's [CLS] vector and the student's, which is
     projected to the same size."""

@@ -44,8 +44,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     gradient_checkpointing: Annotated[bool, HARDWARE] = False
     """Recompute activations for the gradient: saves memory, and takes a third more time."""
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
-    """Maximum parts of a micro-batch that a CPU computes in parallel. Default: 0, which is one per
-    core, up to 4."""
+    """Parts of a micro-batch that a CPU computes in parallel. Default: 0, one per core, up to 4."""
     xla: Annotated[Xla, HARDWARE] = Xla.AUTO
     """Compile the step with XLA. auto compiles on GPUs and TPUs: XLA has no bfloat16 on CPUs."""
     deterministic: Annotated[bool, HARDWARE] = False

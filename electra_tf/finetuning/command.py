@@ -73,9 +73,8 @@ class TaskFlags(Section, prefix="--"):
     unlabelled: tuple[str, ...] | None = None
     """Your further training texts, which --teacher labels, in the format of --test."""
     text_columns: tuple[str, ...] | None = None
-    """Names or numbers of the columns with texts in your files: one or two; up to three for
-    sentence embeddings. For tagging, the column with words. Default: text; in CoNLL files the
-    first."""
+    """Names or numbers of the columns with texts in your files: one or two, up to three for
+    sentence embeddings; the words for tagging. Default: text; in CoNLL files the first."""
     dev_text_columns: tuple[str, ...] | None = None
     """Names of the two columns with the pairs of texts in --dev (sentence embeddings). Default: the
     first two of --text_columns."""
@@ -98,16 +97,15 @@ class ModelFlags(Section, prefix="--"):
     restart: bool = False
     """Delete an earlier run in --model_dir, and begin again."""
     input: str = ""
-    """File that --mode=predict reads: in the format of --test, or .txt with one text per line; - is
-    standard input."""
+    """File to predict: in the format of --test, or .txt with a text per line; - is standard
+    input."""
     output: str = ""
     """File to write predictions to: .jsonl for any task, .tsv (labels, numbers, tags), .txt (tags)
     or .json (answers); - writes to standard output."""
     overwrite: bool = False
     """Replace --output if it exists."""
     scratch_baseline: bool = False
-    """Also fine-tune the same network from random weights, as a baseline. Its run is in the
-    subdirectory from_scratch of --model_dir."""
+    """Also fine-tune from random weights, as a baseline, in --model_dir's folder from_scratch."""
     init_checkpoint: str = ""
     """The pre-trained encoder: the directory of a run, a checkpoint of Google's code, a directory
     in Hugging Face's format, or a name on the Hugging Face Hub. none starts from random weights.
@@ -117,8 +115,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """Vocabulary file, needed with --init_checkpoint=none."""
     teacher: str = ""
-    """Fine-tuned classifier whose outputs the model also learns (distillation), in any format of
-    --init_checkpoint. Default: none."""
+    """Fine-tuned classifier to learn from as well, in any format of --init_checkpoint."""
     normalization: str = "auto"
     """Text normalization with --init_checkpoint=none: that of --vocab_file for auto, otherwise a
     value that data_prep.build_vocab takes."""
