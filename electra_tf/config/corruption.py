@@ -24,8 +24,8 @@ class MaskingConfig(Section, prefix="masking."):
     whole_words: bool = False
     """Whole-word masking, as in BERT's later models: all pieces of a word are selected or none."""
     position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
-    """Draw distinct positions, or repeat 7 to 12 % of them as the reference does, which its author
-    calls a flaw; the tokens that fall on one position are averaged."""
+    """Draw distinct positions, or draw with replacement as Google's code does: 7 % are duplicates
+    at a masking rate of 0.15, 12 % at 0.25. Tokens that fall on one position are averaged."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -27,8 +27,8 @@ class RuntimeConfig(Section, prefix="runtime."):
     """
 
     distribution_strategy: Annotated[Strategy, HARDWARE] = Strategy.AUTO
-    """How the batch is distributed over devices; auto: TPU if --tpu is given, all GPUs of a
-    machine with several, otherwise one device."""
+    """How the batch is distributed over devices; auto: TPU if --tpu is given, several machines if
+    TF_CONFIG names a cluster, all GPUs of a machine with several, otherwise one device."""
     tpu: Annotated[str, HARDWARE] = ""
     """TPU name or grpc:// address; "local" on a TPU VM."""
     num_gpus: Annotated[int, Interval(ge=-1, le=1000), HARDWARE] = -1
