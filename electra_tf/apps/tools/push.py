@@ -61,7 +61,7 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_bool("private", False, "Create a private repository.")
     flags.DEFINE_string("license", "", "Licence of the model, by the Hub's identifier, such as "
-                        "cc-by-sa-4.0. The licences of the training text and of the initial weights "
+                        "cc-by-sa-4.0; those of the training text and of the initial weights "
                         "limit it. Default: none.")
     flags.DEFINE_string("data_dir", "", "Directory of the records that a pre-training run was "
                         "trained on; the card describes them. Default: none.")
