@@ -93,8 +93,6 @@ class TaskConfig(Section, prefix="task."):
 class FinetuningOptimizerConfig(OptimizerConfig):
     """The optimizer of pre-training, with a learning rate per layer."""
 
-    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT)] = -1
-    """Steps of linear warm-up. Default: -1, a tenth of the run."""
     layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = 0.8
     """Learning rate of each layer as a fraction of that of the layer above."""
     layerwise_decay_skips_one: bool = False

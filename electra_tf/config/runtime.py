@@ -27,9 +27,9 @@ class RuntimeConfig(Section, prefix="runtime."):
     """
 
     distribution_strategy: Annotated[Strategy, HARDWARE] = Strategy.AUTO
-    """tf.distribute strategy. auto selects tpu if --tpu is given, multi_worker_mirrored if
-    TF_CONFIG names several workers, mirrored on a machine with several GPUs, and otherwise
-    one_device."""
+    """How the batch is distributed over devices. auto selects tpu if --tpu is given,
+    multi_worker_mirrored if TF_CONFIG names a cluster, mirrored on a machine with several GPUs,
+    otherwise one_device."""
     tpu: Annotated[str, HARDWARE] = ""
     """Name or grpc:// address of the TPU; local on a TPU VM. Default: no TPU."""
     num_gpus: Annotated[int, Interval(ge=-1, le=1000), HARDWARE] = -1
