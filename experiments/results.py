@@ -3,8 +3,8 @@ r"""Stores the results of all sweeps, and writes the page of reference results.
     python -m experiments.results --results=experiments/results/results.sqlite \
         --output=docs/explanation/results.md --records='Wikipedia and books, 8,156 pieces'
 
-The table is an SQLite file with a row per score. The page has a section per sweep and budget of it:
-the settings, scores with standard errors, and a picture beside the page.
+The SQLite file has a row per score. The page has a section per sweep and budget with the settings,
+scores with standard errors, and a figure beside the page.
 """
 
 import collections
@@ -220,10 +220,10 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("results", "experiments/results/results.sqlite", "The table of results.")
-    flags.DEFINE_string("records", None, "Description of the records, for the page's head.")
+    flags.DEFINE_string("results", "experiments/results/results.sqlite", "SQLite file of results.")
+    flags.DEFINE_string("records", None, "Description of the records, for the head of the page.")
     flags.DEFINE_string("output", "docs/explanation/results.md",
-                        "The page; pictures go to images/ beside it.")
+                        "Page to write. Figures go to the folder images beside it.")
 
 
 if __name__ == "__main__":

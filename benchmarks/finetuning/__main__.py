@@ -58,8 +58,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("data_dir", None, "GLUE's directory, with SST-2/train.tsv.", required=True)
-    flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
-    flags.DEFINE_integer("examples", 1600, "Sentences of a turn.", lower_bound=1)
-    flags.DEFINE_integer("batch", 32, "Examples of a batch.", lower_bound=1)
+    flags.DEFINE_string("data_dir", None, "Directory of GLUE, with SST-2/train.tsv.", required=True)
+    flags.DEFINE_string("vocab_file", None, "Vocabulary file of uncased BERT.", required=True)
+    flags.DEFINE_integer("examples", 1600, "Sentences per turn.", lower_bound=1)
+    flags.DEFINE_integer("batch", 32, "Sentences per batch.", lower_bound=1)
     command.run(main, __doc__, ["data_dir", "vocab_file", "examples", "batch"], SYSTEMS, rounds=5)

@@ -57,7 +57,7 @@ def test_bfloat16_is_for_gpus_that_multiply_it(monkeypatch, capability, auto):
     if auto is Precision.BFLOAT16:
         assert resolve_precision(Precision.BFLOAT16, strategy) is Precision.BFLOAT16
     else:
-        with pytest.raises(UserError, match="Some GPU multiplies no bfloat16"):
+        with pytest.raises(UserError, match="Some GPU has no bfloat16"):
             resolve_precision(Precision.BFLOAT16, strategy)
 
 
