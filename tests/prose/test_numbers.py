@@ -86,7 +86,7 @@ def measured_numbers(text):
             if match.start() > start + len(line) or cells and is_head:
                 break
             column = line[:match.start() - start].count("|")
-            head = heads[column] if 1 < column < len(heads) else " " * bool(heads)
+            head = heads[1] + heads[column] if 1 < column < len(heads) else " " * bool(heads)
             if is_measured(match, text, head):
                 numbers.append((index, re.sub(r"\s+", " ", " ".join(filter(None, match.groups())))))
         start += len(line) + 1
