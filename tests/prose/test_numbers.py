@@ -80,7 +80,7 @@ def measured_numbers(text):
     text = re.sub(r"(?ms)^```.*?^```$|(?<=\n\n)(?: {4,}\S[^\n]*\n+)+", code_comments, text)
     text, heads, numbers, start = NOT_PROSE.sub(spaced, text), (), [], 0
     for index, line in enumerate(text.split("\n"), start=1):
-        is_head, cells = not heads, line.split("|") if line.startswith("|") else ()
+        is_head, cells = not heads, line.split("|") if line.lstrip().startswith("|") else ()
         heads = (heads or cells) if cells else ()
         for match in MEASURED.finditer(text, start):  # Units may be on the next line.
             if match.start() > start + len(line) or cells and is_head:
@@ -152,8 +152,10 @@ def evaluate(expression):
 
 
 def contains(text, number):
-    """True if a text has a number that is no part of a longer one."""
-    return re.search(rf"(?<![\d.,]){re.escape(number.partition(' ')[0])}(?!\d|[.,]\d)", text)
+    """True if a text has a number that is no part of a longer one; a short one with its unit."""
+    value, _, unit = number.partition(" ")
+    unit = rf"(?= ?{re.escape(unit.removesuffix('s'))})" if unit and len(value) < 3 else ""
+    return re.search(rf"(?<![\d.,]){re.escape(value)}(?!\d|[.,]\d){unit}", text)
 
 
 def listed():
