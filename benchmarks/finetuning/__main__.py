@@ -45,10 +45,12 @@ def main() -> None:
                     "train": str(data / task.train), "dev": str(data / task.dev),
                     "max_seq_length": task.max_seq_length, "examples": values.examples,
                     "batch": values.batch}))
-        columns = [column for turn in TURNS for column in tables.compared(
-            results, f"{turn}, examples/s", lambda result, turn=turn: [
-                rows / seconds for rows, seconds in zip(
-                    result.values(turn, "rows"), result.values(turn), strict=True)])]
+        columns = [column for turn in TURNS for column in [
+            *tables.compared(results, f"{turn}, examples/s", lambda result, turn=turn: speeds(
+                result, turn, "seconds")),
+            [f"{turn}, examples/CPU s", *(
+                tables.ratio(tables.median(speeds(result, turn, "cpu_seconds")), 1, ",.0f")
+                for result in results)]]]
         reply = next(result.warm_up[0] for result in results if result.warm_up)
         body += [f"## {task.name}", "", f"{reply['tokens'] / reply['rows']:.1f} tokens on average.",
                  "", *tables.table(results, [*columns, ["peak GB", *(
@@ -56,6 +58,12 @@ def main() -> None:
         measured += results
     bench.save("finetuning", f"{pathlib.Path(values.encoder).name}, batch {values.batch}", measured,
                body, {"batch": values.batch, "examples": values.examples})
+
+
+def speeds(result: Measurement, turn: str, clock: str) -> list[float]:
+    """Returns examples per second of every round; CPU seconds are robust against other load."""
+    return [rows / seconds for rows, seconds in zip(
+        result.values(turn, "rows"), result.values(turn, clock), strict=True)]
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from benchmarks.real_encoder.tasks import TASKS, Comparison, score, write_subset
 from electra_tf.platform import atomic_file, command_line
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import require_one_of
+from electra_tf.tasks import glue
 
 PROGRAMS = {"ours": "electra_tf", "torch": "PyTorch loop"}
 _RUNS = "runs.jsonl"
@@ -125,7 +126,10 @@ def predictions(directory: pathlib.Path, task: Comparison, output: pathlib.Path)
     records = list(map(json.loads, path.read_text().splitlines()))
     if task.name == "squad":
         return {record["key"]: record["prediction"] for record in records}
-    return [record["prediction"] for record in records]
+    spec = glue.TASKS[task.name].spec if task.name in glue.TASKS else None
+    labels = dict(zip(spec.label_words, spec.labels, strict=True)) if spec else {}
+    return [labels.get(record["prediction"], record["prediction"]) if labels
+            else record["prediction"] for record in records]
 
 
 def table(runs: Sequence[Run]) -> list[str]:

@@ -79,22 +79,23 @@ def test_the_table_has_means_standard_errors_and_the_error_of_the_difference():
 @peers.needed
 @pytest.mark.slow
 def test_both_programs_train_on_the_same_rows_and_are_scored(tmp_path):
-    encoder, data = tmp_path / "encoder", tmp_path / "data" / "glue" / "CoLA"
+    encoder, data = tmp_path / "encoder", tmp_path / "data" / "glue" / "SST-2"
     subprocess.run([str(peers.PYTHON), "-c", ENCODER, str(encoder)], check=True)
     (encoder / "vocab.txt").write_text("\n".join(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
     data.mkdir(parents=True)
     for split in ("train", "dev"):
         (data / f"{split}.tsv").write_text("".join(
-            f"s\t{index % 2}\t\ta very {WORDS[index % 2]} film\n" for index in range(40)))
+            ["sentence\tlabel\n", *(f"a very {WORDS[index % 2]} film\t{index % 2}\n"
+                                    for index in range(40))]))
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.real_encoder", f"--data_dir={tmp_path / 'data'}",
-         f"--encoder={encoder}", "--tasks=cola", "--seeds=1", f"--output_dir={tmp_path / 'out'}",
+         f"--encoder={encoder}", "--tasks=sst2", "--seeds=1", f"--output_dir={tmp_path / 'out'}",
          f"--peers_python={peers.PYTHON}"],
         cwd=peers.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     runs = [json.loads(line) for line in (tmp_path / "out" / "runs.jsonl").read_text().splitlines()]
     assert [run["program"] for run in runs] == ["ours", "torch"]
-    results = json.loads((tmp_path / "out" / "ours_cola_1" / "model" / "results.json").read_text())
-    own_score = results["trials"][0]["epochs"][0]["scores"]["dev"]["mcc"]
+    results = json.loads((tmp_path / "out" / "ours_sst2_1" / "model" / "results.json").read_text())
+    own_score = results["trials"][0]["epochs"][0]["scores"]["dev"]["accuracy"]
     assert runs[0]["score"] == pytest.approx(100.0 * own_score)
