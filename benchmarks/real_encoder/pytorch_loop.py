@@ -1,6 +1,6 @@
 """Fine-tunes a BERT encoder in a plain PyTorch loop, and writes its predictions on dev.
 
-    .venv-peers/bin/python -m benchmarks.real_encoder.pytorch_loop --task=mrpc --encoder=DIRECTORY \
+    python -m benchmarks.real_encoder.pytorch_loop --task=mrpc --encoder=DIRECTORY \
         --train=train.tsv --dev=dev.tsv --output=predictions.json
 
 Head, loss, optimizer and schedule are those of `run_finetuning.py` with --layerwise_decay=1,
