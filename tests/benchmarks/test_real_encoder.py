@@ -66,7 +66,7 @@ def test_scores(tmp_path, name, metric, content, predictions, expected):
     assert score(comparison(name, metric), tmp_path / "dev", predictions) == pytest.approx(expected)
 
 
-def test_the_table_has_means_standard_errors_and_the_error_of_the_difference():
+def test_the_table_has_means_and_standard_errors():
     runs = [{"program": program, "task": "mrpc", "metric": "f1", "seed": seed, "score": value,
              "cpu_seconds": 10.0 * seed, "peak_gb": 1.5}
             for program, scores in (("ours", (80.0, 82.0, 84.0)), ("torch", (79.0, 80.0, 81.0)))
