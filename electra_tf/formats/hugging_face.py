@@ -148,8 +148,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     encoder = shape.discriminator
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} "
-                        "(vocabulary, lower case or accents); use two networks that were trained "
-                        "together.")
+                        "(vocabulary, lower case or accents); use networks of one training.")
     _, generator = _convert(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
     weights = join_networks(weights, generator, str(directory))

@@ -40,8 +40,7 @@ def parse_model_name(path: Path) -> tuple[str, str | None]:
     """Returns the name and the revision of a model; `UserError` for another form of name."""
     match = MODEL_NAME.fullmatch(str(path))
     if match is None:
-        raise UserError(f"{path} is not the name of a model; write hf://OWNER/NAME or "
-                        "hf://OWNER/NAME@REVISION.")
+        raise UserError(f"{path} is not hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
     return match[2], match[3]
 
 

@@ -44,9 +44,8 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
                if tokens[0] != tokens[1]]
     conflicts = [index for index in changed if not (
         _UNUSED.fullmatch(old.tokens[index]) or _UNUSED.fullmatch(new.tokens[index]))]
-    advice = ("New tokens may only follow the last line or replace [unusedN] lines. Build the "
-              f"records again with --vocab_file={old.source}, or with a copy that has new tokens "
-              "in these lines.")
+    advice = ("New tokens may only follow its last line or replace [unusedN] lines. Build the "
+              f"records again with --vocab_file={old.source}, or a copy with new tokens.")
     if new.size < old.size:
         raise UserError(f"the vocabulary of the records in {records} has {new.size} tokens, fewer "
                         f"than the {old.size} of {initial.source}. {advice}")

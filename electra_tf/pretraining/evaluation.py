@@ -186,9 +186,8 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     """Returns an evaluator of the newest checkpoint and the checkpoint's step."""
     if not run.examples("eval"):
         raise UserError(f"the records in {run.records} have no held-out examples. Build them again "
-                        "with `python -m data_prep.build_pretraining_data` from at least two "
-                        "documents, with blank lines between them, and without "
-                        "--held_out_fraction=0.")
+                        "with `python -m data_prep.build_pretraining_data` from two documents or "
+                        "more, with blank lines between them, without --held_out_fraction=0.")
     model = run.build_model()
     with run.strategy.scope():
         weights, step = read_checkpoint(run.model_dir)

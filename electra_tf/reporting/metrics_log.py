@@ -59,8 +59,7 @@ def read_metrics(path: str | Path) -> list[Record]:
         text = read_bytes(path, _MAX_BYTES)
     except FileNotFoundError:
         raise UserError(
-            f"{path} does not exist; train first, or name the --model_dir of a trained "
-            "run.") from None
+            f"{path} does not exist; train first, or name another --model_dir.") from None
     except OSError as error:
         raise read_error(path, error) from error
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")

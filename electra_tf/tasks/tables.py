@@ -216,7 +216,7 @@ def byte_lines(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES,
                 if len(line) > max_line_bytes or size > max_bytes:
                     limit = (f"a line of more than {max_line_bytes:,}"
                              if len(line) > max_line_bytes else f"more than {max_bytes:,}")
-                    raise UserError(f"{path}:{number}: {limit} bytes after decompression, more "
+                    raise UserError(f"{path}:{number}: {limit} bytes decompressed, more "
                                     "than a file of its kind has; name the right file.")
                 if not line:
                     return

@@ -110,8 +110,7 @@ class TextSettings:
         recorded = recorded_normalization(vocabulary, vocab_file)
         if recorded is not None and normalization not in (None, recorded):
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
-                            f"{normalization}: leave --normalization out, or learn another "
-                            "vocabulary.")
+                            f"{normalization}: leave the flag out, or learn another vocabulary.")
         return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
     @property

@@ -155,9 +155,8 @@ def _tpu(name: str) -> tf.distribute.Strategy:
     except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
         if "No OpKernel was registered" in str(error):
             raise UserError(f"--tpu={name}: this TensorFlow was built without TPU support. In a "
-                            "clone, `make tpu` replaces it with a TensorFlow for TPUs; with the "
-                            "package, install tensorflow-tpu 2.20 instead of "
-                            "tensorflow.") from error
+                            "clone, `make tpu` replaces it; with the package, install "
+                            "tensorflow-tpu 2.20 instead of tensorflow.") from error
         raise UserError(f"--tpu={name} can't be reached: {tensorflow_reason(error)}. Check the "
                         "name or address, the zone and that the TPU is running.") from error
 

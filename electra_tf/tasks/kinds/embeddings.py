@@ -150,8 +150,8 @@ class SentenceEmbeddings(base.TaskKind):
             dev = [dataclasses.replace(example, texts=_pair(example.texts), label=None)
                    for example in held_out]
             if len(spec.texts) == 1:
-                notes.append("dev has the two halves of each text: the first half has to retrieve "
-                             "the second")
+                notes.append("dev has the halves of texts: each first half has to retrieve its "
+                             "second")
         if dev[0].label is None:
             spec = dataclasses.replace(spec, metrics=RETRIEVAL)
         test = {"test": self.read(own.test, _pairs(spec, own), labelled=False, notes=notes)

@@ -114,8 +114,7 @@ class QuestionAnswering(base.TaskKind):
         """Leaves out questions without an answer at its offset; `UserError` if none is left."""
         usable = [example for example in examples if example.span or example.is_impossible]
         if not usable:
-            raise UserError("--train: no answer is at its offset in the context; correct the "
-                            "offsets.")
+            raise UserError("--train: no answer is at its offset; correct the offsets.")
         lost = [example.key for example in examples
                 if not (example.span or example.is_impossible)]
         return usable, [f"train: {len(lost):,} questions such as {lost[0]!r} have no answer at its "
