@@ -34,6 +34,8 @@ METRICS_FILE = "metrics.jsonl"
 TRACKERS_FILE = "trackers.json"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
+FIRST_STAGE = "the generator of stage 1"
+"""Beginning of `initial` in the settings of the second of two stages."""
 STEPS = "training.num_train_steps"
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",

@@ -101,7 +101,9 @@ class ModelFlags(Section, prefix="--"):
     overwrite: bool = False
     """Replace an existing --output."""
     scratch_baseline: bool = False
-    """Also train the network from random weights, in from_scratch within --model_dir."""
+    """Also train the same network without pre-training: from the initialization with which the
+    encoder began, if it is known, and from normal initialization. Directories: from_scratch_... in
+    --model_dir."""
     init_checkpoint: str = ""
     """The pre-trained encoder: a run's directory, Google's checkpoint, a directory of Hugging
     Face's or a name on its hub; none trains from scratch. Default:
