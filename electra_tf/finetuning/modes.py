@@ -13,8 +13,8 @@ from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table, median_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform import storage
+from electra_tf.formats.pretrained import Format, Pretrained
+from electra_tf.platform import hub, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import set_default
 from electra_tf.platform.settings import require_one_of
@@ -73,7 +73,7 @@ def train(changes: Changes) -> None:
             run.changed(trial).check_training()
         if values.unlabelled:
             task = distillation.with_unlabelled(task, data["own"])
-        runs.append((run, task, scratch_runs(run, initial) if values.scratch_baseline else {}))
+        runs.append((run, task, scratch_runs(run) if values.scratch_baseline else {}))
     if values.restart:
         for run, _, _ in runs:
             for name in ("", *SCRATCH_RUNS.values()):
@@ -91,10 +91,11 @@ def train(changes: Changes) -> None:
         outputs.pack_submissions(model_dir)
 
 
-def scratch_runs(run: FinetuningRun, initial: Pretrained) -> dict[str, FinetuningRun]:
-    """Returns `SCRATCH_RUNS`, with the encoder's initialization only if it is known to differ."""
-    normal = InitializationConfig.normal()
-    settings = dict(zip(SCRATCH_RUNS, (initial.initialization, normal), strict=True))
+def scratch_runs(run: FinetuningRun) -> dict[str, FinetuningRun]:
+    """Returns `SCRATCH_RUNS`; that with the encoder's initialization only if it is not normal."""
+    source, normal = storage.path(flags.FLAGS.init_checkpoint), InitializationConfig.normal()
+    known = {} if hub.is_model_name(source) else Format.RUN.module.initialization(source)
+    settings = dict(zip(SCRATCH_RUNS, (known, normal), strict=True))
     return {name: dataclasses.replace(run, model_dir=run.model_dir / directory,
                                       config=override(run.config, settings[name]))
             for name, directory in SCRATCH_RUNS.items()

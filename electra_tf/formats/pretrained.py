@@ -78,9 +78,6 @@ class Pretrained:
     """Facts of the task of fine-tuning, as in settings.json; None after pre-training."""
     task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning by name: a run's section `task`, or those that build the head."""
-    initialization: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Settings of the weights with which its training began (`model.initializer_range` and
-    `initialization.*`); empty if they are unknown."""
     pooling: Pooling = Pooling()
     """Vectors of texts: their tokens' mean, or what sentence-transformers' files say."""
 

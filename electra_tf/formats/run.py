@@ -1,6 +1,7 @@
 """Reads and writes a run's directory: settings.json, vocab.txt and sealed checkpoints."""
 
 import dataclasses
+import re
 from typing import Any
 
 import tensorflow as tf
@@ -49,28 +50,26 @@ def read(model_dir: Path) -> Pretrained:
     return Pretrained(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
-        text=run_directory.text_settings(model_dir), task=task, task_settings=settings, pooling=pooling,
-        initialization=_initialization(model_dir, saved))
+        text=run_directory.text_settings(model_dir), task=task, task_settings=settings,
+        pooling=pooling)
 
 
-def _initialization(model_dir: Path, saved: run_directory.Identity) -> dict[str, Any]:
-    """Returns a run's settings of initial weights; those of the first run if it began with another.
+def initialization(source: Path) -> dict[str, Any]:
+    """Returns the settings of the weights with which an encoder's training began, by name.
 
-    Returns none if the weights came from elsewhere, or from a run that isn't there any more.
+    They are those of the run at `source`, or of the run in which its initial weights began. The
+    result is empty if the weights came from elsewhere, or from a run that was removed.
     """
-    visited = {model_dir}
-    while (initial := saved.get("initial")) not in (None, SCRATCH):
-        if initial.startswith(run_directory.FIRST_STAGE):
-            break  # Both stages have the same settings.
-        source, named, _ = initial.rpartition(", step ")
-        model_dir = storage.path(source)
-        if not named or model_dir in visited or not (
-                model_dir / run_directory.SETTINGS_FILE).exists():
-            return {}
-        visited.add(model_dir)
-        saved = run_directory.read_identity(model_dir)
-    settings = {name: saved[name] for name in saved if name.startswith("initialization.")}
-    return settings and {"model.initializer_range": saved["model.initializer_range"]} | settings
+    visited: set[Path] = set()
+    while source not in visited and (source / run_directory.SETTINGS_FILE).exists():
+        visited.add(source)
+        saved = run_directory.read_identity(source)
+        initial = str(saved.get("initial") or SCRATCH)
+        if initial == SCRATCH or initial.startswith(run_directory.FIRST_STAGE):
+            names = [name for name in saved if name.startswith("initialization.")]
+            return {name: saved[name] for name in (*names, "model.initializer_range") if names}
+        source = storage.path(re.sub(r", step [\d,]+$", "", initial))
+    return {}
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -79,6 +78,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     if networks.task is None:
         config = PretrainingConfig(model=networks.model,
                                    objective=OBJECTIVES[networks.objective])
+        facts |= run_directory.generator_fact(config.model)
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from electra_tf.formats import pretrained
+from electra_tf.formats.run import initialization
 from electra_tf.platform import storage
 from tests.support import tiny_encoder
 
@@ -35,13 +36,13 @@ def continued(run, tmp_path):
         path.write_text(json.dumps(json.loads(path.read_text()) | {
             "initial": initial, "initialization.scheme": "normal",
             "model.initializer_range": 0.02}))
-        return pretrained.read(storage.path(directory)).initialization
+        return initialization(storage.path(directory))
 
     return continued
 
 
 def test_a_run_with_new_weights_has_its_own(run):
-    assert pretrained.read(storage.path(run)).initialization == SETTINGS
+    assert initialization(storage.path(run)) == SETTINGS
 
 
 def test_a_continued_run_has_that_of_the_first_run(run, continued):
@@ -49,9 +50,9 @@ def test_a_continued_run_has_that_of_the_first_run(run, continued):
 
 
 def test_a_discriminator_of_two_stages_has_its_own(continued):
-    initialization = continued("the generator of stage 1, step 7")
-    assert initialization["initialization.scheme"] == "normal"
-    assert initialization["model.initializer_range"] == 0.02
+    settings = continued("the generator of stage 1, step 7")
+    assert settings["initialization.scheme"] == "normal"
+    assert settings["model.initializer_range"] == 0.02
 
 
 @pytest.mark.parametrize("initial", [
@@ -64,7 +65,7 @@ def test_a_converted_model_has_none(run, tmp_path):
     directory = storage.path(tmp_path / "converted")
     pretrained.write(pretrained.read(storage.path(run)), directory, pretrained.Format.RUN)
     # The file names the model that was converted, whose run still exists.
-    assert pretrained.read(directory).initialization == SETTINGS
+    assert initialization(directory) == SETTINGS
     path = tmp_path / "converted" / "settings.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"initial": "owner/name"}))
-    assert pretrained.read(directory).initialization == {}
+    assert initialization(directory) == {}
