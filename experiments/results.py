@@ -30,7 +30,7 @@ from electra_tf.reporting import plots
 from experiments.sweep import Budget, Sweep, budget_of, load
 
 RECORDED = Path(__file__).parent / "recorded.sqlite"
-"""The table of docs/explanation/results.md; recorded.yaml has its words."""
+"""The table of docs/explanation/results.md; recorded.yml has its words."""
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "results.md"
 _MEAN = "mean of tasks"
 _TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
@@ -267,7 +267,7 @@ def main() -> None:
     if not source.is_file():
         raise UserError(f"there is no results table {source}: run `python -m experiments.run` "
                         "first.")
-    words = (read_sections(RECORDED.with_suffix(".yaml"), "recorded.yaml")
+    words = (read_sections(RECORDED.with_suffix(".yml"), "recorded.yml")
              if source.samefile(RECORDED) else {})
     page = Path(flags.FLAGS.output or (PAGE if words else source.with_name("results.md")))
     records = flags.FLAGS.records or words.get("page", {}).get("records")

@@ -69,7 +69,7 @@ def test_the_recorded_page_is_what_the_command_writes(tmp_path):
 
 def test_scores_in_the_recorded_answers_are_those_of_the_table():
     table, answers = ResultsTable(results.RECORDED), results.read_sections(
-        results.RECORDED.with_suffix(".yaml"), "recorded.yaml")["answers"]
+        results.RECORDED.with_suffix(".yml"), "recorded.yml")["answers"]
     for sweep, answer in answers.items():
         spreads = results.scores_of(["chunk"], table.rows(sweep))["chunk"]
         stated = re.findall(r"\d\d\.\d ± \d\.\d", answer)
