@@ -138,8 +138,8 @@ def load(data_dir: str | Path) -> Manifest:
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"restore it from a copy, or build the records again with {_BUILD} --overwrite."
     manifest = strict_json.read(path, Manifest, max_bytes=_MAX_BYTES, fix=fix, absent=(
-        f"{path} does not exist: these records are not finished, or the directory is wrong. Run "
-        f"{_BUILD} with --output_dir={data_dir}, or name the right directory."))
+        f"{path} does not exist: the build of these records did not finish, or the directory is "
+        f"wrong. Run {_BUILD} with --output_dir={data_dir}, or name the right directory."))
     problem = next(_contradictions(manifest), "")
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")

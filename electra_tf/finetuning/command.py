@@ -105,7 +105,8 @@ class ModelFlags(Section, prefix="--"):
     overwrite: bool = False
     """Replace --output if it exists."""
     scratch_baseline: bool = False
-    """Also fine-tune from random weights, as a baseline, in --model_dir's folder from_scratch."""
+    """Also fine-tune without pre-training, as controls: from the encoder's initialization if it is
+    known, and from normal initialization, in folders from_scratch_... of --model_dir."""
     init_checkpoint: str = ""
     """The pre-trained encoder: the directory of a run, a checkpoint of Google's code, a directory
     in Hugging Face's format, or a name on the Hugging Face Hub. none starts from random weights.

@@ -225,13 +225,6 @@ class Results:
             tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
         return "\n".join(tables)
 
-    def beside(self, scratch: "Results") -> str:
-        """Returns a table of the medians of both runs on the first split."""
-        split = next(iter(self.summary()))
-        return score_table(f"{self.task}, {split}, medians", self.metrics, {
-            name: {metric: run.summary()[split][metric]["median"] for metric in self.metrics}
-            for name, run in (("pre-trained", self), ("from scratch", scratch))})
-
 
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
@@ -246,6 +239,16 @@ def score_table(title: str, metrics: Iterable[str], columns: Scores,
         title=title, heading=("", *columns), notes=tuple(notes), rows=tuple(
             (metric, *(shown_score(metric, scores.get(metric)) for scores in columns.values()))
             for metric in metrics)))
+
+
+def median_table(runs: Mapping[str, Results]) -> str:
+    """Returns a row for each run of a task: its medians on the first split."""
+    results = next(iter(runs.values()))
+    split = next(iter(results.summary()))
+    return table_text(TextTable(
+        title=f"{results.task}, {split}, medians", heading=("", *results.metrics), rows=tuple(
+            (name, *(shown_score(metric, run.summary()[split][metric]["median"])
+                     for metric in results.metrics)) for name, run in runs.items())))
 
 
 def glue_table(results_by_task: Mapping[str, Results]) -> str:

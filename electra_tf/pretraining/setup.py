@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, FIRST_STAGE, STEPS
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
@@ -125,7 +125,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
                 STEPS: first}), directory)
         # Without its path, so that a directory can be moved between two stages.
         initial = dataclasses.replace(
-            pretrained.read(directory), source=f"the generator of stage 1, step {first:,}")
+            pretrained.read(directory), source=f"{FIRST_STAGE}, step {first:,}")
         print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
               flush=True)
         config = override(config, {STEPS: total - first})

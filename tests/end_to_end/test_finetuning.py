@@ -25,7 +25,7 @@ from electra_tf.platform.errors import UserError
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
-from tests.support import named_arrays, running
+from tests.support import named_arrays, running, tiny_encoder
 from tests.support.text_files import write
 
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
@@ -225,11 +225,46 @@ def test_own_files_need_no_preparation(unprepared, encoder):
     assert [record["gold"] for record in records].count("yes") == 4 and len(records) == 8
     assert all(record["texts"][0].startswith("word") for record in records)
     assert all(sum(record["probabilities"].values()) == pytest.approx(1.0) for record in records)
-    scratch = unprepared / "from_scratch"
+    scratch = unprepared / "from_scratch_normal_initialization"
     assert json_of(scratch / "results.json")["initial"] == "none"
     assert saved["initial"] == f"{encoder}, step 7"
     settings, others = (json_of(path / "settings.json") for path in (unprepared, scratch))
     assert {name for name, value in settings.items() if others[name] != value} == {"initial"}
+    assert not (unprepared / "from_scratch_encoder_initialization").exists()  # It is the same.
+
+
+def test_controls_begin_with_the_initialization_of_the_encoder_and_normal(
+        classified, tmp_path, capsys):
+    tiny_encoder.write(tmp_path / "encoder", initialization__scheme="adjacent",
+                       model__initializer_range=0.1591)
+    arguments = (
+        *classified[1], f"--init_checkpoint={tmp_path / 'encoder'}", "--num_trials=1",
+        f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=1", "--scratch_baseline")
+    call(*arguments)
+    printed = capsys.readouterr().out
+    runs = [tmp_path / "run", tmp_path / "run" / "from_scratch_encoder_initialization",
+            tmp_path / "run" / "from_scratch_normal_initialization"]
+    fine_tuned, encoders, normal = (json_of(run / "settings.json") for run in runs)
+    expected = {"initial": "none", "initialization.scheme": "adjacent"}
+    assert {name: value for name, value in encoders.items()
+            if fine_tuned[name] != value} == expected
+    expected = {"initial": "none", "model.initializer_range": 0.02}
+    assert {name: value for name, value in normal.items() if fine_tuned[name] != value} == expected
+    rows = re.search(r"classification, dev, medians\n +accuracy +f1_macro\n"
+                     r"  pre-trained +(\S+) .*\n"
+                     r"  from scratch, encoder's initialization +(\S+) .*\n"
+                     r"  from scratch, normal initialization +(\S+) ", printed)
+    assert [float(score) for score in rows.groups()] == pytest.approx([
+        100 * json_of(run / "results.json")["summary"]["dev"]["accuracy"]["best"]
+        for run in runs])
+    assert "from scratch, initializer_range=0.1591, scheme=adjacent\n" in printed
+    before = [json_of(run / "results.json") for run in runs]
+    call(*arguments)
+    assert capsys.readouterr().out.count("1 done, 0 to go") == 3
+    call(*arguments, "--restart")
+    assert capsys.readouterr().out.count("0 done, 1 to go") == 3
+    for run, first in zip(runs, before, strict=True):
+        assert_same_losses(json_of(run / "results.json")["trials"], first["trials"])
 
 
 def test_standard_input_and_output_and_files_give_the_same_predictions(
