@@ -292,7 +292,7 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("results", str(RECORDED), "SQLite file that experiments.run wrote. Default: "
+    flags.DEFINE_string("results", str(RECORDED), "SQLite file of experiments.run. Default: "
                         "the recorded results of the project.")
     flags.DEFINE_string("records", None, "Description of the records, for the head of the page.")
     flags.DEFINE_string("output", None, "Page to write. Figures go to images/ beside it. Default: "
