@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import ModelConfig, Tying, heads_of_64_units
 from electra_tf.config.overrides import flatten, override
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
@@ -35,6 +35,8 @@ TRACKERS_FILE = "trackers.json"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
+GENERATOR_HEADS = "generator_heads"
+"""Fact of a run whose generator has the discriminator's heads, and not heads of 64 units."""
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
             VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
@@ -56,6 +58,15 @@ class _Facts(Normalization):
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
     finished_at: tuple[int, ...] = ()
+
+
+def generator_fact(model: ModelConfig) -> dict[str, int]:
+    """Returns `GENERATOR_HEADS`, or no fact for the shapes that always had these heads."""
+    as_wide = round(model.hidden_size * model.generator_width) == model.hidden_size
+    if (as_wide and model.tying is not Tying.EVERYTHING
+            and model.num_heads != heads_of_64_units(model.hidden_size)):
+        return {GENERATOR_HEADS: model.num_heads}
+    return {}
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,9 +178,9 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
-        values = {name: value for name, value in flatten(
-            override(defaults or _ModelSection(), settings)).items()
-            if name.partition(".")[0] in sections and name != "training.num_trials"}
+        config = override(defaults or _ModelSection(), settings)
+        values = {name: value for name, value in flatten(config).items()
+                  if name.partition(".")[0] in sections and name != "training.num_trials"}
         for name, value in values.items():
             received = settings.get(name, value)
             # No type is converted into another; 1 and 1.0 are both numbers of JSON.
@@ -177,7 +188,8 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
             require(equal, name, f"of type {type(value).__name__}", received)
     except UserError as error:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
-    if missing := sorted(values.keys() - settings.keys()):
+    facts = generator_fact(config.model) if "objective.name" in saved else {}
+    if missing := sorted((values.keys() | facts.keys()) - saved.keys()):
         raise UserError(f"{path} lacks {', '.join(missing)}: the run was written by another "
                         "version of this program. Train again in a new --model_dir, or use the "
                         "version that began the run.")

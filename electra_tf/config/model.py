@@ -15,6 +15,11 @@ Share = Annotated[float, Interval(gt=0, le=1)]
 Gain = Annotated[float, Interval(gt=0, le=1000)]
 
 
+def heads_of_64_units(hidden_size: int) -> int:
+    """Returns a generator's number of heads by the rule of ELECTRA's authors."""
+    return max(1, hidden_size // 64)
+
+
 class Tying(enum.StrEnum):
     """Which weights the generator and the discriminator share (ELECTRA, section 3.2)."""
 
@@ -90,11 +95,15 @@ class ModelConfig(EncoderConfig):
 
     @property
     def generator(self) -> EncoderConfig:
-        """The generator's encoder: 64 units a head, feed-forward layers four times as wide."""
+        """The generator's encoder: 64 units a head, feed-forward layers four times as wide.
+
+        A generator as wide as the discriminator has its number of heads.
+        """
         if self.tying is Tying.EVERYTHING:
             return self.discriminator
         hidden_size = round(self.hidden_size * self.generator_width)
-        num_heads = max(1, hidden_size // 64)
+        num_heads = (self.num_heads if hidden_size == self.hidden_size
+                     else heads_of_64_units(hidden_size))
         require(hidden_size > 0 and hidden_size % num_heads == 0, "model.generator_width",
                 f"a fraction that makes the generator's hidden size a multiple of its {num_heads} "
                 "heads", self.generator_width)

@@ -216,6 +216,7 @@ _SHARED = {
     "discriminator_auc": Measure("area under the ROC curve", _SCORES),
     "discriminator_precision": Measure("of tokens called replaced, how many are", _SCORES),
     "discriminator_recall": Measure("of replaced tokens, how many are detected", _SCORES),
+    "discriminator_recall_at_p90": Measure("the same at the threshold of 90 % precision"),
     "replaced_fraction": Measure("of all tokens"),
 }
 _OF_EVERY_RUN = {

@@ -64,6 +64,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     if networks.task is None:
         config = PretrainingConfig(model=networks.model,
                                    objective=OBJECTIVES[networks.objective])
+        facts |= run_directory.generator_fact(config.model)
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:

@@ -20,6 +20,7 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
+from electra_tf.pretraining import continuation
 from electra_tf.pretraining.agreement import (
     Agreement,
     has_several_workers,
@@ -169,6 +170,8 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
             raise checkpoint_files.lost_error(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
+            weights, copies = continuation.copy_to_generator(
+                run.initial.weights, model.trainable_variables)
             new_parts = assign_parts(
-                model.trainable_variables, run.initial.weights, run.initial.source)
+                model.trainable_variables, weights, run.initial.source) + copies
     return state, manager, new_parts

@@ -71,7 +71,8 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
-        return run_directory.identity(self.config, self.text.facts() | extended | {
+        generator = run_directory.generator_fact(self.config.model)
+        return run_directory.identity(self.config, self.text.facts() | generator | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 

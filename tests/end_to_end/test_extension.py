@@ -7,11 +7,13 @@ from unittest import mock
 import pytest
 
 from electra_tf.checkpoints import checkpoint_files
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER
-from tests.support import named_arrays
+from tests.support import named_arrays, tiny_networks
 from tests.support.processes import state, step_of
 
 
@@ -95,6 +97,18 @@ def test_initial_networks_give_a_new_run_their_shape(directory, capsys):
         with pytest.raises(UserError, match=words):
             call(directory, "third", initial, change)
     assert not (directory / "third").exists()
+
+
+def test_an_encoder_alone_can_give_a_wide_generator_its_layers(directory, capsys):
+    networks = tiny_networks.pretrained(model__intermediate_size=128)
+    pretrained.write(tiny_networks.without(networks, "generator", "discriminator"),
+                     directory / "encoder", Format.RUN)
+    call(directory, "second", f"--init_checkpoint={directory / 'encoder'}", "--num_train_steps=2",
+         "--set=model.generator_width=1.0")
+    assert ("; new: discriminator_predictions, generator_predictions, generator (copy of the "
+            "encoder's first 2 layers)\n") in capsys.readouterr().out
+    call(directory, "second", "--num_train_steps=3")
+    assert pretrained.read(directory / "second").model.generator.num_heads == 2
 
 
 def test_a_failed_start_leaves_the_directory_free(directory, monkeypatch):
