@@ -39,7 +39,7 @@ UNIT = (r"(?:(?:(?:million|billion)\s)?(?:tokens|examples|texts|sentences|questi
         r"(?:second|minute|hour|day|point|code\spoint)s?)\b(?!-))")
 MEASURED = re.compile(
     rf"(?<![\w.,/^-])(?P<number>{NUMBER})(?![\w^]|[.,]\d|\sx\s+\d)(?=(?:(?:\s(?:to|and|or|of|±|\+)"
-    rf"\s|,\s|\s?[-–]\s?)\**{DIGITS})*\**\s?(?P<unit>{UNIT})?)")
+    rf"\s|\s?[-–]\s?)\**{DIGITS})*\**\s?(?P<unit>{UNIT})?)")
 METRIC = (r"(?:\b(?:AUC|F1|[Aa]ccuracy|[Rr]ecall|[Pp]recision|[Cc]orrelation|[Ee]xact match|EM|"
           r"Spearman|Matthews|BLiMP|MRR|chunking)\b|\b[a-z]+s/s|FLOP/s|\binstead of)")
 HEAD = re.compile(METRIC + r"|\b(?:time|seconds|size|memory|dollars|speed|ms|[MG]B)\b|%|per cent")
