@@ -5,8 +5,8 @@ r"""Stores the results of sweeps, and writes a page about them.
         --records='Wikipedia and books, 8,156 pieces'
 
 The first command writes docs/explanation/results.md from the recorded results. The table is an
-SQLite file with a row per score. The page has a section per sweep and budget of it: the answer to
-the sweep's question, scores with standard errors, and a picture in images/ beside the page.
+SQLite file with a row per score. The page has a section per sweep and budget: the answer to the
+sweep's question, scores with standard errors, and a figure in images/ beside the page.
 """
 
 import collections
@@ -292,11 +292,11 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("results", str(RECORDED), "Table of results that experiments.run wrote. "
-                        "Default: the recorded results of the project.")
-    flags.DEFINE_string("records", None, "Description of the records, for the page's head.")
-    flags.DEFINE_string("output", None, "Page to write; pictures go to images/ beside it. Default: "
-                        "results.md beside the table, for the recorded results "
+    flags.DEFINE_string("results", str(RECORDED), "SQLite file of experiments.run. Default: "
+                        "the recorded results of the project.")
+    flags.DEFINE_string("records", None, "Description of the records, for the head of the page.")
+    flags.DEFINE_string("output", None, "Page to write. Figures go to images/ beside it. Default: "
+                        "results.md beside --results; for the recorded results "
                         "docs/explanation/results.md.")
 
 

@@ -157,7 +157,7 @@ class InitializationConfig(Section, prefix="initialization."):
         for encoder in (model.discriminator, model.generator):
             require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
                     encoder.embedding_size)
-            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
+            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of an attention head",
                     f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
         heads, name = self.duplicate_token_heads, "initialization.duplicate_token_heads"
         require(heads <= model.num_heads, name, f"at most model.num_heads={model.num_heads}", heads)

@@ -51,9 +51,8 @@ def train(changes: Changes) -> None:
                   if values[name].present]
         unused += [name for name in changes if name.startswith("initialization.")]
         if unused:
-            raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
-                            f"(--init_checkpoint=none); {initial.source} has its own. "
-                            "Leave it out.")
+            raise UserError(f"{unused[0]} is for random initial weights (--init_checkpoint=none); "
+                            f"{initial.source} already decides it. Leave {unused[0]} out.")
     grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
             and setting_of(FinetuningConfig(), name).kind is not tuple}
     FinetuningConfig.require_tunable(grid)

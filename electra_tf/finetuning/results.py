@@ -202,7 +202,8 @@ class Results:
                   f"{', '.join(map(str, trial.extended_at))}"
                   for number, trial in enumerate(self.trials, start=1) if trial.extended_at]
         if self.best.fold == 0:
-            notes.append("the folds' models are not kept; the kept one learned from all examples")
+            notes.append("the models of the folds are not kept; the kept model learned from all "
+                         "examples")
         if combinations[1:]:
             notes.append(f"with {shown_changes(self.best.changes)}; chosen by these scores, which "
                          "are therefore optimistic")
@@ -268,7 +269,7 @@ def glue_table(results_by_task: Mapping[str, Results]) -> str:
     return table_text(TextTable(
         title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
         heading=("", "metric", "dev", "trials"),
-        notes=(f"average over {len(counted)} of 8 tasks; of several scores the first counts",)))
+        notes=(f"average over {len(counted)} of 8 tasks; the first score of each task counts",)))
 
 
 def main_score(scores: Scores, metric: str) -> float:

@@ -294,7 +294,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
     num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
     warnings = coverage.coverage_warnings(
         *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
-    compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
+    compiled = [f"compile  one step for each of up to {len(run.padded_lengths(rows))} row lengths, "
                 "in every trial; the first steps take longer"] if remaining else []
     length = (f"{len(run.combinations)} combinations of settings" if run.grid else
               f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "

@@ -113,7 +113,7 @@ def test_a_finished_run_runs_missing_trials_and_refuses_other_settings(
     printed = capsys.readouterr().out
     assert "2 done, 0 to go" in printed and "\ncompile " not in printed
     assert json_of(model / "results.json") == results
-    assert "optimizer.learning_rate: 0.003 then, 0.001 now" in refused(
+    assert "optimizer.learning_rate: 0.003 in the run, 0.001 now" in refused(
         *arguments, "--learning_rate=1e-3")
     write(model / "results.json", json.dumps(results | {"trials": results["trials"][:1]}))
     call(*arguments, "--num_trials=1")
@@ -408,7 +408,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--init_checkpoint=none"], ["--vocab_file is needed"]),
     (["--init_checkpoint=none", "--train="], ["--train and --vocab_file are needed",
                                               "For example: python run_finetuning.py --task="]),
-    (["--model_size=small"], ["--model_size is for an encoder that begins from scratch"]),
+    (["--model_size=small"], ["--model_size is for random initial weights"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
     (["--dev=other.tsv"], ["the label 'perhaps' isn't among those of the training file"]),
     (["--train=empty.tsv"], ["empty.tsv holds no rows"]),
@@ -418,11 +418,11 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--learning_rate=1e-4,abc"], ["--learning_rate must be a finite number. Received: 'abc'"]),
     (["--learning_rate=1e-4,"], ["--learning_rate must be a finite number. Received: ''"]),
     (["--learning_rate=1e-4,0.0001"], ["--learning_rate must be different values"]),
-    (["--set=training.seed=1,2"], ["training.seed takes one value", "--num_trials for seeds"]),
+    (["--set=training.seed=1,2"], ["training.seed takes one value", "seeds give --num_trials"]),
     (["--eval_batch_size=4,8"], ["runtime.eval_batch_size takes one value", "Received: 4, 8"]),
     (["--max_seq_length=16,500"], ["max_position_embeddings=32", "500"]),
     (["--class_weights=no=2,yes=0"], ["a number above 0 for each label, such as no=1,yes=1"]),
-    (["--num_folds=2", "--num_trials=1"], ["--num_folds=2 scores parts of --train"]),
+    (["--num_folds=2", "--num_trials=1"], ["--num_folds=2 scores on parts of --train"]),
     (["--set=model.num_layers=3"], ["lacks 16 weights: electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
@@ -462,7 +462,7 @@ def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
              "--mode=predict", trained),
             ("--model_dir, --input and --output are needed", "--mode=predict"),
             ("must end in .tsv or .jsonl", *prediction, trained, f"--output={tmp_path}/a.txt"),
-            ("optimizer.learning_rate is the trained model's", *prediction,
+            ("optimizer.learning_rate is fixed in a trained model", *prediction,
              trained, f"--output={tmp_path}/a.tsv", "--learning_rate=1")):
         assert words in refused(*arguments)
 
