@@ -82,7 +82,7 @@ class TaskConfig(Section, prefix="task."):
     label_smoothing: Annotated[Probability, TRAINING] = 0.0
     """Fraction of the target that all labels share (classification, tagging), as in PyTorch."""
     pooling: Annotated[PoolingMode, TRAINING] = "mean"
-    """How the vectors of tokens are pooled to one of the text (sentence embeddings)."""
+    """How the vectors of tokens are pooled to a vector of the text (sentence embeddings)."""
     temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
     """Temperature of the contrastive loss of sentence embeddings: divisor of the cosines."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
