@@ -48,7 +48,8 @@ COUNT = re.compile(
     r"characters|rows|questions|labels|documents|labelled|positions)\b")
 VERSION = (r"\b(?:Python|TensorFlow|Serving|Garden|Garden, all|NumPy|PyTorch|Unicode|Debian|Beam|"
            r"Bazel|SQuAD|Apache|transformers|glibc|protobuf|pyarrow|tf2onnx|Runtime|sections?|tables?|"
-           r"figures?|ELECTRA,)\s\d[\d.]*\d(?:(?:,|,? or|,? and| to)\s\d+\.[\d.]*\d)*")
+           r"figures?|CUDA|cuDNN|NCCL|capability|ELECTRA,)\s\d[\d.]*\d"
+           r"(?:(?:,|,? or|,? and| to)\s\d+\.[\d.]*\d)*")
 NOT_PROSE = re.compile(
     rf"(?s)\A---\n.*?\n---\n|`[^`\n]*`(?:\s\(\d[^\s)]*)?|\]\([^)]*\)|https?:\S+|"
     rf"<[^>]*?alt=|<[^>]*>|{VERSION}")
