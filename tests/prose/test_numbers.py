@@ -38,24 +38,21 @@ UNIT = (r"(?:(?:(?:million|billion)\s)?(?:tokens|examples|texts|sentences|questi
         r"(?:[mµ]?s|min|h|[KMG]i?B(?:/s)?|bytes|bits|times|lines|ops|dollars|"
         r"(?:second|minute|hour|day|point|code\spoint)s?)\b(?!-))")
 MEASURED = re.compile(
-    rf"(?<![\w.,/^-])(?P<number>{NUMBER})(?![\w^]|[.,]\d|\sx\s+\d)(?=(?:(?:\s(?:to|and|or|of|±|\+)\s|,\s|"
-    rf"\s?[-–]\s?)\**{DIGITS})*\**\s?(?P<unit>{UNIT})?)")
+    rf"(?<![\w.,/^-])(?P<number>{NUMBER})(?![\w^]|[.,]\d|\sx\s+\d)(?=(?:(?:\s(?:to|and|or|of|±|\+)"
+    rf"\s|\s?[-–]\s?)\**{DIGITS})*\**\s?(?P<unit>{UNIT})?)")
 METRIC = (r"(?:\b(?:AUC|F1|[Aa]ccuracy|[Rr]ecall|[Pp]recision|[Cc]orrelation|[Ee]xact match|EM|"
           r"Spearman|Matthews|BLiMP|MRR|chunking)\b|\b[a-z]+s/s|FLOP/s|\binstead of)")
 HEAD = re.compile(METRIC + r"|\b(?:time|seconds|size|memory|dollars|speed|ms|[MG]B)\b|%|per cent")
 COUNT = re.compile(
     rf"(?:\sto\s{DIGITS})?\s(?:values|steps|examples|tokens|pieces|entries|words|texts|sentences|"
     r"characters|rows|questions|labels|documents|labelled|positions)\b")
-VERSION = (r"\b(?:Python|TensorFlow|Serving|Garden|NumPy|PyTorch|Unicode|Debian|Beam|Bazel|SQuAD|"
-           r"Apache|transformers|glibc|protobuf|pyarrow|tf2onnx|Runtime|sections?|tables?|figures?|ELECTRA,|all)"
-           r"\s\d[\d.]*\d(?:(?:,|,? or|,? and| to)\s\d+\.[\d.]*\d)*")
+VERSION = (r"\b(?:Python|TensorFlow|Serving|Garden|Garden, all|NumPy|PyTorch|Unicode|Debian|Beam|"
+           r"Bazel|SQuAD|Apache|transformers|glibc|protobuf|pyarrow|tf2onnx|Runtime|sections?|tables?|"
+           r"figures?|CUDA|cuDNN|NCCL|capability|ELECTRA,)\s\d[\d.]*\d"
+           r"(?:(?:,|,? or|,? and| to)\s\d+\.[\d.]*\d)*")
 NOT_PROSE = re.compile(
-    rf"(?s)\A---\n.*?\n---\n|`[^`\n]*`(?:\s\(\d[^\s)]*)?|\]\([^)]*\)|https?:\S+|<[^>]*?alt=|<[^>]*>|{VERSION}")
-
-
-def spaced(match):
-    """Returns the new lines of a match, so that later text keeps its line."""
-    return " X " + "\n" * match[0].count("\n")
+    rf"(?s)\A---\n.*?\n---\n|`[^`\n]*`(?:\s\(\d[^\s)]*)?|\]\([^)]*\)|https?:\S+|"
+    rf"<[^>]*?alt=|<[^>]*>|{VERSION}")
 
 
 def code_comments(match):
@@ -78,7 +75,8 @@ def is_measured(match, text, head):
 def measured_numbers(text):
     """Returns (line, number with its unit) of every measured number in a page."""
     text = re.sub(r"(?ms)^```.*?^```$|(?<=\n\n)(?: {4,}\S[^\n]*\n+)+", code_comments, text)
-    text, heads, numbers, start = NOT_PROSE.sub(spaced, text), (), [], 0
+    text, heads, numbers, start = NOT_PROSE.sub(
+        lambda match: " X " + "\n" * match[0].count("\n"), text), (), [], 0
     for index, line in enumerate(text.split("\n"), start=1):
         is_head, cells = not heads, line.split("|") if line.lstrip().startswith("|") else ()
         heads = (heads or cells) if cells else ()
@@ -134,20 +132,11 @@ def lines(*paths):
     return sum(len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
-def imported_lines(*modules):
-    """Returns the number of lines of the modules and of all of ours that they import."""
-    return lines(*(sources.modules()[name] for name in sources.closure(*modules)[0]))
-
-
-def auc(name, tokens):
-    """Returns the AUC that the planner expects of a network."""
-    return next(network for network in NETWORKS if network.name == name).auc(tokens)
-
-
 def evaluate(expression):
     """Returns the value of an expression of a group `computed` as a decimal number."""
     names = {"sqrt": math.sqrt, "log": math.log, "log2": math.log2, "lines": lines,
-             "imported_lines": imported_lines, "auc": auc}
+             "imports": lambda *names: map(sources.modules().get, sources.closure(*names)[0]),
+             "auc": {network.name: network.auc for network in NETWORKS}}
     return f"{float(eval(expression, {'__builtins__': {}}, names)):.12f}"
 
 
@@ -159,12 +148,12 @@ def contains(text, number):
 
 
 def listed():
-    """Returns (group, pages, what, number, exact number or expression) of the numbers."""
-    for group in GROUPS:
+    """Returns (index of the group, pages, what, number, exact number or expression)."""
+    for index, group in enumerate(GROUPS):
         for what, numbers in group["numbers"].items():
             for number in numbers.split("; "):
                 number, _, exact = number.partition(" = ")
-                yield group, group["pages"].split(", "), what, number, exact or number
+                yield index, group["pages"].split(", "), what, number, exact or number
 
 
 def recorded():
@@ -195,29 +184,28 @@ def test_a_page_states_listed_numbers_only(name):
 
 
 def test_listed_numbers_are_stated():
-    stated = {name: {number for _, number in numbers} for name, numbers in STATED.items()}
-    dead = [f"docs/numbers.yaml: {number} ({what}) is on none of {pages}; remove it"
-            for _, pages, what, number, _ in LISTED
-            if not any(number in stated.get(page, ()) for page in pages)]
-    dead += [f"docs/numbers.yaml: no number of {group['numbers']} is on {page}; remove the page"
-             for group in GROUPS for page in group["pages"].split(", ")
-             if not any(page in pages and other is group and number in stated.get(page, ())
-                        for other, pages, _, number, _ in LISTED)]
-    assert not dead, "\n".join(dead)
+    used = {(origin, page, number) for origin, pages, _, number, _ in LISTED for page in pages
+            if number in {number for _, number in STATED.get(page, ())}}
+    stray = [f"docs/numbers.yaml: {number} ({what}) is on none of {pages}; remove it"
+             for origin, pages, what, number, _ in LISTED
+             if not any((origin, page, number) in used for page in pages)]
+    assert not stray, "\n".join(stray)
+    pages = {(origin, page) for origin, pages, *_ in LISTED for page in pages}
+    assert pages == {(origin, page) for origin, page, _ in used}, "pages without a number"
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda group: list(group.values())[0][:60])
-def test_listed_numbers_are_in_their_origin(group):
-    (kind, origin), *_ = group.items()
-    assert kind in ("log", "source", "computed")
+@pytest.mark.parametrize("index", range(len(GROUPS)))
+def test_listed_numbers_are_in_their_origin(index):
+    (kind, origin), *_ = GROUPS[index].items()
     path = ROOT / (f"experiments/log/{origin}.md" if kind == "log" else origin)
     text = path.read_text(encoding="utf-8") if kind != "computed" and path.is_file() else ""
     if kind == "log":
         assert re.search(r"(?m)^machine: \S", text), f"{origin}: the machine is missing"
         command = re.search(r"\*\*Command|`[^`]*(python|make|pytest|\.py)", text)
         assert command, f"{origin}: the command is missing"
-    assert text or kind == "computed" or "https://" in origin, f"no file and no address: {origin}"
-    for _, _, what, number, exact in (entry for entry in LISTED if entry[0] is group):
+    else:
+        assert kind == "computed" or text or "https://" in origin, f"no file: {origin}"
+    for _, _, what, number, exact in (entry for entry in LISTED if entry[0] == index):
         exact = evaluate(exact) if kind == "computed" else exact
         assert not text or contains(text, exact), f"{origin} has no {exact} ({what})"
         assert is_rounded(number, exact), f"{number} ({what}) is not {exact} rounded"
