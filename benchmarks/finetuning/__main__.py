@@ -71,8 +71,8 @@ if __name__ == "__main__":
                         required=True)
     flags.DEFINE_string("encoder", None, "Directory of a BERT encoder in Hugging Face's format, "
                         "with tokenizer.json.", required=True)
-    flags.DEFINE_list("cases", list(CASES), "Tasks, with commas.")
-    flags.DEFINE_integer("examples", 640, "Examples of a turn.", lower_bound=1)
-    flags.DEFINE_integer("batch", 32, "Examples of a batch.", lower_bound=1)
+    flags.DEFINE_list("cases", list(CASES), "Tasks, separated by commas.")
+    flags.DEFINE_integer("examples", 640, "Examples per turn.", lower_bound=1)
+    flags.DEFINE_integer("batch", 32, "Examples per batch.", lower_bound=1)
     command.run(main, __doc__, ["data_dir", "encoder", "cases", "examples", "batch"], SYSTEMS,
                 rounds=3)

@@ -166,7 +166,7 @@ if __name__ == "__main__":
                         required=True)
     flags.DEFINE_string("encoder", None, "Directory of a BERT encoder in Hugging Face's format, "
                         "with tokenizer.json.", required=True)
-    flags.DEFINE_list("tasks", list(TASKS), "Tasks, with commas.")
+    flags.DEFINE_list("tasks", list(TASKS), "Tasks, separated by commas.")
     flags.DEFINE_integer("seeds", 3, "Number of seeds, from 1.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", ["bfloat16", "float32"],
                       "Type of activations and matmuls of both programs.")

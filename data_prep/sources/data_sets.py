@@ -149,8 +149,8 @@ class TfdsSource(Source):
                 ) as error:
             raise UserError(
                 f"TensorFlow Datasets has no {shown(self.name)} in {directory or 'its directory'} "
-                f"and can't get it ({one_line(str(error), 150)}); name one that it has, and "
-                "where it is with --tfds_data_dir.") from error
+                f"and can't download it ({one_line(str(error), 150)}); name another data set, or "
+                "its directory with --tfds_data_dir.") from error
         try:
             split = builder.info.splits[self.options.tfds_split]
             self._files = tuple(pathlib.Path(file.filename) for file in split.file_instructions)

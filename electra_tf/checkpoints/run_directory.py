@@ -34,6 +34,8 @@ METRICS_FILE = "metrics.jsonl"
 TRACKERS_FILE = "trackers.json"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
+FIRST_STAGE = "the generator of stage 1"
+"""Beginning of `initial` in the settings of the second of two stages."""
 STEPS = "training.num_train_steps"
 GENERATOR_HEADS = "generator_heads"
 """Fact of a run whose generator has the discriminator's heads, and not heads of 64 units."""
@@ -107,8 +109,8 @@ def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_
     Settings in `replaced` get the new values. Returns the differences in this section, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
-        raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
-                        "for a pattern of names; choose another name.")
+        raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow reads "
+                        "as a pattern of names; choose another name.")
     if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
         write_json(model_dir / SETTINGS_FILE, identity)
@@ -155,7 +157,7 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     if not path.exists():
         return None
     return strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
-        "put it back from a copy, or begin again with --restart.")).checkpoint
+        "restore it from a copy, or begin again with --restart.")).checkpoint
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -201,9 +203,9 @@ def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> 
     changed = _differences(saved, identity, saved.keys() | identity.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). To continue it, leave out these settings, "
-                        "--model_size and --recipe, or give its values. Otherwise name a new "
-                        "--model_dir.")
+                        f"({'; '.join(changed)}). To continue that run, give its values, or leave "
+                        "out these settings, --model_size and --recipe. To train with other "
+                        "settings, name a new --model_dir.")
 
 
 def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> list[str]:
@@ -213,7 +215,7 @@ def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> l
         is_checksum = len(value) > 24 and "." not in name and " " not in value
         return f"{value[:12]}..." if is_checksum else value
 
-    return [f"{name}: {text(name, saved)} then, {text(name, identity)} now"
+    return [f"{name}: {text(name, saved)} in the run, {text(name, identity)} now"
             for name in sorted(names) if saved.get(name) != identity.get(name)]
 
 

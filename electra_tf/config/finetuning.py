@@ -82,7 +82,7 @@ class TaskConfig(Section, prefix="task."):
     label_smoothing: Annotated[Probability, TRAINING] = 0.0
     """Fraction of the target that all labels share (classification, tagging), as in PyTorch."""
     pooling: Annotated[PoolingMode, TRAINING] = "mean"
-    """How the vectors of tokens are pooled to one of the text (sentence embeddings)."""
+    """How the vectors of tokens are pooled to a vector of the text (sentence embeddings)."""
     temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
     """Temperature of the contrastive loss of sentence embeddings: divisor of the cosines."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
@@ -171,9 +171,9 @@ class FinetuningConfig:
         """Raises `UserError` for several values of a setting that isn't one of a trial."""
         for name, values in grid.items():
             if name in _FIXED or not (name in _DROPOUT or name.split(".")[0] in _TUNABLE):
-                raise UserError(f"{name} takes one value; several with commas are for the settings "
-                                "of a trial, such as --learning_rate, and --num_trials for seeds. "
-                                f"Received: {', '.join(map(str, values))}")
+                raise UserError(f"{name} takes one value. Only settings of a trial take several, "
+                                "such as --learning_rate=1e-4,3e-4; for several seeds give "
+                                f"--num_trials. Received: {', '.join(map(str, values))}")
 
     def num_train_steps(self, examples: int) -> int:
         """Returns the number of steps of a run on `examples`, at least 1, as in Google's code."""

@@ -2,11 +2,11 @@
 
 import dataclasses
 import enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import Probability, Section, require
+from electra_tf.platform.settings import Probability, Section, require, settings_of
 
 MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
@@ -142,6 +142,13 @@ class InitializationConfig(Section, prefix="initialization."):
     """Number of duplicate-token heads in the discriminator's first layer. They attend to other
     occurrences of the same token, and to [CLS] if there are none."""
 
+    @staticmethod
+    def normal() -> dict[str, Any]:
+        """Returns the settings of the paper's initialization, that of the model included."""
+        return {"model.initializer_range": EncoderConfig.initializer_range} | {
+            setting.name: getattr(InitializationConfig, field)
+            for field, setting in settings_of(InitializationConfig).items()}
+
     def require_width(self, model: ModelConfig) -> None:
         """Raises `UserError` if a model is too narrow for the scheme."""
         if self.scheme == "normal":
@@ -150,7 +157,7 @@ class InitializationConfig(Section, prefix="initialization."):
         for encoder in (model.discriminator, model.generator):
             require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
                     encoder.embedding_size)
-            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
+            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of an attention head",
                     f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
         heads, name = self.duplicate_token_heads, "initialization.duplicate_token_heads"
         require(heads <= model.num_heads, name, f"at most model.num_heads={model.num_heads}", heads)

@@ -21,7 +21,7 @@ class OptimizerConfig(Section, prefix="optimizer."):
     learning_rate: Annotated[Factor, TRAINING] = 5e-4
     """Peak learning rate."""
     warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = -1
-    """Steps of linear warm-up. -1: a tenth of the run, but at most 10,000 in pre-training."""
+    """Steps of linear warm-up. -1 is a tenth of the run, in pre-training at most 10,000."""
     decay_power: Factor = 1.0
     """Exponent of the polynomial decay of the learning rate to zero. 1 is linear."""
     beta_1: Probability = 0.9

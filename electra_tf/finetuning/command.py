@@ -40,7 +40,7 @@ NEEDED = {"train": ["task"], "eval": ["model_dir"], "predict": ["model_dir", "in
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
-             "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
+             "--task=squad alone; docs/how_to/fine_tuning.md lists the data of benchmarks",
     "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
     "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
 """Mode -> arguments of a complete command."""
@@ -105,7 +105,8 @@ class ModelFlags(Section, prefix="--"):
     overwrite: bool = False
     """Replace --output if it exists."""
     scratch_baseline: bool = False
-    """Also fine-tune from random weights, as a baseline, in --model_dir's folder from_scratch."""
+    """Also fine-tune without pre-training, as controls: from the encoder's initialization if it is
+    known, and from normal initialization, in folders from_scratch_... of --model_dir."""
     init_checkpoint: str = ""
     """The pre-trained encoder: the directory of a run, a checkpoint of Google's code, a directory
     in Hugging Face's format, or a name on the Hugging Face Hub. none starts from random weights.

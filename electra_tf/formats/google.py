@@ -118,8 +118,8 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
     def shape(name: str) -> tuple[int, ...]:
         sizes = weights[name].shape if name in weights else ()
         if len(sizes) != (2 if name.endswith("_embeddings") else 1) or 0 in sizes:
-            raise UserError(f"{source} has no {name} of a possible shape; it is no ELECTRA "
-                            "checkpoint.")
+            raise UserError(f"{source} is not an ELECTRA checkpoint: it has no {name} of a "
+                            "possible shape.")
         return sizes
 
     vocab_size, embedding_size = shape("electra/embeddings/word_embeddings")
@@ -158,8 +158,8 @@ def read_settings(directory: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     config = strict_json.read(path, _BertConfig, fix=(
-        "mend it; or remove it, and give --num_heads to electra_tf.apps.tools."
-        "convert_checkpoint."))
+        "correct it; or remove it, and give --num_heads to "
+        "electra_tf.apps.tools.convert_checkpoint."))
     names = {"num_heads": "num_attention_heads"} | BERT_TRAINING_SETTINGS
     return {name: getattr(config, bert_name) for name, bert_name in names.items()
             if getattr(config, bert_name) is not None}

@@ -196,8 +196,8 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
     with open_regular(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise UserError(f"{path} is larger than {max_bytes:,} bytes, which no file of its kind is; "
-                        "name the right file.")
+        raise UserError(f"{path} is larger than {max_bytes:,} bytes, the maximum for a file of its "
+                        "kind; name the right file.")
     return content
 
 

@@ -13,7 +13,7 @@ takes all settings from the run. A larger --num_train_steps extends a finished r
 need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, then a slow
-fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a time. Runs much
+fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes a run for two hours. Runs much
 shorter than the paper's million steps need --recipe=short (docs/explanation/short_runs.md).
 """
 
@@ -89,7 +89,7 @@ def main() -> None:
         dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
         length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
         raise UserError(
-            f"--data_dir={RECORDS} holds no records. Name others, or build them from Wikipedia: "
+            f"--data_dir={RECORDS} holds no records. Name another directory, or use Wikipedia: "
             f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
             f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
             f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "

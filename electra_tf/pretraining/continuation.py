@@ -44,17 +44,17 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
                if tokens[0] != tokens[1]]
     conflicts = [index for index in changed if not (
         _UNUSED.fullmatch(old.tokens[index]) or _UNUSED.fullmatch(new.tokens[index]))]
-    advice = ("New tokens can follow its last line or replace [unusedN] lines. Build the records "
-              f"again with --vocab_file={old.source} or such an extension of it.")
+    advice = ("New tokens may only follow its last line or replace [unusedN] lines. Build the "
+              f"records again with --vocab_file={old.source}, or a copy with new tokens.")
     if new.size < old.size:
         raise UserError(f"the vocabulary of the records in {records} has {new.size} tokens, fewer "
                         f"than the {old.size} of {initial.source}. {advice}")
     if conflicts:
         line = conflicts[0]
         raise UserError(
-            f"the vocabulary of the records in {records} differs from that of {initial.source} in "
-            f"{len(conflicts)} lines, first in line {line + 1}: {shown(new.tokens[line])} instead "
-            f"of {shown(old.tokens[line])}. {advice}")
+            f"the vocabulary of the records in {records} differs from the vocabulary of "
+            f"{initial.source} in {len(conflicts)} lines, first in line {line + 1}: "
+            f"{shown(new.tokens[line])} instead of {shown(old.tokens[line])}. {advice}")
     added = [*(index for index in changed if not _UNUSED.fullmatch(new.tokens[index])),
              *range(old.size, new.size)]  # Ids of tokens that the checkpoint has in no such line.
     pieces = [pieces_of(new.tokens[index], old) for index in added]

@@ -142,5 +142,5 @@ def test_weights_that_are_not_finite_are_refused(networks, tmp_path):
     broken[3] = np.nan
     diverged = dataclasses.replace(networks, weights=networks.weights | {name: broken})
     pretrained.write(diverged, tmp_path / "out", Format.RUN)
-    with pytest.raises(UserError, match=f"{name} holds values that are no finite numbers"):
+    with pytest.raises(UserError, match=f"{name} holds values that are not finite"):
         pretrained.read(tmp_path / "out")

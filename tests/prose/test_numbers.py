@@ -39,7 +39,7 @@ UNIT = (r"(?:(?:(?:million|billion)\s)?(?:tokens|examples|texts|sentences|questi
         r"(?:second|minute|hour|day|point|code\spoint)s?)\b(?!-))")
 MEASURED = re.compile(
     rf"(?<![\w.,/^-])(?P<number>{NUMBER})(?![\w^]|[.,]\d|\sx\s+\d)(?=(?:(?:\s(?:to|and|or|of|±|\+)"
-    rf"\s|,\s|\s?[-–]\s?)\**{DIGITS})*\**\s?(?P<unit>{UNIT})?)")
+    rf"\s|\s?[-–]\s?)\**{DIGITS})*\**\s?(?P<unit>{UNIT})?)")
 METRIC = (r"(?:\b(?:AUC|F1|[Aa]ccuracy|[Rr]ecall|[Pp]recision|[Cc]orrelation|[Ee]xact match|EM|"
           r"Spearman|Matthews|BLiMP|MRR|chunking)\b|\b[a-z]+s/s|FLOP/s|\binstead of)")
 HEAD = re.compile(METRIC + r"|\b(?:time|seconds|size|memory|dollars|speed|ms|[MG]B)\b|%|per cent")
@@ -48,7 +48,8 @@ COUNT = re.compile(
     r"characters|rows|questions|labels|documents|labelled|positions)\b")
 VERSION = (r"\b(?:Python|TensorFlow|Serving|Garden|Garden, all|NumPy|PyTorch|Unicode|Debian|Beam|"
            r"Bazel|SQuAD|Apache|transformers|glibc|protobuf|pyarrow|tf2onnx|Runtime|sections?|tables?|"
-           r"figures?|ELECTRA,)\s\d[\d.]*\d(?:(?:,|,? or|,? and| to)\s\d+\.[\d.]*\d)*")
+           r"figures?|CUDA|cuDNN|NCCL|capability|ELECTRA,)\s\d[\d.]*\d"
+           r"(?:(?:,|,? or|,? and| to)\s\d+\.[\d.]*\d)*")
 NOT_PROSE = re.compile(
     rf"(?s)\A---\n.*?\n---\n|`[^`\n]*`(?:\s\(\d[^\s)]*)?|\]\([^)]*\)|https?:\S+|"
     rf"<[^>]*?alt=|<[^>]*>|{VERSION}")

@@ -81,7 +81,7 @@ def test_unusable_names_tokens_and_records_are_refused(server, tmp_path, monkeyp
     manifest.write_text(manifest.read_text().replace('"sha256": "', '"sha256": "0', 1))
     for name, options, words in (
             ("user/name", [f"--data_dir={manifest.parent}"], "not hold the records|is damaged"),
-            ("no name", [], "is no name of a model")):
+            ("no name", [], "is not a valid name of a model")):
         with refused(words):
             call(run, name, *options)
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
