@@ -162,7 +162,7 @@ class TfdsSource(Source):
             name for name in features if isinstance(features[name], tfds.features.Text))
         if self.feature not in texts:
             raise UserError(f"{self.name} has no text feature {shown(self.feature)}; it has "
-                            f"{', '.join(texts)}. Name the one that holds the text after the data "
+                            f"{', '.join(texts)}. Name the feature with the text after the data "
                             "set: #FEATURE.")
         self.parse: Parser = parse_plain_text
         if self.name.partition("/")[0].partition(":")[0] == "wiki40b":

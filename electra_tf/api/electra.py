@@ -68,7 +68,9 @@ class Electra:
         """Returns one vector for each text.
 
         A directory of sentence-transformers defines pooling, normalization and length; other
-        checkpoints have the mean of all tokens, [CLS] and [SEP] included.
+        checkpoints have the mean of all tokens, [CLS] and [SEP] included. Cosines of vectors from
+        pre-training alone say little about the similarity of texts: train the encoder
+        for them first (docs/how_to/sentence_embeddings.md).
 
         Args:
             texts: N texts. Texts that are longer than the encoder reads are cut, with a warning.

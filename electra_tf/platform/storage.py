@@ -147,7 +147,7 @@ def path(name: str | os.PathLike) -> Path:
 
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))
         if match[1] not in known:
-            raise UserError(f"{name}: TensorFlow has no file system for {match[0]} here; it has "
+            raise UserError(f"{name}: this TensorFlow has no file system for {match[0]}; it has "
                             f"{', '.join(f'{scheme}://' for scheme in known if scheme)}.")
     return RemotePath(name)
 

@@ -235,7 +235,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     if notes is None or set(label_set(examples)).isdisjoint(known):
         key, label = next((example.key, label) for example in examples
                           for label in labels_of(example) if label in unknown)
-        raise UserError(f"{source}: {key}: the label {shown(label)} isn't among those of the "
+        raise UserError(f"{source}: {key}: the label {shown(label)} isn't among the labels of the "
                         f"training file: {', '.join(sorted(known)[:20])}.")
     names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
                       for label, count in unknown.most_common(8))

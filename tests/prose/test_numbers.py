@@ -66,9 +66,9 @@ def is_measured(match, text, head):
     number, before = match["number"], text[max(0, match.start() - 40):match.start()]
     if match["unit"] or re.search(r"\d[.e]", number):
         return True
-    if "," in number and not head and not COUNT.match(text, match.end("number")):
-        return True
-    return bool(number[0].isdigit() and (
+    if COUNT.match(text, match.end("number")):
+        return False
+    return "," in number and not head or bool(number[0].isdigit() and (
         re.search(METRIC + r"(?:(?! at )[^.|\d(-])*$", before) or HEAD.search(head)))
 
 

@@ -73,6 +73,15 @@ def test_text_becomes_a_served_classifier(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / "minilm").exists(), reason="run `make real-encoder` (83 MB)")
+def test_a_csv_becomes_a_served_classifier(tmp_path):
+    (tmp_path / "minilm").symlink_to(ROOT / "minilm")
+    assert '"predictions"' in run("csv_to_server", tmp_path)
+    assert len((tmp_path / "answers.tsv").read_text().splitlines()) == 7
+    assert accuracy(tmp_path / "runs" / "functions") > 0.7  # 0.88 on 76 rows; always stats: 0.42.
+
+
+@pytest.mark.slow
 def test_weights_of_the_hub_answer_questions(tmp_path):
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     networks = tiny_networks.pretrained(

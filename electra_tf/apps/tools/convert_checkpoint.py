@@ -57,7 +57,7 @@ def define() -> None:
                       "in vocab.txt.manifest.json beside it, otherwise true.")
     flags.DEFINE_integer(
         "num_heads", None, "Number of attention heads. Default: the number in bert_config.json "
-        "beside the checkpoint, otherwise that of the published model of this size.", lower_bound=1)
+        "beside the checkpoint, otherwise as in the published model of this size.", lower_bound=1)
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
