@@ -4,41 +4,70 @@
 """
 
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 from electra_tf.platform import command_line, storage
 from electra_tf.reporting import plots
 
 CHART = pathlib.Path(__file__).parents[1] / "docs" / "images" / "throughput.png"
 OURS = "electra_tf"
-RECORDED = {
-    "bfloat16, 846 GFLOP/s of matmuls, 2026-11-24": {
-        OURS: 7825, "Hugging Face, eager": 3648, "Hugging Face, compiled": 3131},
-    "float32, 368 GFLOP/s of matmuls in bfloat16, 2026-11-21": {
-        OURS: 2295, "Hugging Face, compiled": 1412, "Hugging Face, eager": 1377,
-        "Model Garden": 1202},
-}
-"""Conditions -> system -> tokens/s of ELECTRA-Small, 32 x 128 tokens, two CPU cores; of the entries
-2026-11-24_training_step_speed and 2026-11-21_all_systems of experiments/log."""
+EAGER, COMPILED = "Hugging Face, eager", "Hugging Face, torch.compile"
+COLORS = {OURS: plots.COLORS[0], EAGER: plots.SPINE, COMPILED: "#7d8590"}
+Results = Mapping[str, Mapping[str, int]]
+"""Network and batch -> system -> tokens/s."""
+RECORDED: Mapping[str, Results] = {
+    # experiments/log/2026-11-24_training_step_speed
+    "Two cores with AVX-512 bfloat16": {
+        "ELECTRA-Small\n32 x 128": {OURS: 7825, EAGER: 3648, COMPILED: 3131},
+        "ELECTRA-Small\n8 x 512": {OURS: 6361, EAGER: 1158, COMPILED: 1646},
+        "ELECTRA-Base\n8 x 128": {OURS: 931, EAGER: 491, COMPILED: 505}},
+    # experiments/log/2026-11-26_every_cpu
+    "Two AVX2 cores, float32": {
+        "ELECTRA-Small\n32 x 128": {OURS: 1118, EAGER: 886}}}
+"""Machine and precision -> its results; each group of bars comes from one run."""
+_SIZE, _FONT = (1600 / 130, 560 / 130), 14  # Inches at 130 dots; points.
 
 
 def main() -> None:
     """Writes the chart."""
-    figure, panels = plots.figure(2, 1, (6.2, 3.6))
-    figure.suptitle("Training throughput of ELECTRA-Small on two CPU cores",
-                    fontsize=11, color=plots.INK)
-    for axes, (conditions, systems) in zip(panels, RECORDED.items(), strict=True):
-        names = list(systems)
-        bars = axes.barh(names, list(systems.values()), height=0.62, color=[
-            plots.COLORS[0] if name == OURS else plots.SPINE for name in names])
-        axes.bar_label(bars, labels=[f"{value:,}" for value in systems.values()], padding=4,
-                       fontsize=plots.LABEL_SIZE, color=plots.INK)
-        axes.set_xlim(0, 9000)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.invert_yaxis()
-        plots.style_axes(axes, x="tokens/s" if axes is panels[-1] else "")
-        axes.set_title(conditions, fontsize=plots.LABEL_SIZE, color=plots.INK, loc="left")
+    from matplotlib.patches import Patch
+
+    figure, panels = plots.figure(1, len(RECORDED), _SIZE)
+    counts = [len(results) for results in RECORDED.values()]
+    grid = panels[0].get_gridspec()
+    grid.set_width_ratios([count + 0.4 for count in counts])
+    figure.suptitle("Pre-training throughput, tokens/s (batch x length in tokens)",
+                    fontsize=_FONT + 2, color=plots.INK)
+    for axes, (machine, results) in zip(panels, RECORDED.items(), strict=True):
+        _draw(axes, results)
+        axes.set_title(machine, fontsize=_FONT, color=plots.INK)
+    figure.legend(handles=[Patch(color=color, label=name) for name, color in COLORS.items()],
+                  loc="outside lower center", ncols=3, fontsize=_FONT, frameon=False)
     plots.save(figure, storage.path(str(CHART)))
     print(f"wrote {CHART}")
+
+
+def _draw(axes: Any, results: Results) -> None:
+    """Draws a group of bars for each case, and the ratio to the fastest other system."""
+    for group, systems in enumerate(results.values()):
+        width = 0.84 / len(systems)
+        for index, (name, speed) in enumerate(systems.items()):
+            position = group + width * (index - (len(systems) - 1) / 2)
+            label = f"{speed:,}"
+            if name == OURS:
+                ratio = speed / max(value for other, value in systems.items() if other != OURS)
+                label += f"\n{ratio:.2f} x"
+            axes.bar_label(axes.bar(position, speed, 0.94 * width, color=COLORS[name]), [label],
+                           padding=3, fontsize=_FONT - 1, color=plots.INK,
+                           fontweight="bold" if name == OURS else "normal")
+    plots.style_axes(axes)
+    axes.margins(y=0.22)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.tick_params(axis="y", labelsize=_FONT - 2)
+    axes.set_xticks(range(len(results)), list(results), fontsize=_FONT - 1)
+    axes.set_xlim(-0.6, len(results) - 0.4)
+    axes.grid(visible=False, axis="x")
 
 
 if __name__ == "__main__":

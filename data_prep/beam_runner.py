@@ -147,7 +147,8 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         names = ", ".join(f"--{option}" for option in sorted(unknown))
         if name in (_DIRECT, "DataflowRunner"):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
-        print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
+        print(f"warning: Beam has no {names} of --beam_options; a job server may have "
+              "them.", file=sys.stderr)
     if name == _DIRECT and known["direct_running_mode"] != "in_memory":
         raise UserError("--beam_options: DirectRunner works with --direct_running_mode=in_memory "
                         "only; for several processes leave out --runner and give --num_workers.")

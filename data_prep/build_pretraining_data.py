@@ -5,8 +5,8 @@ r"""Makes pre-training records from text.
 
 Hardware: any CPU. The throughput for English text is 2.4 million tokens/s on one core with AVX-512
 and 4.2 million on two; a token takes 2.6 bytes. A worker takes 0.8 GB of memory, the parent 0.2 GB,
-for any amount of text. With BERT's 30,522-token vocabulary, expect 1.3 tokens per word, 100 % of
-them in the examples, and 0.0 % padding; 10 % of the examples have one segment. After an
+for any amount of text. With BERT's 30,522-token vocabulary, expect 1.3 tokens per word, all of them
+in the examples, and 0.0 % padding. 10 % of the examples have one segment. After an
 interruption, the same command builds the missing shards.
 """
 
@@ -23,11 +23,11 @@ from electra_tf.platform.setting_flags import define_flags, from_flags
 from electra_tf.platform.settings import settings_of
 from electra_tf.text.tokenization import text_settings_from_flags
 
-flags.DEFINE_string("vocab_file", "", "Vocabulary file of data_prep.build_vocab or of a model.")
-flags.DEFINE_string("output_dir", "", "Directory for shards, vocab.txt and manifest.json.")
+flags.DEFINE_string("vocab_file", "", "Vocabulary file, of data_prep.build_vocab or of a model.")
+flags.DEFINE_string("output_dir", "", "Directory to write shards, vocab.txt and manifest.json to.")
 define_flags(BuildSettings)
 define_flags(CleaningSettings)
-flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
+flags.DEFINE_bool("overwrite", False, "Replace the records in --output_dir.")
 
 
 def main() -> None:

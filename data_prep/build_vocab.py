@@ -32,11 +32,11 @@ class VocabularySettings(Section, prefix="--"):
     """Settings of the vocabulary's size and file; flags have the same names."""
 
     output: str = ""
-    """The vocabulary file to write."""
+    """Vocabulary file to write, such as vocab.txt."""
     overwrite: bool = False
     """Replace --output if it exists."""
     vocab_size: Annotated[int, Interval(ge=100, le=1_000_000)] = 30522
-    """Number of tokens, with special and reserved ones."""
+    """Number of tokens, including special and reserved tokens."""
     reserved_tokens: Annotated[int, Interval(ge=0, le=1_000_000)] = 0
     """Number of entries [unused0], [unused1] and so on, as in BERT's vocabulary, for tokens that
     are added later."""

@@ -2,9 +2,9 @@ r"""Writes a small classification task, to find swapped words, and the text to p
 
     python -m data_prep.build_word_order_task --output_dir=task
 
-pretraining.txt has the documents of --input=embedded:docstrings, and reading this file is quicker.
-The sentences of train.tsv are from the same docstrings; those of dev.tsv are from docstrings that
-are left out. One core with AVX-512 takes 11 s. The task is "bigram shift" of Conneau et al. (2018),
+pretraining.txt has the documents of --input=embedded:docstrings, as a file that is faster to read.
+The sentences of train.tsv come from the same docstrings. The docstrings of dev.tsv are in neither
+file. One core with AVX-512 takes 11 s. The task is "bigram shift" of Conneau et al. (2018),
 "What you can cram into a single vector".
 """
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 def define() -> None:
     """Defines the command's flag."""
-    flags.DEFINE_string("output_dir", "", "Directory for pretraining.txt, train.tsv and dev.tsv.")
+    flags.DEFINE_string("output_dir", "", "Directory to write the three files to.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__)

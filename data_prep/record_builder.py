@@ -177,7 +177,7 @@ class RecordDirectory:
         """
         if self._claimed_for() != identity:
             raise UserError(f"{self.path} was taken over by another build, or finished by another "
-                            "run of this one.")
+                            "process.")
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
             receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,

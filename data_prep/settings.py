@@ -38,39 +38,39 @@ class CleaningSettings(Section, prefix="--"):
     """Settings of the filters; flags have the same names. All filters are off by default."""
 
     unicode: Literal["none", "nfc", "nfkc"] = "none"
-    """Unicode normalization form of the text, applied before the other filters."""
+    """Unicode normalization form to convert the text to, before the other filters."""
     drop_letterless_lines: bool = False
     """Drop lines without a letter."""
     drop_boilerplate: bool = False
-    """Drop lines that are boilerplate of web pages: cookie and copyright notices, menus, buttons;
-    see docs/how_to/cleaning.md."""
+    """Drop boilerplate lines of web pages: cookie and copyright notices, menus, buttons. See
+    docs/how_to/cleaning.md."""
     min_line_characters: Characters = 0
-    """Drop lines of fewer characters."""
+    """Drop lines of fewer characters than this."""
     max_line_characters: Characters = 0
-    """Drop lines of more characters; 0 drops none."""
+    """Drop lines of more characters than this. Default: 0, none."""
     drop_duplicate_lines: bool = False
     """Drop lines that occur earlier in the text."""
     min_duplicate_characters: Characters = 0
-    """Keep repeated lines of fewer characters."""
+    """Keep repeated lines of fewer characters than this."""
     drop_near_duplicates: bool = False
-    """Drop documents that nearly equal an earlier one."""
+    """Drop documents that are nearly equal to an earlier document."""
     near_duplicate_threshold: Annotated[float, Interval(gt=0, lt=1)] = 0.8
-    """Least Jaccard similarity of the word 5-grams of near duplicates."""
+    """Jaccard similarity of word 5-grams from which documents are near duplicates."""
     near_duplicate_permutations: Annotated[int, Interval(ge=16, le=1024)] = 128
     """Number of MinHash permutations. More permutations take more time and memory; the standard
     error of the similarity is at most 0.5 / sqrt(permutations)."""
     languages: tuple[str, ...] = ()
-    """Drop documents that are in none of these languages, ISO 639 codes such as en,de."""
+    """Drop documents in other languages than these; ISO 639 codes separated by commas: en,de."""
     language_confidence: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Least probability that a document is in one of --languages."""
+    """Drop documents whose probability of being in one of --languages is lower than this."""
     min_language_characters: Annotated[int, Interval(ge=0, le=1000)] = 100
-    """Keep documents of fewer letters in any language: they are too short to identify. At most
-    1000, half of the characters that are read of a document."""
+    """Keep documents of fewer letters than this, whose language cannot be identified. At most 1000:
+    the language is identified from the first 2,000 characters."""
     decontaminate: str = ""
-    """Drop lines that contain a test text of the task files in this directory (GLUE, SQuAD, MRQA,
-    CoNLL, tables)."""
+    """Directory of task files (GLUE, SQuAD, MRQA, CoNLL, tables). Drop lines that contain one of
+    their test texts."""
     decontaminate_words: Annotated[int, Interval(ge=MIN_TEST_WORDS, le=100)] = 13
-    """Drop lines that contain this number of consecutive words of a test text."""
+    """Consecutive words that a line must share with a test text to be dropped."""
 
     @property
     def needs_survey(self) -> bool:
@@ -114,22 +114,22 @@ class BuildSettings(Section, prefix="--"):
     """Settings of the steps from text to examples; flags have the same names."""
 
     max_seq_length: Annotated[int, Interval(ge=MIN_SEQUENCE, le=MAX_SEQUENCE_LENGTH)] = 128
-    """Length of an example in tokens, with [CLS] and [SEP]."""
+    """Maximum tokens of an example, including [CLS] and [SEP]."""
     packing: Literal["full", "reference"] = "full"
-    """full: examples without padding; documents follow each other with a [SEP] between them.
-    reference: one document per example with some padding, as ELECTRA's own builder makes them."""
+    """How documents become examples. full joins documents with [SEP] to examples without padding.
+    reference makes examples of single documents with padding, as Google's ELECTRA code does."""
     held_out_fraction: Annotated[float, Interval(ge=0, le=0.5)] = 0.01
-    """Fraction of the documents held out for --mode=eval of run_pretraining.py: at least one
-    document if there are two or more, unless 0."""
+    """Fraction of the documents to hold out for --mode=eval of run_pretraining.py. Of two or more
+    documents at least one is held out. 0 holds out none."""
     shard_text_bytes: Annotated[int, Interval(ge=1000, le=1 << 30)] = 16 << 20
-    """Largest text of one shard in bytes; a worker holds it in memory."""
+    """Maximum bytes of text per shard. A worker process holds this text in memory."""
     single_segment_rate: Fraction = 0.1
     """Fraction of the examples with one segment instead of two."""
     short_example_rate: Fraction = 0.0
-    """Fraction of the examples with a random shorter length. --packing=reference has the default
-    0.05; --packing=full makes no such examples."""
+    """Fraction of the examples that are cut to a random shorter length (--packing=reference only).
+    Default: 0.05 with --packing=reference, otherwise 0."""
     seed: Annotated[int, Interval(ge=-2**63, lt=2**63)] = 0
-    """Seed of the random choices, 64 bits."""
+    """Seed of the random choices."""
     cleaning: CleaningSettings = CleaningSettings()
 
     def identity(self, normalization: Normalization) -> dict[str, Any]:

@@ -24,15 +24,16 @@ class TextFlags(Section, prefix="--"):
     """Flags of the text and its normalization."""
 
     input: str = ""
-    """The text: patterns of UTF-8 files (.txt, also compressed as .gz, .bz2, .xz or .zst),
-    separated by commas, with a blank line between documents. Other sources have names:
+    """The text: patterns of UTF-8 text files, separated by commas; .gz, .bz2, .xz and .zst are
+    decompressed. Blank lines separate documents. Other sources begin with a name:
     wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN,
-    hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN of the Hugging Face Hub, tfds:NAME#FEATURE, and
-    embedded:docstrings or embedded:python, text of installed packages. See docs/how_to/data.md."""
+    hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN (Hugging Face Hub), tfds:NAME#FEATURE, embedded:docstrings,
+    embedded:python (text of installed packages). See docs/how_to/data.md."""
     normalization: str = AUTO
     """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, lower_case
-    (accents kept), nfc (letters unchanged) or auto. auto chooses by the scripts of the text for a
-    new vocabulary, and otherwise uses the vocabulary's. See docs/how_to/languages.md."""
+    (keeps accents), nfc (keeps all letters) or auto. For a new vocabulary, auto chooses by the
+    scripts of the text. For records, it is the normalization of --vocab_file. See
+    docs/how_to/languages.md."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,13 +42,13 @@ class RunnerSettings(Section, prefix="--"):
 
     runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
                     "PortableRunner", "DataflowRunner"] = "local"
-    """local: processes of this machine. The others are runners of Apache Beam
-    (docs/how_to/data_cluster.md). The result is the same."""
+    """Where to run: local for processes of this machine, or a runner of Apache Beam
+    (docs/how_to/data_cluster.md). All write the same files."""
     num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = None
-    """Number of processes of --runner=local, 0.8 GB each. Default: the number of CPUs."""
+    """Processes of --runner=local; each takes 0.8 GB. Default: the number of CPU cores."""
     beam_options: str = ""
-    """Options for a Beam runner, as on a command line, for example
-    '--job_endpoint=flink:8099 --environment_type=DOCKER'."""
+    """Options of the Beam runner, written as on a command line: '--job_endpoint=flink:8099
+    --environment_type=DOCKER'."""
 
 
 for section in (TextFlags, SourceOptions, RunnerSettings):

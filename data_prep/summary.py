@@ -62,8 +62,8 @@ def held_out_note(result: Manifest) -> str:
             "one split. Give different documents, separated by blank lines.")
     if documents <= round(1 / fraction) // 2:
         return (f"1 of the {documents} documents was held out for --mode=eval of "
-                f"run_pretraining.py; --held_out_fraction={fraction:g} of them rounds to none "
-                "(--held_out_fraction=0 keeps all for training).")
+                f"run_pretraining.py; --held_out_fraction={fraction:g} is less than one document. "
+                "--held_out_fraction=0 holds out none.")
     return ""
 
 

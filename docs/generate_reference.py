@@ -39,8 +39,9 @@ Flags take precedence over `--set`, `--set` over the file, the file over `--reci
 over the size. `--recipe=short` [changes some defaults](explanation/short_runs.md). A misspelt name
 or a value out of bounds is an error.
 
-A run resumes only with the settings that it started with. The exceptions are `runtime`, which does
-not change results, and `initialization`, which has no effect once there is a checkpoint.
+A run resumes only with the settings that it started with. The exceptions are `runtime`, which
+changes results by rounding only, and `initialization`, which has no effect once there is a
+checkpoint.
 
 `python -m docs.generate_reference` writes this page.
 

@@ -50,7 +50,8 @@ def main(name: str) -> None:
     directory = home / f"{comparison.name}-{budget.name}"
     make_directory(directory)
     make_directory(storage.path(values.results).parent)
-    with lock_directory(directory, f"another process runs {comparison.name} in {directory}."):
+    with lock_directory(directory, f"another process runs {comparison.name} in {directory}; wait "
+                                   "for it, or name another --output_dir."):
         jobs = runner.plan(comparison, budget, records, home / "runs")
         print(f"{comparison.title}\n{len(comparison.variants)} variants x {budget.seeds} seeds, "
               f"{max(job.flops for job in jobs):.1e} FLOPs per run at most ({budget.name}: "
@@ -71,14 +72,14 @@ def main(name: str) -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("budget", "tiny", f"Compute of every run: {', '.join(sweep.BUDGETS)}.")
-    flags.DEFINE_list("tasks", None, "Score only these tasks. Default: all tasks of the sweep.")
-    flags.DEFINE_integer("seeds", None, "Runs of every variant. Default: the budget's.",
+    flags.DEFINE_list("tasks", None, "Tasks to score, separated by commas. Default: all.")
+    flags.DEFINE_integer("seeds", None, "Runs of every variant. Default: as many as the budget.",
                          lower_bound=1, upper_bound=100)
-    flags.DEFINE_string("data_dir", "records", "Directory of records that data_prep built.")
-    flags.DEFINE_string("tasks_dir", "tasks", "Directory of the tasks' files.")
+    flags.DEFINE_string("data_dir", "records", "Directory of the records that data_prep built.")
+    flags.DEFINE_string("tasks_dir", "tasks", "Directory with the files of the tasks.")
     flags.DEFINE_string("output_dir", "experiments/results", "Directory for runs and pages.")
     flags.DEFINE_string("results", "experiments/results/results.sqlite",
-                        "The table of results; sweeps may share one.")
+                        "SQLite file for the results. Several sweeps may share it.")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ class Budget:
 
 BUDGETS = {budget.name: budget for budget in (
     Budget(name="tiny",
-           about="2 layers of width 128; 3 minutes of one core with AVX-512 bfloat16 per run",
+           about="2 layers of width 128; 3 to 5 minutes of one core with AVX-512 bfloat16 per "
+                 "run",
            model_size="tiny", recipe="short", reference_steps=2000, threads=1,
            settings={"model.num_heads": "4", "model.max_position_embeddings": "512",
                      "training.train_batch_size": "16"}),

@@ -78,9 +78,9 @@ def main() -> None:
 
 if __name__ == "__main__":
     flags.DEFINE_string("steps", "steps", "Directory that benchmarks.accelerator.export wrote.")
-    flags.DEFINE_list("cases", [], "Names of steps in --steps. Default: all, the quickest first.")
+    flags.DEFINE_list("cases", [], "Names of steps in --steps. Default: all, the fastest first.")
     flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
-                      "cuda: the first GPU of CUDA_VISIBLE_DEVICES. cpu: tests the command.")
+                      "Device: cuda, the first GPU of CUDA_VISIBLE_DEVICES, or cpu, to test it.")
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
     command.run(main, __doc__, ["steps", "cases", "device", "steps_per_turn"],
                 systems_on("cuda", pathlib.Path()), rounds=3, peers_python="")

@@ -37,8 +37,8 @@ def main() -> None:
 
         from benchmarks.accelerator.ours import compile_step
     except ModuleNotFoundError as error:
-        raise UserError(f"there is no {error.name} here; run this command with the Python of "
-                        "`make compile-env`.") from error
+        raise UserError(f"{error.name} is not installed in this environment; run this command with "
+                        "the Python of `make compile-env`.") from error
     step = lifted_step.read(pathlib.Path(flags.FLAGS.step))
     batch_size, length = step.layout.batch[0].shape
     cores_of = {}
@@ -80,8 +80,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("step", None, "File that benchmarks.accelerator.export wrote.",
+    flags.DEFINE_string("step", None, "File of a step that benchmarks.accelerator.export wrote.",
                         required=True)
-    flags.DEFINE_list("topology", None, f"TPUs to compile for: {EXAMPLES}; or several, with "
-                      "commas.", required=True)
+    flags.DEFINE_list("topology", None, f"TPUs to compile for: {EXAMPLES}; or several, separated "
+                      "by commas.", required=True)
     command_line.run(main, summary=__doc__, groups={"What": ("step", "topology")})

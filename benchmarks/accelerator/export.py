@@ -57,8 +57,8 @@ def write(config: PretrainingConfig, path: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_list("cases", list(DEFAULT_CASES), f"toy, or {cases.OTHER_CASES}.")
-    flags.DEFINE_string("output_dir", "steps", "Directory for the steps.")
+    flags.DEFINE_list("cases", list(DEFAULT_CASES), f"Cases: toy, or {cases.OTHER_CASES}.")
+    flags.DEFINE_string("output_dir", "steps", "Directory to write the steps to.")
     overrides.define_setting_flags({}, SIZES)
     command_line.run(main, summary=__doc__, groups={
         "What": ["cases", "output_dir"], "Any other setting": overrides.ANY_SETTING})

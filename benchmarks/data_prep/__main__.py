@@ -68,10 +68,10 @@ def write_beginning(pattern: str, size: int, path: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("input", None, "Patterns of text files, as for data_prep.",
+    flags.DEFINE_string("input", None, "Patterns of text files, as for data_prep.build_vocab.",
                         required=True)
-    flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
-    flags.DEFINE_float("megabytes", 4, "MB of text of a turn, from --input.", lower_bound=0.01)
-    flags.DEFINE_integer("max_seq_length", 128, "Tokens of an example.", lower_bound=5)
+    flags.DEFINE_string("vocab_file", None, "Vocabulary file of uncased BERT.", required=True)
+    flags.DEFINE_float("megabytes", 4, "Megabytes of text per turn.", lower_bound=0.01)
+    flags.DEFINE_integer("max_seq_length", 128, "Tokens per example.", lower_bound=5)
     command.run(main, __doc__, ["input", "vocab_file", "megabytes", "max_seq_length"], SYSTEMS,
                 rounds=5)

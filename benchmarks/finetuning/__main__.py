@@ -1,65 +1,78 @@
-r"""Compares fine-tuning and prediction on SST-2 with Hugging Face.
+r"""Compares the speed of fine-tuning and prediction with a plain PyTorch loop.
 
-    python -m benchmarks.finetuning --data_dir=glue --vocab_file=vocab.txt
+    python -m benchmarks.finetuning --data_dir=data --encoder=all-MiniLM-L6-v2
 
-Prints examples/s of training and inference with a new ELECTRA-Small, and writes finetuning.md and
-finetuning.json. The command takes ten minutes on two AVX-512 cores; stop other programs first.
-benchmarks/README.md describes the measurement.
+Prints examples/s of training and inference of one encoder in several tasks, and writes
+finetuning.md and finetuning.json. Stop other programs first. benchmarks/README.md describes the
+measurement.
 """
 
-import dataclasses
 import pathlib
-import statistics
 
 from absl import flags
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import BenchmarkCase, system
-from benchmarks.pretraining.cases import workload_of
+from benchmarks.harness.turns import BenchmarkCase, Measurement, system
 
 TURNS = {"training": {"what": "train"}, "inference": {"what": "infer"}}
-SYSTEMS = tuple(system(f"{name}-{precision}", f"finetuning.{library}", precision=precision)
-                for name, library in (("ours", "ours"), ("hf", "hugging_face"))
-                for precision in ("bfloat16", "float32"))
+CASES = ("mrpc", "sst2", "squad")
+SYSTEMS = (
+    *(system(f"ours-{precision}", "finetuning.ours", precision=precision)
+      for precision in ("bfloat16", "float32")),
+    *(system(f"hf-{precision}-{order}", "finetuning.hugging_face", title="PyTorch",
+             precision=precision, order=order)
+      for precision, order in (("bfloat16", "sorted"), ("float32", "sorted"),
+                               ("float32", "random"))))
 
 
 def main() -> None:
-    """Encodes sentences, measures all systems, and prints and writes the table."""
-    # Imported here: TensorFlow takes seconds, which --help does not need.
-    from electra_tf.config.finetuning import TaskConfig
-    from electra_tf.tasks import glue
-    from electra_tf.tasks.registry import KINDS
-    from electra_tf.text.rows import RowEncoder
-    from electra_tf.text.tokenization import TextSettings
-    from electra_tf.text.vocabulary import Vocabulary
+    """Measures all systems on every task, and prints and writes the tables."""
+    # Imported here: scikit-learn and TensorFlow take seconds, which --help does not need.
+    from benchmarks.real_encoder.tasks import TASKS
+    from electra_tf.platform.settings import require_one_of
 
     values = flags.FLAGS
-    bench = command.Bench(SYSTEMS)
-    task = glue.TASKS["sst2"]
-    text = TextSettings(vocabulary=Vocabulary.load(values.vocab_file))
-    examples = glue.read_split(task, pathlib.Path(values.data_dir), "train")[:values.examples]
-    rows = KINDS[task.spec.kind].encode(
-        task.spec, examples, RowEncoder(text, 128), TaskConfig()).rows
-    measured = bench.measure(BenchmarkCase(
-        name="sst2", turns=TURNS, warm_up=[*TURNS.values()] * 2,  # The first ones compile.
-        rounds=values.rounds, fields={
-            "ids": [row.ids.tolist() for row in rows], "batch": values.batch,
-            "labels": [int(row.targets["label"]) for row in rows],
-            "workload": dataclasses.asdict(workload_of("small-128"))}))
-    columns = [column for turn in TURNS for column in tables.compared(
-        measured, f"{turn}, examples/s", lambda result, turn=turn: [
-            len(rows) / seconds for seconds in result.values(turn)])]
-    lengths = [len(row.ids) for row in rows]
-    bench.save(
-        "finetuning", f"ELECTRA-Small on {len(rows):,} sentences of SST-2, batch {values.batch}",
-        measured, [f"{statistics.mean(lengths):.1f} tokens on average, {max(lengths)} at most.", "",
-                   *tables.table(measured, columns)],
-        {"batch": values.batch, "examples": len(rows)})
+    for name in values.cases:
+        require_one_of(TASKS, "--cases", name)
+    bench, data = command.Bench(SYSTEMS), pathlib.Path(values.data_dir).absolute()
+    body: list[str] = []
+    measured: list[Measurement] = []
+    for task in map(TASKS.get, values.cases):
+        results = bench.measure(BenchmarkCase(
+            name=task.name, turns=TURNS, rounds=values.rounds,
+            warm_up=[*TURNS.values()] * 2,  # The first ones compile.
+            fields={"task": task.name, "encoder": str(pathlib.Path(values.encoder).absolute()),
+                    "train": str(data / task.train), "dev": str(data / task.dev),
+                    "max_seq_length": task.max_seq_length, "examples": values.examples,
+                    "batch": values.batch}))
+        columns = [column for turn in TURNS for column in [
+            *tables.compared(results, f"{turn}, examples/s", lambda result, turn=turn: speeds(
+                result, turn, "seconds")),
+            [f"{turn}, examples/CPU s", *(
+                tables.ratio(tables.median(speeds(result, turn, "cpu_seconds")), 1, ",.0f")
+                for result in results)]]]
+        reply = next(result.warm_up[0] for result in results if result.warm_up)
+        body += [f"## {task.name}", "", f"{reply['tokens'] / reply['rows']:.1f} tokens on average.",
+                 "", *tables.table(results, [*columns, ["peak GB", *(
+                     f"{result.peak_bytes / 1e9:.2f}" for result in results)]]), ""]
+        measured += results
+    bench.save("finetuning", f"{pathlib.Path(values.encoder).name}, batch {values.batch}", measured,
+               body, {"batch": values.batch, "examples": values.examples})
+
+
+def speeds(result: Measurement, turn: str, clock: str) -> list[float]:
+    """Returns examples per second of every round; CPU seconds are robust against other load."""
+    return [rows / seconds for rows, seconds in zip(
+        result.values(turn, "rows"), result.values(turn, clock), strict=True)]
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("data_dir", None, "GLUE's directory, with SST-2/train.tsv.", required=True)
-    flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
-    flags.DEFINE_integer("examples", 1600, "Sentences of a turn.", lower_bound=1)
-    flags.DEFINE_integer("batch", 32, "Examples of a batch.", lower_bound=1)
-    command.run(main, __doc__, ["data_dir", "vocab_file", "examples", "batch"], SYSTEMS, rounds=5)
+    flags.DEFINE_string("data_dir", None, "Directory with glue/, conll2000/ and squad/.",
+                        required=True)
+    flags.DEFINE_string("encoder", None, "Directory of a BERT encoder in Hugging Face's format, "
+                        "with tokenizer.json.", required=True)
+    flags.DEFINE_list("cases", list(CASES), "Tasks, separated by commas.")
+    flags.DEFINE_integer("examples", 640, "Examples per turn.", lower_bound=1)
+    flags.DEFINE_integer("batch", 32, "Examples per batch.", lower_bound=1)
+    command.run(main, __doc__, ["data_dir", "encoder", "cases", "examples", "batch"], SYSTEMS,
+                rounds=3)

@@ -2,58 +2,50 @@
 
 import itertools
 import pathlib
-from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from benchmarks.harness.worker import Ready
-from benchmarks.pretraining.workload import PAD_ID
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import pretraining_config
-from electra_tf.data.buckets import Row, make_batch, plan_epoch
+from electra_tf.data.buckets import make_batch, plan_epoch
+from electra_tf.finetuning import setup
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.finetuning.trials import compile_train_step
-from electra_tf.tasks.glue import TASKS
-from electra_tf.tasks.kinds.texts import ClassificationObjective
-from electra_tf.tasks.registry import recipe
-from electra_tf.text.tokenization import TextSettings
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.training.devices import POLICIES
-from electra_tf.training.strategies import create_strategy, prepare_cpu
+from electra_tf.formats import pretrained
+from electra_tf.tasks import registry
+from electra_tf.tasks.files import Files
 
 
-def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],
-            precision: str) -> Ready:
-    """Returns turns of training and inference with a new ELECTRA-Small, the workload's model."""
-    examples = [Row(np.array(row, np.int32), np.zeros(len(row), np.int32),
-                    {"label": np.int32(label)}) for row, label in zip(ids, labels, strict=True)]
-    config = recipe("sst2", pretraining_config("small").model)
-    config = override(config, {
-        "runtime.cpu_parts": prepare_cpu(config.runtime, batch), "runtime.eval_batch_size": batch,
-        "training.train_batch_size": batch, "training.precision": precision})
-    spec, strategy = TASKS["sst2"].spec, create_strategy(config.runtime)
-    run = FinetuningRun(
-        config=config, objective=ClassificationObjective(spec), strategy=strategy, spec=spec,
-        text=TextSettings(vocabulary=Vocabulary(SPECIAL_TOKENS)), model_dir=pathlib.Path("unused"))
-    assert run.text.vocabulary.pad_id == PAD_ID
-    with strategy.scope():
-        model = run.objective.build_model(config.model, seed=1,
-                                          policy=POLICIES[config.training.precision])
-    lengths, padded_lengths = [len(row.ids) for row in examples], run.padded_lengths(examples)
-    num_steps = 10_000 * len(examples)  # No benchmark reaches so many epochs.
+def prepare(task: str, encoder: str, train: str, dev: str, max_seq_length: int, examples: int,
+            batch: int, precision: str) -> Ready:
+    """Returns turns of training and inference with an encoder and a new head."""
+    initial = pretrained.read(pathlib.Path(encoder), encoder_only=True)
+    config = override(registry.recipe(task, initial.model), {
+        "task.max_seq_length": max_seq_length, "task.swap_pairs": False,
+        "optimizer.layerwise_decay": 1.0, "training.train_batch_size": batch,
+        "optimizer.bias_correction": True, "task.ends_given_starts": False,
+        "runtime.eval_batch_size": batch, "training.precision": precision})
+    files, directory = Files(), pathlib.Path(train).parent
+    if task == "squad":
+        files = Files(train=[pathlib.Path(train)], dev=[pathlib.Path(dev)])
+    loaded = registry.load(task, directory, files)
+    run = setup.prepare(config, loaded.spec, initial.text, pathlib.Path("unused"))
+    model = run.build_model(1, initial)
+    rows = run.encode(loaded.train[:examples]).rows
+    lengths, padded_lengths = [len(row.ids) for row in rows], run.padded_lengths(rows)
+    num_steps = 10_000 * len(rows)  # No benchmark reaches so many epochs.
     train_step = compile_train_step(run, model, num_steps=num_steps, seed=1)
     predictor, epochs = Predictor(run, model), itertools.count()
 
-    def turn(what: str) -> None:
+    def turn(what: str) -> dict[str, int]:
         if what == "infer":
-            predictor.predict(examples)
-            return
+            predictor.predict(rows)
+            return {"rows": len(rows), "tokens": sum(lengths)}
         for indices in plan_epoch(lengths, batch, seed=1, epoch=next(epochs)):
-            rows = make_batch([examples[index] for index in indices], batch, padded_lengths,
-                              PAD_ID)
-            results = train_step(rows.ids.shape, run.distributed(rows))
+            part = make_batch([rows[index] for index in indices], batch, padded_lengths,
+                              run.text.vocabulary.pad_id)
+            results = train_step(part.ids.shape, run.distributed(part))
         results["loss"].sum.numpy()  # Waits for the devices.
+        return {"rows": len(rows), "tokens": sum(lengths)}
 
     return Ready(label=precision, versions={"TensorFlow": tf.__version__}, turn=turn)

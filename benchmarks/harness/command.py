@@ -28,14 +28,14 @@ def run(main: Callable[[], None], summary: str, own_flags: Sequence[str],
     """
     names = ", ".join(system.name for system in systems if not system.always)
     flags.DEFINE_list(
-        "systems", [], f"Systems, or prefixes of their names: {names}. Default: all.")
+        "systems", [], f"Systems to measure, or prefixes of their names: {names}. Default: all.")
     if rounds is not None:
-        flags.DEFINE_integer("rounds", rounds, "Turns of every system.", lower_bound=1)
-    flags.DEFINE_float("timeout", timeout, "Seconds to wait for one answer; the first includes "
-                       "compiling.", lower_bound=1)
-    flags.DEFINE_string("output_dir", "benchmarks/results", "Directory for the results.")
-    flags.DEFINE_string("peers_python", peers_python, "Python of the environment with PyTorch"
-                        f"{'' if peers_python else '. Default: this one'}.")
+        flags.DEFINE_integer("rounds", rounds, "Number of turns of every system.", lower_bound=1)
+    flags.DEFINE_float("timeout", timeout, "Seconds to wait for an answer of a system. The first "
+                       "answer includes compilation.", lower_bound=1)
+    flags.DEFINE_string("output_dir", "benchmarks/results", "Directory to write results to.")
+    flags.DEFINE_string("peers_python", peers_python, "Python interpreter of the environment with "
+                        f"PyTorch.{'' if peers_python else ' Default: the current one.'}")
     shared = ["systems", *(["rounds"] if rounds is not None else []), "timeout", "peers_python",
               "output_dir"]
     command_line.run(main, summary=summary,

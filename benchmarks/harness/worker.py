@@ -4,7 +4,7 @@
     > {"workload": {...}, "setting": {...}}
     < {"label": "bfloat16, XLA off", "versions": {"TensorFlow": "2.20.0"}, ...}
     > {"steps": 1}
-    < {"seconds": 21.4, "peak_bytes": 1500000000, "loss": 45.1}
+    < {"seconds": 21.4, "cpu_seconds": 42.1, "peak_bytes": 1500000000, "loss": 45.1}
 
 The module's `prepare` takes the first request's fields, the case and the system's settings; every
 other request asks for a turn. This module needs only the standard library.
@@ -61,9 +61,10 @@ def serve(prepare: Callable[..., Ready]) -> None:
     ready = prepare(**next(requests))
     reply(label=ready.label, versions=ready.versions, accelerator=ready.accelerator)
     for request in requests:
-        begin = time.perf_counter()
+        begin, cpu_begin = time.perf_counter(), time.process_time()
         result = ready.turn(**request) or {}
-        reply(seconds=time.perf_counter() - begin, peak_bytes=ready.peak_bytes(), **result)
+        reply(seconds=time.perf_counter() - begin, cpu_seconds=time.process_time() - cpu_begin,
+              peak_bytes=ready.peak_bytes(), **result)
 
 
 class WorkerFailed(Exception):

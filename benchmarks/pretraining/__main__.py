@@ -47,6 +47,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     flags.DEFINE_list("cases", list(cases.DEFAULT_CASES),
-                      f"Cases: {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
+                      f"Cases to measure: {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
     flags.DEFINE_integer("steps", 1, "Training steps per turn.", lower_bound=1)
     command.run(main, __doc__, ["cases", "steps"], SYSTEMS, rounds=7)

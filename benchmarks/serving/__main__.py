@@ -101,11 +101,11 @@ def page(measured: Sequence[Measurement], cases: Sequence[str], texts: int) -> l
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("data_dir", None, "GLUE's directory, with SST-2/dev.tsv.", required=True)
-    flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.", required=True)
-    flags.DEFINE_string("model_size", "small", "tiny, small, base or large.")
+    flags.DEFINE_string("data_dir", None, "Directory of GLUE, with SST-2/dev.tsv.", required=True)
+    flags.DEFINE_string("vocab_file", None, "Vocabulary file of uncased BERT.", required=True)
+    flags.DEFINE_string("model_size", "small", "Model size: tiny, small, base or large.")
     flags.DEFINE_list("cases", ["16", "64", "128", SENTENCES],
-                      f"Tokens of a text; {SENTENCES} for whole sentences.")
-    flags.DEFINE_integer("texts", 256, "Texts of a turn.", lower_bound=1)
+                      f"Cases to measure: tokens per text, or {SENTENCES} for its sentences.")
+    flags.DEFINE_integer("texts", 256, "Texts per turn.", lower_bound=1)
     command.run(main, __doc__, ["data_dir", "vocab_file", "model_size", "cases", "texts"], SYSTEMS,
                 rounds=5)

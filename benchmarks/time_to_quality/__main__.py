@@ -148,10 +148,10 @@ def seconds_to(points: Sequence[tuple[float, float]], goal: float) -> float | No
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.",
+    flags.DEFINE_string("data_dir", None, "Directory of the records that data_prep built.",
                         required=True)
     flags.DEFINE_integer("num_train_steps", 5000, "Steps of every run.", lower_bound=1)
-    flags.DEFINE_string("model_size", "tiny", "tiny, small, base or large.")
+    flags.DEFINE_string("model_size", "tiny", "Model size: tiny, small, base or large.")
     flags.DEFINE_integer("train_batch_size", 16, "Examples per step.", lower_bound=1)
     overrides.define_setting_flags({}, {})
     command.run(main, __doc__, [

@@ -64,8 +64,8 @@ def read(directory: Path, n: int) -> BenchmarkTexts:
     a directory without task files or test texts, and for a damaged task file.
     """
     if not directory.is_dir():
-        raise UserError(f"--decontaminate={directory} is no directory; name one of task files: "
-                        f"{_FILE_KINDS}.")
+        raise UserError(f"--decontaminate={directory} is not a directory; name a directory of task "
+                        f"files: {_FILE_KINDS}.")
     files = [texts for path in _files(directory) if (texts := _texts(path)) is not None]
     if not files:
         raise UserError(f"--decontaminate={directory} holds no task files besides those for "

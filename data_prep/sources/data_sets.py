@@ -149,8 +149,8 @@ class TfdsSource(Source):
                 ) as error:
             raise UserError(
                 f"TensorFlow Datasets has no {shown(self.name)} in {directory or 'its directory'} "
-                f"and can't get it ({one_line(str(error), 150)}); name one that it has, and "
-                "where it is with --tfds_data_dir.") from error
+                f"and can't download it ({one_line(str(error), 150)}); name another data set, or "
+                "its directory with --tfds_data_dir.") from error
         try:
             split = builder.info.splits[self.options.tfds_split]
             self._files = tuple(pathlib.Path(file.filename) for file in split.file_instructions)
@@ -162,7 +162,7 @@ class TfdsSource(Source):
             name for name in features if isinstance(features[name], tfds.features.Text))
         if self.feature not in texts:
             raise UserError(f"{self.name} has no text feature {shown(self.feature)}; it has "
-                            f"{', '.join(texts)}. Name the one that holds the text after the data "
+                            f"{', '.join(texts)}. Name the feature with the text after the data "
                             "set: #FEATURE.")
         self.parse: Parser = parse_plain_text
         if self.name.partition("/")[0].partition(":")[0] == "wiki40b":

@@ -27,7 +27,7 @@ def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
                 offset += len(rest)
             offset += len(rest)
             yield damaged_stretch(path, f"{path}: the line at byte {start} has {offset - start} "
-                                  f"bytes, more than the {MAX_LINE_BYTES} that one may have")
+                                  f"bytes, more than the maximum of {MAX_LINE_BYTES}")
         elif line.strip(b" \t\r\n\xef\xbb\xbf"):
             yield DocumentPart(content=line, key=key_of(line), path=path, offset=start)
 
@@ -40,13 +40,13 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         record = json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         at = part.offset + len(text[:error.pos].encode())
-        raise UserError(f"{line} is no JSON: {error.msg} at byte {at}; mend or remove it."
+        raise UserError(f"{line} is not JSON: {error.msg} at byte {at}; correct or remove the line."
                         ) from error
     except (RecursionError, ValueError) as error:  # Too many digits for Python.
         raise UserError(f"{line} is nested too deeply, or has a number with too many digits; "
-                        "mend or remove it.") from error
+                        "correct or remove the line.") from error
     if not isinstance(record, dict):
-        raise UserError(f"{line} is no JSON object; it holds {shown(record)}.")
+        raise UserError(f"{line} is not a JSON object; it is {shown(record)}.")
     if field not in record:
         raise UserError(f"{line} has no field {shown(field)}; it has {shown(sorted(record))}. "
                         "Name the field that holds the text after the pattern: #FIELD.")
@@ -58,7 +58,7 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         value.encode()
     except UnicodeEncodeError as error:
         raise UserError(f"{line}: the field {shown(field)} has half of a character "
-                        f"({shown(value[error.start])}); mend or remove it.") from error
+                        f"({shown(value[error.start])}); correct or remove the line.") from error
     return stripped(value)
 
 
@@ -94,5 +94,5 @@ def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[Documen
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        yield damaged_stretch(path, f"{path} is no whole Parquet file, from row {row} on "
+        yield damaged_stretch(path, f"{path} is not a complete Parquet file, from row {row} on "
                               f"({one_line(str(error), 200)})")

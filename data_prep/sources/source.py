@@ -22,14 +22,14 @@ class SourceOptions(Section, prefix="--"):
     """The options of sources; flags have the same names."""
 
     on_error: Literal["stop", "skip"] = "stop"
-    """Action at a damaged document or file: stop, or skip it. The manifest of the records counts
-    and lists skipped documents."""
+    """What to do with a damaged document or file: stop the build, or skip it. The manifest of the
+    records lists skipped documents."""
     wiki_headings: bool = False
-    """Keep titles and headings of Wikipedia articles, one per line."""
+    """Keep titles and headings of Wikipedia articles as lines of text."""
     tfds_data_dir: str = ""
-    """Directory of TensorFlow Datasets. Default: its own directory."""
+    """Directory of the data sets of TensorFlow Datasets. Default: ~/tensorflow_datasets."""
     tfds_split: str = "train"
-    """Split of a data set, in the notation of TensorFlow Datasets: train+test, train[:10%]."""
+    """Split of a data set to read, as TensorFlow Datasets writes it: train+test, train[:10%]."""
 
 
 class Source(abc.ABC):
@@ -148,8 +148,8 @@ class Mixture(ConcatenatedSource):
         others = ", ".join(
             f"{member.name} ({100 * member.source.position() / max(1, member.source.size):.0f} %)"
             for member in self.members if member is not ended)
-        self.note = (f"{ended.name} has no more documents, and the mixture ends with it; read of "
-                     f"the others: {others}.")
+        self.note = (f"{ended.name} has no more documents, so the mixture ends; read of the other "
+                     f"sources: {others}.")
 
     def pieces(self) -> tuple[Source, ...]:
         """Returns the mixture."""

@@ -128,7 +128,7 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
             if (not begin or before[header.end() if header else 0:].strip()
                     or not (offset or header)):
                 yield damaged_stretch(path, f"{path}: the content from byte {offset} to {start} is "
-                                      "no page of a MediaWiki dump")
+                                      "not a page of a MediaWiki dump")
             page = begin + page + _END
             if begin and _is_article(page):
                 yield DocumentPart(content=page, key=key_of(page), path=path, offset=start)
@@ -183,7 +183,7 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
         parser.Parse(part.content, True)
     except xml.parsers.expat.ExpatError as error:
         raise UserError(
-            f"{part.path}: the page at byte {part.offset} is no XML: "
+            f"{part.path}: the page at byte {part.offset} is not XML: "
             f"{xml.parsers.expat.ErrorString(error.code)} at byte "
             f"{part.offset + parser.ErrorByteIndex}; get a whole copy of the file.") from error
     title, text = ("".join(texts[name]) for name in ("title", "text"))

@@ -68,7 +68,9 @@ class Electra:
         """Returns one vector for each text.
 
         A directory of sentence-transformers defines pooling, normalization and length; other
-        checkpoints have the mean of all tokens, [CLS] and [SEP] included.
+        checkpoints have the mean of all tokens, [CLS] and [SEP] included. Cosines of vectors from
+        pre-training alone say little about the similarity of texts: train the encoder
+        for them first (docs/how_to/sentence_embeddings.md).
 
         Args:
             texts: N texts. Texts that are longer than the encoder reads are cut, with a warning.
@@ -115,8 +117,8 @@ class Electra:
             ['The', 'chef', 'ate', 'the', 'piano', '.']
         """
         if not self._can_detect:
-            raise UserError(f"{self.source} has no discriminator with probabilities; load a run "
-                            "of objective.name=electra or a published discriminator.")
+            raise UserError(f"{self.source} has no discriminator that returns probabilities; load "
+                            "a run of objective.name=electra or a published discriminator.")
         words = self._row_encoder.tokenizer.tokenize_words(tf.constant([to_string(text)]))
         lengths = words.pieces.row_lengths().numpy()
         ids = self._build_row(words.pieces.flat_values.numpy())
@@ -144,7 +146,7 @@ class Electra:
         segments = self._row_encoder.tokenizer.tokenize(
             tf.constant(to_string(text).split("[MASK]"))).to_list()
         if len(segments) == 1:
-            raise UserError("text holds no [MASK]; put one where a word is missing.")
+            raise UserError("text has no [MASK]; write [MASK] in place of each missing word.")
         ids = self._build_row(
             [index for pieces in segments for index in (vocabulary.mask_id, *pieces)][1:])
         positions = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
@@ -184,8 +186,9 @@ class Electra:
     def _current(self, *, keeps_pooling: bool) -> Pretrained:
         """Returns the networks with their present weights; warns if they lose their pooling."""
         if not keeps_pooling and self._pooling != Pretrained.pooling:
-            warnings.warn(f"the pooling of {self.source} is not saved: embed of the saved networks "
-                          "returns means of all tokens, which are not normalized.", stacklevel=3)
+            warnings.warn(f"the saved networks do not include the pooling of {self.source}: their "
+                          "embed returns the mean over all tokens, without "
+                          "normalization.", stacklevel=3)
         weights = saving.values(self._network.variables)
         return dataclasses.replace(self._networks, task=None, task_settings={}, weights={
             name: weights[name] for name in self._networks.weights if name in weights})

@@ -200,7 +200,7 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
     """Returns the task of files or of data in memory; arguments as for `finetune`."""
     is_file = train is None or (_is_file(train) and labels is None)
     if not is_file and isinstance(train, str | bytes):
-        raise UserError("train must be a list of texts, as labels is given. Received: "
+        raise UserError("train must be a list of texts if labels is given. Received: "
                         f"{shown(train)}")
     if data_dir is not None and not is_file:
         raise UserError("data_dir is for the files of a benchmark; leave it out with data in "

@@ -51,8 +51,8 @@ def newest_step(directory: Path) -> int | None:
         fault = _fault(directory, step)
         if fault is None:
             if faults:
-                note_once(f"{directory}: {_first_five(faults)}; the newest whole checkpoint is "
-                          f"that of step {step:,}, and work goes on from there.")
+                note_once(f"{directory}: {_first_five(faults)}; continuing from the newest "
+                          f"complete checkpoint, step {step:,}.")
             return step
         faults.append(f"ckpt-{step} {fault}")
     if was_used(directory):
@@ -70,9 +70,9 @@ def require_intact(directory: Path, step: int) -> None:
 def lost_error(directory: Path, faults: Sequence[str] = ()) -> UserError:
     """Returns the error of a trained run without an intact checkpoint, with the fixes."""
     return UserError(
-        f"{directory} holds no whole checkpoint of this run, which was trained before: "
-        f"{_first_five(faults) or 'none is left'}. Put one back from a copy; or begin again with "
-        "--restart, or in a new --model_dir.")
+        f"{directory} holds no complete checkpoint of this run, although it was trained: "
+        f"{_first_five(faults) or 'none is left'}. Restore one from a copy, begin again with "
+        "--restart, or name a new --model_dir.")
 
 
 def seal(directory: Path, step: int) -> None:
@@ -123,11 +123,11 @@ def _fault(directory: Path, step: int) -> str | None:
     except (UserError, KeyError, TypeError, ValueError):
         files = {}
     if f"ckpt-{step}.index" not in files:
-        return "is damaged (its .json file isn't what was written)"
+        return "is damaged (its .json file has changed)"
     for name, expected in files.items():
         path = directory / name
         if not path.is_file():
             return f"lacks {name}"
         if expected != _description(path):
-            return f"is damaged ({name} isn't what was written)"
+            return f"is damaged ({name} has changed)"
     return None

@@ -50,8 +50,8 @@ class CheckpointManager:
                     else checkpoint_files.prefix(self._restore_from, self._newest))
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
-                f"{tensorflow_reason(error)}. Make room or make it writable and run the same "
-                f"command again; it continues from {last}.") from error
+                f"{tensorflow_reason(error)}. Free space or make the directory writable, then run "
+                f"the same command, which continues from {last}.") from error
         self._newest = step
         if self._keep:  # Steps above this one are of damaged checkpoints, which stay.
             older = {saved for saved in checkpoint_files.steps(self.directory) if saved < step}
@@ -72,7 +72,7 @@ class CheckpointManager:
         try:
             self._checkpoint.restore(path).assert_consumed()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
-            raise UserError(f"the checkpoint {path} doesn't fit this run: "
+            raise UserError(f"the checkpoint {path} doesn't match this run: "
                             f"{tensorflow_reason(error)}") from error
         self._newest = step
         return path

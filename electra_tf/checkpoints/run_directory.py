@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import ModelConfig, Tying, heads_of_64_units
 from electra_tf.config.overrides import flatten, override
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
@@ -34,7 +34,11 @@ METRICS_FILE = "metrics.jsonl"
 TRACKERS_FILE = "trackers.json"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
+FIRST_STAGE = "the generator of stage 1"
+"""Beginning of `initial` in the settings of the second of two stages."""
 STEPS = "training.num_train_steps"
+GENERATOR_HEADS = "generator_heads"
+"""Fact of a run whose generator has the discriminator's heads, and not heads of 64 units."""
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
             VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
@@ -56,6 +60,15 @@ class _Facts(Normalization):
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
     finished_at: tuple[int, ...] = ()
+
+
+def generator_fact(model: ModelConfig) -> dict[str, int]:
+    """Returns `GENERATOR_HEADS`, or no fact for the shapes that always had these heads."""
+    as_wide = round(model.hidden_size * model.generator_width) == model.hidden_size
+    if (as_wide and model.tying is not Tying.EVERYTHING
+            and model.num_heads != heads_of_64_units(model.hidden_size)):
+        return {GENERATOR_HEADS: model.num_heads}
+    return {}
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,8 +109,8 @@ def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_
     Settings in `replaced` get the new values. Returns the differences in this section, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
-        raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
-                        "for a pattern of names; choose another name.")
+        raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow reads "
+                        "as a pattern of names; choose another name.")
     if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
         write_json(model_dir / SETTINGS_FILE, identity)
@@ -144,7 +157,7 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     if not path.exists():
         return None
     return strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
-        "put it back from a copy, or begin again with --restart.")).checkpoint
+        "restore it from a copy, or begin again with --restart.")).checkpoint
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -167,9 +180,9 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
-        values = {name: value for name, value in flatten(
-            override(defaults or _ModelSection(), settings)).items()
-            if name.partition(".")[0] in sections and name != "training.num_trials"}
+        config = override(defaults or _ModelSection(), settings)
+        values = {name: value for name, value in flatten(config).items()
+                  if name.partition(".")[0] in sections and name != "training.num_trials"}
         for name, value in values.items():
             received = settings.get(name, value)
             # No type is converted into another; 1 and 1.0 are both numbers of JSON.
@@ -177,7 +190,8 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
             require(equal, name, f"of type {type(value).__name__}", received)
     except UserError as error:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
-    if missing := sorted(values.keys() - settings.keys()):
+    facts = generator_fact(config.model) if "objective.name" in saved else {}
+    if missing := sorted((values.keys() | facts.keys()) - saved.keys()):
         raise UserError(f"{path} lacks {', '.join(missing)}: the run was written by another "
                         "version of this program. Train again in a new --model_dir, or use the "
                         "version that began the run.")
@@ -189,9 +203,9 @@ def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> 
     changed = _differences(saved, identity, saved.keys() | identity.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). To continue it, leave out these settings, "
-                        "--model_size and --recipe, or give its values. Otherwise name a new "
-                        "--model_dir.")
+                        f"({'; '.join(changed)}). To continue that run, give its values, or leave "
+                        "out these settings, --model_size and --recipe. To train with other "
+                        "settings, name a new --model_dir.")
 
 
 def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> list[str]:
@@ -201,7 +215,7 @@ def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> l
         is_checksum = len(value) > 24 and "." not in name and " " not in value
         return f"{value[:12]}..." if is_checksum else value
 
-    return [f"{name}: {text(name, saved)} then, {text(name, identity)} now"
+    return [f"{name}: {text(name, saved)} in the run, {text(name, identity)} now"
             for name in sorted(names) if saved.get(name) != identity.get(name)]
 
 

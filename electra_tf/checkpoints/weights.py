@@ -48,7 +48,7 @@ def checkpoint_in_use(model_dir: Path) -> str:
         checkpoint_files.require_intact(directory, step)
     elif (step := checkpoint_files.newest_step(directory)) is None:
         raise UserError(f"{model_dir} holds no checkpoint yet; train first, or name the "
-                        "--model_dir of a run that has one.")
+                        "--model_dir of a trained run.")
     return checkpoint_files.prefix(directory, step)
 
 
@@ -98,9 +98,9 @@ def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     """Raises a `UserError` that names weights that are missing, unknown or of another shape."""
     misshapen = [f"{name} {weights[name].shape} instead of {shapes[name]}"
                  for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
-    for problem, names in (("lacks", shapes.keys() - weights.keys()),
-                           ("has no place for", weights.keys() - shapes.keys()),
-                           ("has another shape for", misshapen)):
+    for problem, names in (("lacks {} weights", shapes.keys() - weights.keys()),
+                           ("has {} unexpected weights", weights.keys() - shapes.keys()),
+                           ("has {} weights of another shape", misshapen)):
         if names:
-            raise UserError(f"{source} {problem} {len(names)} weights: {', '.join(sorted(names))}; "
-                            "it is of another model, or of another size or vocabulary.")
+            raise UserError(f"{source} {problem.format(len(names))}: {', '.join(sorted(names))}; "
+                            "it belongs to another model, size or vocabulary.")

@@ -34,58 +34,59 @@ class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
     max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16), TRAINING] = 128
-    """Longest row, in tokens; longer texts are cut, longer contexts are read in sliding windows.
-    Extractive QA takes 512, or the longest row of the encoder."""
+    """Maximum tokens of a row that the encoder reads. Longer texts are cut (see --long_texts), and
+    longer contexts of questions are read in sliding windows. Default: 128; for extractive QA 512,
+    or the encoder's maximum if it is smaller."""
     swap_pairs: Annotated[bool, TRAINING] = False
-    """Train on every pair in both orders; MRPC and STS-B do."""
+    """Train on pairs of texts in both orders. Default: true for MRPC and STS-B, otherwise false."""
     label_threshold: Annotated[Probability, TRAINING] = 0.5
-    """Multi-label: predict labels whose probability is at least this; 0 searches the value with the
-    best micro F1 on dev."""
+    """Probability from which a label is predicted (multi-label classification). 0 selects the
+    threshold with the best micro F1 on dev."""
     dropout: Probability = 0.1
-    """Dropout rate of the vectors that the output layer reads."""
+    """Dropout rate of the inputs of the output layer."""
     hidden_layer: bool = False
-    """Put a dense GELU layer first (classification, regression), as in Hugging Face's head."""
+    """Add a dense GELU layer before the output layer (classification, regression)."""
     long_texts: Annotated[LongTexts, TRAINING] = LongTexts.TRUNCATE
-    """Texts over max_seq_length (classification, regression): truncate keeps their first tokens,
-    head_tail a quarter from the start and the rest from the end; windows reads all of them in
-    sliding windows, whose outputs are pooled."""
+    """How to read texts longer than --max_seq_length (classification, regression). truncate keeps
+    the first tokens. head_tail keeps a quarter of the row from the start of the text and the rest
+    from its end. windows reads the whole text in sliding windows and pools their outputs."""
     window_pooling: Annotated[WindowPooling, TRAINING] = WindowPooling.MEAN
-    """Output of a text in windows: mean of the windows' probabilities (of their numbers for
-    regression), max of their logits, or log_odds, the mean of their logits."""
+    """How --long_texts=windows pools the outputs of windows: mean of their probabilities (of their
+    numbers for regression), max of their logits, or log_odds, the mean of their logits."""
     max_windows: Annotated[int, Interval(gt=0, le=1 << 16), TRAINING] = 8
-    """Windows of a text that training reads, evenly spaced; predictions read all."""
+    """Maximum windows per text in training, evenly spaced. Predictions read all windows."""
     doc_stride: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
-    """Tokens from the start of one sliding window over a context or a text to the start of the
-    next. 0: 128 for extractive QA, half of max_seq_length for texts."""
+    """Tokens between the starts of two consecutive sliding windows. Default: 0, which is 128 for
+    extractive QA and half of --max_seq_length for --long_texts=windows."""
     max_query_length: Length = 64
-    """Tokens kept of a question."""
+    """Maximum tokens of a question; longer questions are cut."""
     max_answer_length: Length = 30
-    """Longest answer, in tokens."""
+    """Maximum tokens of an answer."""
     beam_size: Few = 20
-    """Number of answer starts that are considered, and of ends for each start."""
+    """Number of start positions of answers to search, and of end positions for each start."""
     ends_given_starts: bool = True
-    """Score the end of an answer given its start, as XLNet; otherwise independently, as BERT."""
+    """Score the end of an answer given its start, as XLNet; false: independently of it, as BERT."""
     answerability: bool = True
-    """Learn to predict if a question has an answer."""
+    """Also learn to predict if a question has an answer."""
     answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = 0.5
     """Factor of the answerability loss."""
     answerable_by_window: bool = True
-    """In training, a window without the answer counts as unanswerable; otherwise it counts as
-    answerable if its question is, as in Google's code."""
+    """Train every window without the answer as unanswerable. false trains all windows of an
+    answerable question as answerable, as Google's code does."""
     tagging_loss_by_sentence: bool = False
-    """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
+    """Divide the loss of tags by the number of sentences instead of words, as Google's code."""
     class_weights: Annotated[str, TRAINING] = ""
-    """Factor of each label's loss (classification, tagging): balanced for n / (k n_c) of the
-    training examples, as scikit-learn; or a number per label, rare=5,common=1, or in the order of
-    the labels. Default: equal weights."""
+    """Factor of each label's loss (classification, tagging). balanced gives n / (k n_c), as in
+    scikit-learn: n training examples, k labels, n_c examples of the label. Otherwise give a number
+    for each label: rare=5,common=1, or 5,1 in the order of the labels. Default: equal weights."""
     label_smoothing: Annotated[Probability, TRAINING] = 0.0
-    """Share of the target that all labels get equally (classification, tagging), as PyTorch's."""
+    """Fraction of the target that all labels share (classification, tagging), as in PyTorch."""
     pooling: Annotated[PoolingMode, TRAINING] = "mean"
-    """Vector of a text (sentence embeddings): the mean over its tokens, the vector of [CLS], ..."""
+    """How the vectors of tokens are pooled to a vector of the text (sentence embeddings)."""
     temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
-    """Divisor of cosine similarities in the loss of sentence embeddings."""
+    """Temperature of the contrastive loss of sentence embeddings: divisor of the cosines."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
-    """Score above which a question is unanswerable if no threshold is searched; Google's value."""
+    """Score above which a question is unanswerable, if there is no dev set to choose it on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,9 +94,9 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     """The optimizer of pre-training, with a learning rate per layer."""
 
     layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = 0.8
-    """Learning-rate factor of each layer relative to the layer above."""
+    """Learning rate of each layer as a fraction of that of the layer above."""
     layerwise_decay_skips_one: bool = False
-    """Put the top layer two steps of decay below the head instead of one, as Google's code does."""
+    """Apply the decay twice instead of once to the top layer, as Google's code."""
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps, by default a tenth of the run without rounding."""
@@ -107,32 +108,33 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     """Length of the run, batch, trials and precision."""
 
     num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = 3.0
-    """Passes over the training examples; RTE and STS-B take 10, extractive QA 2."""
+    """Passes over the training examples. Default: 3; 10 for RTE and STS-B, 2 for extractive QA."""
     train_batch_size: Annotated[BatchSize, TRAINING] = 32
-    """Examples per step, over all devices."""
+    """Examples per step, summed over all devices."""
     seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
-    """Seed of the head's initial weights, the order and dropout; trial t takes seed + t."""
+    """Seed of the head's weights, order and dropout. Trials after the first add 1, 2, ... to it."""
     precision: Annotated[Precision, TRAINING] = Precision.AUTO
-    """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
-    natively. float16 comes with loss scaling."""
+    """Number type of activations and matmuls. auto selects bfloat16 on devices with bfloat16
+    instructions, otherwise float32. float16 adds loss scaling."""
     num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
-    """Independent runs; the report has the scores of each, their mean, median and spread."""
+    """Number of runs with different seeds. The report has all scores, mean, median and spread."""
     num_folds: Annotated[int, Interval(ge=0, le=1_000), TRAINING] = 0
-    """Stratified cross-validation on --train: one trial per fold, then the kept model is trained on
-    all examples. Default: no cross-validation."""
+    """Folds of a stratified cross-validation on --train: one trial per fold, then the final model
+    is trained on all examples. Default: 0, no cross-validation."""
     keep_best: Annotated[bool, TRAINING] = False
-    """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
+    """Keep the weights of the epoch with the best score on dev instead of the last epoch."""
     early_stopping: Annotated[int, Interval(ge=0, le=1_000_000), TRAINING] = 0
-    """Epochs without a better score on dev after which a trial ends; it keeps its best epoch.
-    Default: never."""
+    """Epochs without a better score on dev that end a trial, at its best epoch. Default: 0,
+    never."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
-    """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
+    """Lowest layers to freeze, with the embeddings; -1 freezes all layers. Default: 0, none."""
     distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = 2.0
-    """Divisor of logits in the loss of the probabilities of --teacher."""
+    """Divisor of the teacher's and the student's logits in the loss that compares them."""
     distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = 0.5
-    """Weight of that loss; the loss of the labels has the rest of 1."""
+    """Weight of the loss that compares with --teacher. The labels' loss has the rest."""
     distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = 0.0
-    """Weight of the cosine distance of the teacher's and the student's projected [CLS] vector."""
+    """Weight of the cosine distance between the teacher's [CLS] vector and the student's, which is
+    projected to the same size."""
 
     @property
     def keeps_best_epoch(self) -> bool:
@@ -169,9 +171,9 @@ class FinetuningConfig:
         """Raises `UserError` for several values of a setting that isn't one of a trial."""
         for name, values in grid.items():
             if name in _FIXED or not (name in _DROPOUT or name.split(".")[0] in _TUNABLE):
-                raise UserError(f"{name} takes one value; several with commas are for the settings "
-                                "of a trial, such as --learning_rate, and --num_trials for seeds. "
-                                f"Received: {', '.join(map(str, values))}")
+                raise UserError(f"{name} takes one value. Only settings of a trial take several, "
+                                "such as --learning_rate=1e-4,3e-4; for several seeds give "
+                                f"--num_trials. Received: {', '.join(map(str, values))}")
 
     def num_train_steps(self, examples: int) -> int:
         """Returns the number of steps of a run on `examples`, at least 1, as in Google's code."""

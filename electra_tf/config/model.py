@@ -2,17 +2,22 @@
 
 import dataclasses
 import enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import Probability, Section, require
+from electra_tf.platform.settings import Probability, Section, require, settings_of
 
 MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
 Few = Annotated[int, Interval(gt=0, le=1000)]
 Share = Annotated[float, Interval(gt=0, le=1)]
 Gain = Annotated[float, Interval(gt=0, le=1000)]
+
+
+def heads_of_64_units(hidden_size: int) -> int:
+    """Returns a generator's number of heads by the rule of ELECTRA's authors."""
+    return max(1, hidden_size // 64)
 
 
 class Tying(enum.StrEnum):
@@ -33,27 +38,27 @@ class EncoderConfig(Section, prefix="model."):
     """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
 
     vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = 30522
-    """Entries of the WordPiece vocabulary; a run takes it from its records."""
+    """Tokens of the WordPiece vocabulary. A run takes the size of its records' vocabulary."""
     embedding_size: Width = 128
-    """E, size of the word, position and segment vectors."""
+    """Size of the word, position and segment embeddings, E."""
     hidden_size: Width = 256
-    """H, width of the encoder."""
+    """Size of the encoder's hidden vectors, H."""
     num_layers: Few = 12
-    """Transformer layers."""
+    """Number of Transformer layers."""
     num_heads: Few = 4
-    """A, attention heads; must divide the hidden size."""
+    """Number of attention heads, A. It must divide the hidden size."""
     intermediate_size: Annotated[int, Interval(gt=0, le=1 << 18)] = 1024
     """Width of the feed-forward layer."""
     max_position_embeddings: Width = 512
-    """Longest example that the model can read, in tokens."""
+    """Maximum tokens of an example."""
     type_vocab_size: Few = 2
-    """Segments that an example can have."""
+    """Number of segments (token types) that the embeddings distinguish."""
     hidden_dropout: Probability = 0.1
     """Dropout rate of embeddings, attention outputs and feed-forward outputs."""
     attention_dropout: Probability = 0.1
     """Dropout rate of attention weights."""
     initializer_range: Annotated[float, Interval(gt=0, le=10)] = 0.02
-    """Standard deviation of initial weights. Short runs of narrow encoders need a larger one."""
+    """Standard deviation of initial weights. Short runs of narrow encoders need a larger value."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -90,11 +95,15 @@ class ModelConfig(EncoderConfig):
 
     @property
     def generator(self) -> EncoderConfig:
-        """The generator's encoder: 64 units a head, feed-forward layers four times as wide."""
+        """The generator's encoder: 64 units a head, feed-forward layers four times as wide.
+
+        A generator as wide as the discriminator has its number of heads.
+        """
         if self.tying is Tying.EVERYTHING:
             return self.discriminator
         hidden_size = round(self.hidden_size * self.generator_width)
-        num_heads = max(1, hidden_size // 64)
+        num_heads = (self.num_heads if hidden_size == self.hidden_size
+                     else heads_of_64_units(hidden_size))
         require(hidden_size > 0 and hidden_size % num_heads == 0, "model.generator_width",
                 f"a fraction that makes the generator's hidden size a multiple of its {num_heads} "
                 "heads", self.generator_width)
@@ -116,22 +125,29 @@ class InitializationConfig(Section, prefix="initialization."):
     """Initial values beyond `model.initializer_range`; all but `scheme` belong to `adjacent`."""
 
     scheme: Literal["normal", "adjacent"] = "normal"
-    """Initialization of attention: the paper's, or first-layer heads that attend to adjacent
-    tokens, as trained networks do (after Trockman and Kolter, 2023)."""
+    """Initialization of attention. normal is the paper's. adjacent lets heads of the first layer
+    attend to adjacent tokens, as they do in trained networks (after Trockman and Kolter, 2023)."""
     layers: Few = 1
-    """Lowest layers that have previous-token and next-token heads."""
+    """Number of lowest layers with previous-token and next-token heads."""
     position_share: Annotated[float, Interval(gt=0, le=0.5)] = 0.25
-    """Share of the embedding dimensions for positions alone; word vectors are 0 there at first."""
+    """Fraction of embedding dimensions for positions only; word embeddings begin with 0 there."""
     position_amplitude: Gain = 1.0
-    """Amplitude of the waves in position embeddings, relative to `model.initializer_range`."""
+    """Amplitude of the sine waves of position embeddings, relative to `model.initializer_range`."""
     attention_gain: Gain = 2.0
-    """Sharpness of these heads: the logit of the adjacent token is half the square of this times
-    the square root of the head size (16 for 64 dimensions)."""
+    """Sharpness of previous-token and next-token heads. They give the adjacent token a logit of
+    gain^2 * sqrt(head size) / 2, which is 16 for the gain 2 and 64 dimensions."""
     longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
-    """Longest wave of the position embeddings, in tokens; the shortest is 2.1."""
+    """Longest wavelength of the position embeddings, in tokens. The shortest is 2.1 tokens."""
     duplicate_token_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
-    """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
-    occurrences of the same word, and to [CLS] if there are none."""
+    """Number of duplicate-token heads in the discriminator's first layer. They attend to other
+    occurrences of the same token, and to [CLS] if there are none."""
+
+    @staticmethod
+    def normal() -> dict[str, Any]:
+        """Returns the settings of the paper's initialization, that of the model included."""
+        return {"model.initializer_range": EncoderConfig.initializer_range} | {
+            setting.name: getattr(InitializationConfig, field)
+            for field, setting in settings_of(InitializationConfig).items()}
 
     def require_width(self, model: ModelConfig) -> None:
         """Raises `UserError` if a model is too narrow for the scheme."""
@@ -141,7 +157,7 @@ class InitializationConfig(Section, prefix="initialization."):
         for encoder in (model.discriminator, model.generator):
             require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
                     encoder.embedding_size)
-            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
+            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of an attention head",
                     f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
         heads, name = self.duplicate_token_heads, "initialization.duplicate_token_heads"
         require(heads <= model.num_heads, name, f"at most model.num_heads={model.num_heads}", heads)

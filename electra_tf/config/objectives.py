@@ -39,7 +39,7 @@ class ObjectiveConfig(Section, prefix="objective."):
     """The objective and the weights of its losses (ELECTRA, section 3.1)."""
 
     name: str
-    """The objective."""
+    """Pre-training objective."""
     implementation: ClassVar[str]
     """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
     measures: ClassVar[Mapping[str, Measure]] = {}
@@ -97,7 +97,7 @@ class ElectricConfig(ElectraConfig):
     implementation = "electra_tf.objectives.electric:ElectricObjective"
     energies = True
     generator_loss_weight: Weight = 1.0
-    """Factor of the noise distribution's loss, that of every token given all others."""
+    """Factor of the loss of the noise distribution, which predicts every token from all others."""
     discriminator_loss_weight: Weight = 50.0
     """Factor of the noise-contrastive loss."""
 
@@ -134,19 +134,19 @@ class FixedGeneratorConfig(DetectionConfig):
     name: str = "fixed_generator"
     implementation = "electra_tf.objectives.frozen_generator:FixedGeneratorObjective"
     replacements: Literal["uniform", "unigram"] = "unigram"
-    """Distribution that the selected tokens are replaced from: uniform over the vocabulary, or
-    by frequency in the training records."""
+    """Distribution that replacements are drawn from. uniform gives all tokens of the vocabulary
+    equal probability; unigram gives the frequencies of the training records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FrozenGeneratorConfig(DetectionConfig):
-    """Replaced token detection with a generator that was trained before."""
+    """Replaced token detection with the generator of an earlier run."""
 
     name: str = "frozen_generator"
     implementation = "electra_tf.objectives.frozen_generator:FrozenGeneratorObjective"
     generator: str = ""
-    """Directory of the run whose generator it is, of ELECTRA or of a masked language model, with
-    the same vocabulary; or a checkpoint of Google's or Hugging Face's."""
+    """The generator to load: a run of objective.name=electra or mlm with the same vocabulary, or a
+    checkpoint in Google's or Hugging Face's format."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the directory that the settings name; raises `UserError` without one."""
@@ -163,8 +163,8 @@ class TwoStageConfig(DetectionConfig):
     name: str = "two_stage"
     implementation = "electra_tf.objectives.frozen_generator:TwoStageObjective"
     generator_part: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Part of the steps that train a masked language model of the discriminator's size: the
-    generator, then frozen, and the discriminator's initial weights."""
+    """Fraction of the steps for the first stage: a masked language model of the discriminator's
+    size, which becomes the frozen generator and the discriminator's initial weights."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the first stage's directory, within the run's."""
@@ -186,7 +186,7 @@ class ReplaceMlmConfig(MlmConfig):
             "of masked tokens, the encoder's most likely guess", _ACCURACY),
         "restoring_loss": Measure("nats per masked token", "encoder's loss (nats / masked token)")}
     restoring_loss_weight: Weight = 1.0
-    """Factor of the encoder's loss, that of the original token at selected positions."""
+    """Factor of the encoder's loss: the prediction of the original tokens at selected positions."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,7 @@ class AllTokensMlmConfig(ReplaceMlmConfig):
     measures = {
         "all_tokens_loss": Measure("nats per token", "encoder's loss (nats / token)")}
     restoring_loss_weight: Weight = 1.0
-    """Factor of the encoder's loss, that of the original token at every position."""
+    """Factor of the encoder's loss: the prediction of the original tokens at all positions."""
 
 
 OBJECTIVES: dict[str, ObjectiveConfig] = {config.name: config for config in (
@@ -216,6 +216,7 @@ _SHARED = {
     "discriminator_auc": Measure("area under the ROC curve", _SCORES),
     "discriminator_precision": Measure("of tokens called replaced, how many are", _SCORES),
     "discriminator_recall": Measure("of replaced tokens, how many are detected", _SCORES),
+    "discriminator_recall_at_p90": Measure("the same at the threshold of 90 % precision"),
     "replaced_fraction": Measure("of all tokens"),
 }
 _OF_EVERY_RUN = {

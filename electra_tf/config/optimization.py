@@ -16,27 +16,27 @@ class OptimizerConfig(Section, prefix="optimizer."):
     """The optimizer with decoupled weight decay, and its schedule."""
 
     name: Literal["adam", "lamb"] = "adam"
-    """adam, or lamb (You et al., 2020) for batches of thousands, with another learning rate:
-    docs/how_to/accelerators.md."""
+    """The optimizer: adam, or lamb (You et al., 2020) for batches of thousands of examples. lamb
+    needs another learning rate; see docs/how_to/accelerators.md."""
     learning_rate: Annotated[Factor, TRAINING] = 5e-4
     """Peak learning rate."""
     warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = -1
-    """Steps of linear warm-up. -1: the paper's 10,000, or a tenth of a run of under 100,000."""
+    """Steps of linear warm-up. -1 is a tenth of the run, in pre-training at most 10,000."""
     decay_power: Factor = 1.0
-    """Exponent of the polynomial decay to zero; 1 is linear."""
+    """Exponent of the polynomial decay of the learning rate to zero. 1 is linear."""
     beta_1: Probability = 0.9
-    """Decay of the first moments."""
+    """Decay rate of the first moments."""
     beta_2: Probability = 0.999
-    """Decay of the second moments."""
+    """Decay rate of the second moments."""
     epsilon: Factor = 1e-6
-    """Term added to the square root of the second moments."""
+    """Constant added to the square root of the second moments."""
     bias_correction: bool = False
-    """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA don't:
-    their first steps are three times as large as the learning rate implies."""
+    """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA do not,
+    so their first steps are three times as large as the learning rate implies."""
     weight_decay: Probability = 0.01
-    """Decay of weights per step, times the learning rate; biases and layer norms do not decay."""
+    """Weight decay per step, times the learning rate. Biases and layer norms do not decay."""
     clip_norm: Annotated[float, Interval(gt=0)] = 1.0
-    """Largest joint norm of all gradients, summed over replicas."""
+    """Maximum global norm of the gradients, after their sum over replicas."""
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""

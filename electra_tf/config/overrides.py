@@ -95,11 +95,12 @@ def flatten(config: Any) -> dict[str, Any]:
 
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
     """Returns the default of `section.field` in words, or of each size where they differ."""
-    values = {size: display_value(setting_of(config, name), flatten(config)[name])
-              for size, config in sizes.items()}
-    if len(set(values.values())) == 1:
-        return next(iter(values.values()))
-    return ", ".join(f"{size} {value}" for size, value in values.items())
+    values: dict[str, list[str]] = {}
+    for size, config in sizes.items():
+        values.setdefault(display_value(flatten(config)[name]), []).append(size)
+    if len(values) == 1:
+        return next(iter(values))
+    return "; ".join(f"{value} for {', '.join(names)}" for value, names in values.items())
 
 
 def flags_of(config: Any, program: str) -> SettingFlags:
@@ -121,9 +122,9 @@ def help_groups(own: Mapping[str, Iterable[str]],
 def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) -> None:
     """Defines flags, `--set` and `--config`; help texts show the defaults of `sizes`."""
     flags.DEFINE_multi_string(
-        "set", [], "section.field=value, any number of times; "
+        "set", [], "Any setting, as section.field=value. Repeat the flag for several settings. "
         "docs/configuration.md lists all settings.")
-    flags.DEFINE_string("config", None, "YAML file with sections and fields.")
+    flags.DEFINE_string("config", None, "YAML file of settings: sections with fields.")
     for setting in setting_flags.values():
         define_flag(setting, defaults(sizes, setting.name))
 

@@ -21,9 +21,9 @@ class DataConfig(Section, prefix="data."):
     """Length and order of the examples."""
 
     max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
-    """Tokens per example; 0 takes the length that the records were built with."""
+    """Tokens per example. Default: 0, which is the length that the records were built with."""
     shuffle_buffer: PositiveCount = 131072
-    """Examples in the shuffle buffer; they come from 64 shards or more, the same part of each."""
+    """Examples in the shuffle buffer. It takes equal parts of at least 64 shards."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,15 +31,15 @@ class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 
     num_train_steps: Annotated[PositiveCount, TRAINING] = 1_000_000
-    """Steps of the whole run; the learning rate reaches zero there. A larger number extends a
+    """Steps of the whole run, after which the learning rate is zero. A larger number extends a
     finished run."""
     train_batch_size: Annotated[BatchSize, TRAINING] = 128
-    """Examples per step, the global batch: the sum over all replicas and micro-batches."""
+    """Examples per step (global batch), summed over all replicas and micro-batches."""
     seed: Annotated[Count, TRAINING] = 1
-    """Seed of initial weights, input order, masks, samples and dropout."""
+    """Seed of initial weights, order of examples, masks, samples and dropout."""
     precision: Annotated[Precision, TRAINING] = Precision.AUTO
-    """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
-    natively. float16 comes with loss scaling."""
+    """Number type of activations and matmuls. auto selects bfloat16 on devices with bfloat16
+    instructions, otherwise float32. float16 adds loss scaling."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -27,49 +27,52 @@ class RuntimeConfig(Section, prefix="runtime."):
     """
 
     distribution_strategy: Annotated[Strategy, HARDWARE] = Strategy.AUTO
-    """How the batch is distributed over devices; auto: TPU if --tpu is given, all GPUs of a
-    machine with several, otherwise one device."""
+    """How the batch is distributed over devices. auto selects tpu if --tpu is given,
+    multi_worker_mirrored if TF_CONFIG names a cluster, mirrored on a machine with several GPUs,
+    otherwise one_device."""
     tpu: Annotated[str, HARDWARE] = ""
-    """TPU name or grpc:// address; "local" on a TPU VM."""
+    """Name or grpc:// address of the TPU; local on a TPU VM. Default: no TPU."""
     num_gpus: Annotated[int, Interval(ge=-1, le=1000), HARDWARE] = -1
-    """GPUs to use; -1 for all of the machine."""
+    """Number of GPUs to use. Default: -1, all GPUs of this machine."""
     num_replicas: Annotated[int, Interval(ge=0, le=64), HARDWARE] = 0
-    """Replicas into which the CPU is split, to test a run on several devices; 0 for one."""
+    """Replicas to split the CPU into, to test a run on several devices. Default: 0, no split."""
     steps_per_loop: Annotated[Count, LOOP] = 0
-    """Largest number of steps that the devices run before control returns to the program; SIGTERM
-    and Ctrl-C wait for them. 0: 20 on a TPU, otherwise 1."""
+    """Maximum training steps of one call of the compiled loop. SIGTERM and Ctrl-C take effect after
+    the call. Default: 0, which is 20 on a TPU, otherwise 1."""
     gradient_accumulation_steps: Annotated[BatchSize, HARDWARE] = 1
-    """Micro-batches that one step splits its batch into, one after the other."""
+    """Micro-batches that a step computes one after the other, to save memory."""
     gradient_checkpointing: Annotated[bool, HARDWARE] = False
-    """Keep only the inputs of layers for the gradient: less memory, a third more time."""
+    """Recompute activations for the gradient: saves memory, and takes a third more time."""
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
-    """Most parts of a micro-batch that a CPU computes in parallel; 0: one per core, up to 4."""
+    """Parts of a micro-batch that a CPU computes in parallel. Default: 0, one per core, up to 4."""
     xla: Annotated[Xla, HARDWARE] = Xla.AUTO
-    """Compile the step with XLA; auto: on GPUs and TPUs, because XLA:CPU has no bfloat16."""
+    """Compile the step with XLA. auto compiles on GPUs and TPUs: XLA has no bfloat16 on CPUs."""
     deterministic: Annotated[bool, HARDWARE] = False
-    """Bit-identical weights of two runs (about 5 % slower, and without `cpu_parts`)."""
+    """Make two runs of the same command end with bit-identical weights. Training is about 5 %
+    slower, and `runtime.cpu_parts` is 1."""
     save_checkpoints_steps: Annotated[PositiveCount, CHECKPOINTS] = 1000
     """Steps between checkpoints."""
     keep_checkpoint_max: Annotated[Count, CHECKPOINTS] = 3
-    """Newest checkpoints kept; 0 keeps all."""
+    """Number of newest checkpoints to keep. 0 keeps all."""
     log_every_steps: Annotated[Count, REPORTS] = 0
-    """Steps between progress lines and metrics; 0: 100, or a twentieth of a run of under 2,000."""
+    """Steps between progress lines and metrics. Default: 0, which is 100, or a twentieth of a run
+    of fewer than 2,000 steps."""
     log_every_seconds: Annotated[float, Interval(ge=0), REPORTS] = 30.0
-    """Also log after this many seconds without a progress line; 0 logs by steps only."""
+    """Seconds without a progress line after which to log as well. 0 logs by steps only."""
     report_to: Annotated[tuple[Literal["wandb", "mlflow"], ...], REPORTS] = ()
-    """Experiment trackers that also receive settings and metrics, with commas."""
+    """Trackers to send settings and metrics to: wandb, mlflow or wandb,mlflow. Default: none."""
     sample_every_steps: Annotated[Count, CHECKPOINTS] = 1000
-    """Steps between sample corruptions written for TensorBoard; 0 for none."""
+    """Steps between sample corruptions written for TensorBoard. 0 writes none."""
     eval_every_steps: Annotated[Count, CHECKPOINTS] = 0
-    """Steps between evaluations on the held-out shards; 0 evaluates at the end only."""
+    """Steps between evaluations on the held-out shards. Default: 0, at the end only."""
     eval_batch_size: Annotated[BatchSize, REPORTS] = 32
     """Examples per batch of an evaluation, rounded up to a multiple of the number of replicas."""
     eval_steps: Annotated[Count, CHECKPOINTS] = 100
-    """Batches per evaluation; 0 for all that were held out."""
+    """Number of batches per evaluation. 0 evaluates on all held-out examples."""
     grace_seconds: Annotated[float, Interval(gt=0), CHECKPOINTS] = 30.0
-    """Seconds that several workers have after SIGTERM or Ctrl-C to agree on a step and save it."""
+    """Seconds for several workers to agree on a last step and save it after SIGTERM or Ctrl-C."""
     verify_checksums: bool = True
-    """Read every shard once at the start and compare it with the manifest."""
+    """Read every shard at the start and compare its checksum with the manifest."""
 
     def __post_init__(self):
         super().__post_init__()

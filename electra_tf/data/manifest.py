@@ -136,10 +136,10 @@ class Manifest:
 def load(data_dir: str | Path) -> Manifest:
     """Reads `data_dir`/manifest.json; raises `UserError` if missing, damaged or inconsistent."""
     path = storage.path(data_dir) / MANIFEST_NAME
-    fix = f"put it back from a copy, or build the records again with {_BUILD} --overwrite."
+    fix = f"restore it from a copy, or build the records again with {_BUILD} --overwrite."
     manifest = strict_json.read(path, Manifest, max_bytes=_MAX_BYTES, fix=fix, absent=(
-        f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
-        f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
+        f"{path} does not exist: the build of these records did not finish, or the directory is "
+        f"wrong. Run {_BUILD} with --output_dir={data_dir}, or name the right directory."))
     problem = next(_contradictions(manifest), "")
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
@@ -159,10 +159,10 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         yield (f"token_bytes is {manifest.token_bytes}, but ids of {vocabulary.size:,} entries "
                f"take {token_bytes_for(vocabulary.size)} bytes")
     if len({shard.name for shard in shards}) < len(shards):
-        yield "two shards have one name"
+        yield "two shards have the same name"
     for shard in shards:
         if shard.name in ("", ".", "..") or re.search(r"[/\\\x00-\x1f\x7f]", shard.name):
-            yield f"a shard's name must be that of a file here. Received: {shown(shard.name)}"
+            yield f"a shard's name must be a plain file name. Received: {shown(shard.name)}"
         if not 2 * shard.examples <= shard.tokens <= length * shard.examples:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"of at most {length}")
@@ -190,7 +190,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
             yield (f"counts.{name} is {getattr(counts, name)}, but the shards' and the other "
                    f"counts give {value}")
     if counts.single_segment_examples > examples or counts.unknown_words > counts.tokenizer_words:
-        yield "counts.single_segment_examples or counts.unknown_words is more than their whole"
+        yield "counts.single_segment_examples or counts.unknown_words is more than the total"
 
 
 def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = True) -> None:

@@ -194,6 +194,6 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
     second = valid & (positions >= tf.cast(first, tf.int32))
     with tf.control_dependencies([tf.debugging.Assert(
             tf.reduce_all((ids >= 0) & (ids < size)),
-            [f"an id of the records is not among the {size:,} of the vocabulary"])]):
+            [f"the records have an id outside the vocabulary of {size:,} tokens"])]):
         ids = tf.where(valid, ids, pad_id)
     return Batch(ids=ids, valid=valid, segment_ids=tf.cast(second, tf.int32))

@@ -161,8 +161,8 @@ def checked_ids(serialized: bytes, records: Records) -> tuple[np.ndarray, int]:
         raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {records.max_seq_length}")
     unknown = ids[(ids < 0) | (ids >= records.vocab_size)]
     if unknown.size:
-        raise ValueError(f"ids has {unknown[0]}, which isn't among the {records.vocab_size:,} of "
-                         "the vocabulary")
+        raise ValueError(f"ids has {unknown[0]}, which isn't in the vocabulary of "
+                         f"{records.vocab_size:,} tokens")
     return ids, boundary
 
 

@@ -46,7 +46,7 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
-        raise UserError(f"cannot write {final}: {tensorflow_reason(error)}. Make room, or choose "
-                        "another directory.") from error
+        raise UserError(f"cannot write {final}: {tensorflow_reason(error)}. Free some space, or "
+                        "choose another directory.") from error
     finally:
         shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)

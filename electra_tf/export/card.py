@@ -17,8 +17,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 
-LICENSE = "apache-2.0"
-"""Default license: that of this program and of Google's networks."""
 _TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
 _PIPELINES = {"ElectraForSequenceClassification": "text-classification",
               "ElectraForTokenClassification": "token-classification",
@@ -28,7 +26,7 @@ _CURVES = ("loss_curves.png", "learning_curve.png")
 
 
 def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
-          license: str = LICENSE, manifests: Sequence[Manifest] = (),
+          license: str = "", manifests: Sequence[Manifest] = (),
           transformers: str = "", saved_model: bool = False, onnx: str = "") -> None:
     """Writes the card, and the curves that it shows, into a model's directory.
 
@@ -37,7 +35,8 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         networks: the model.
         source: where the model was read. Settings, scores and curves come from a run's directory.
         title: name or directory by which users load the model.
-        license: the Hub's identifier of the license.
+        license: the Hub's identifier of the license; "" leaves it open, because the license of the
+            training text and of the initial weights decides.
         manifests: manifests of the records that the model was trained on.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: True if the directory is a SavedModel.
@@ -53,7 +52,9 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
     base = saved.get("initial", networks.source)
     base = "" if base in (None, "none") else _public(base)
     metadata: dict[str, Any] = {"library_name": "onnx" if onnx else "transformers",
-                                "license": license, "tags": ["electra", "electra-tf"]}
+                                "tags": ["electra", "electra-tf"]}
+    if license:
+        metadata["license"] = license
     if match := hub.MODEL_NAME.fullmatch(base):
         metadata["base_model"] = match[2]
     if architecture in _PIPELINES:

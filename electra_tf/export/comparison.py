@@ -56,8 +56,8 @@ def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]],
             scale = np.maximum(1.0, np.abs(expected))
             difference = float(np.max(np.abs(actual - expected) / scale))
             if not difference <= tolerance:
-                raise UserError(f"{name} is {difference:.1e} away from that of the trained "
-                                f"network, more than {tolerance:g}; nothing was exported.")
+                raise UserError(f"{name} is {difference:.1e} away from the trained network, more "
+                                f"than {tolerance:g}; nothing was exported.")
             max_difference = max(max_difference, difference)
     return max_difference
 

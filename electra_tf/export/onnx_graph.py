@@ -125,9 +125,8 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
         return {"embedding": (_pooled(graph, model.encoder, head.mode),
                               ["batch", model.encoder.config.hidden_size])}
     if not isinstance(head, ScoreHead):
-        raise UserError(f"the head of {spec.kind} can't be exported to ONNX; those of other "
-                        "tasks, discriminators and encoders can. TensorFlow Lite reads this one: "
-                        "python -m electra_tf.apps.tools.export_tflite")
+        raise UserError(f"the head of {spec.kind} can't be exported to ONNX; export it for "
+                        "TensorFlow Lite: python -m electra_tf.apps.tools.export_tflite")
     by_token = spec.kind is Kind.TAGGING
     x = _encoder(graph, model.encoder, first_only=not by_token)
     if head.hidden is not None:
@@ -146,8 +145,8 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
 def _pooled(graph: _Graph, encoder: Encoder, mode: str) -> str:
     """Adds the encoder and `PoolingHead`; returns vectors of length 1, [B, H]."""
     if mode not in ("mean", "cls", "max"):
-        raise UserError(f"vectors that are pooled by {mode} can't be exported to ONNX; mean, cls "
-                        "and max can. Use python -m electra_tf.apps.tools.export_model")
+        raise UserError(f"sentence embeddings with pooling {mode} can't be exported to ONNX; mean, "
+                        "cls and max can. Use python -m electra_tf.apps.tools.export_model")
     x = _encoder(graph, encoder, first_only=mode == "cls")
     mask = graph.op("Unsqueeze", TOKEN_INPUTS[2], graph.constant([2], np.int64))
     axis = graph.constant([1], np.int64)

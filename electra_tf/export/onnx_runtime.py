@@ -157,7 +157,7 @@ class OnnxModel:
             raise UserError(f"give {len(config.text_columns)} list(s) of texts. Received: "
                             f"{shown(columns)}")
         if not self.answers_texts:
-            raise UserError("this model's outputs are of tokens; call encode, then score.")
+            raise UserError("this model returns outputs of tokens; call encode, then score.")
         tokens = self.encode(*columns)
         outputs, labels = self.score(*tokens), np.array([*config.id2label.values()], object)
         if "tokens" in outputs:

@@ -199,9 +199,9 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
             threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
     if has_energies(networks):
-        raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
-                        "are energies, not probabilities of replaced tokens. Rank texts by them: "
-                        "python -m electra_tf.apps.tools.score_text")
+        raise UserError(f"{networks.source} was trained with objective.name={networks.objective}: "
+                        "its outputs are energies, not probabilities of replaced tokens. To rank "
+                        "texts by energies: python -m electra_tf.apps.tools.score_text")
     config = networks.model.discriminator
     texts = RowEncoder(networks.text, config.max_position_embeddings)
     encoder = create_encoder(config, Build(seed=0))

@@ -40,7 +40,7 @@ NEEDED = {"train": ["task"], "eval": ["model_dir"], "predict": ["model_dir", "in
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
-             "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
+             "--task=squad alone; docs/how_to/fine_tuning.md lists the data of benchmarks",
     "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
     "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
 """Mode -> arguments of a complete command."""
@@ -51,36 +51,38 @@ class TaskFlags(Section, prefix="--"):
     """The task, and the files with its examples."""
 
     task: tuple[str, ...] | None = None
-    """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
-    all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
-    (CoNLL-2003); for your own files classification, regression, multilabel, tagging,
-    question_answering, sentence_embeddings."""
+    """The task. For your own files: classification, regression, multilabel, tagging,
+    question_answering or sentence_embeddings. Benchmarks: cola, sst2, mrpc, stsb, qqp, mnli, qnli,
+    rte, wnli, several of these separated by commas, or glue for all nine; squad, squad2; searchqa,
+    triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000); ner (CoNLL-2003)."""
     data_dir: str = ""
-    """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
+    """Directory of a benchmark's files, as published. Default: the data of TensorFlow Datasets."""
     data_source: Literal["files", "tfds"] = "files"
-    """files, or tfds for TensorFlow Datasets; --data_dir is then its directory of data sets.
-    Default: files if --data_dir, --train or --dev is given, otherwise tfds."""
+    """Source of a benchmark: files in --data_dir, or tfds for TensorFlow Datasets; --data_dir is
+    then its directory. Default: files if --data_dir, --train or --dev is given, otherwise tfds."""
     train: tuple[str, ...] | None = None
-    """Your training file, or several with commas: .tsv, .csv or .jsonl with a row per example; for
-    tagging CoNLL columns or .jsonl with lists; for extractive QA SQuAD's .json or MRQA's .jsonl.
-    Files that end in .gz are unpacked."""
+    """Your training file, or several separated by commas. Classification, regression and sentence
+    embeddings take .tsv, .csv or .jsonl with one example per row. Tagging takes CoNLL column files,
+    or .jsonl with lists of words and tags. Extractive QA takes SQuAD's .json or MRQA's .jsonl.
+    Files that end in .gz are decompressed."""
     dev: tuple[str, ...] | None = None
-    """Your file to score on, in the same form. Default: a tenth of --train, held out by label."""
+    """Your development file, to score on, in the format of --train. Default: a tenth of --train,
+    held out of training, with the same proportions of labels."""
     test: tuple[str, ...] | None = None
-    """Your file to predict after training; labels are optional."""
+    """Your test file, to predict after training, in the format of --train. Labels are optional."""
     unlabelled: tuple[str, ...] | None = None
-    """Your file like --test of further texts, which --teacher labels in training."""
+    """Your further training texts, which --teacher labels, in the format of --test."""
     text_columns: tuple[str, ...] | None = None
-    """Your one or two columns of text, or that of words, by name or number; for sentence embeddings
-    up to three. Default: text; the first column of a column file."""
+    """Names or numbers of the columns with texts in your files: one or two, up to three for
+    sentence embeddings; the words for tagging. Default: text; in CoNLL files the first."""
     dev_text_columns: tuple[str, ...] | None = None
-    """Sentence embeddings: the two columns of --dev's pairs. Default: the first two of
-    --text_columns."""
+    """Names of the two columns with the pairs of texts in --dev (sentence embeddings). Default: the
+    first two of --text_columns."""
     label_column: str = ""
-    """Your column of labels or tags, by name or number; several of 0 and 1 for multilabel, with
-    commas. Default: label; the last column of a column file."""
+    """Name or number of the column with labels or tags in your files. For multilabel also several
+    columns of 0 and 1, separated by commas. Default: label; in CoNLL files the last."""
     key_column: str = ""
-    """Your column that names rows. Default: line numbers."""
+    """Name or number of the column with the ids of rows in your files. Default: line numbers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,32 +90,36 @@ class ModelFlags(Section, prefix="--"):
     """Mode, model and files of a command."""
 
     model_dir: str = ""
-    """Directory of this run: settings, weights, results. Default: runs/ and the task."""
+    """Directory of this run: settings, weights, results. Default: runs/TASK."""
     mode: Literal["train", "eval", "predict"] = "train"
-    """train; eval scores --model_dir's model on dev; predict reads --input and writes --output."""
+    """What to do: train and score a model, eval to score the model in --model_dir on dev, or
+    predict to write its predictions for --input to --output."""
     restart: bool = False
-    """Remove what an earlier run left in --model_dir, and begin again."""
+    """Delete an earlier run in --model_dir, and begin again."""
     input: str = ""
-    """To predict: a file like --test, .txt with a text per line, or - for standard input."""
+    """File to predict: in the format of --test, or .txt with a text per line; - is standard
+    input."""
     output: str = ""
-    """Predictions: .jsonl, .tsv (labels, numbers, tags), .txt (tags), .json (answers), or - for
-    stdout."""
+    """File to write predictions to: .jsonl for any task, .tsv (labels, numbers, tags), .txt (tags)
+    or .json (answers); - writes to standard output."""
     overwrite: bool = False
-    """Replace an existing --output."""
+    """Replace --output if it exists."""
     scratch_baseline: bool = False
-    """Also train the network from random weights, in from_scratch within --model_dir."""
+    """Also fine-tune without pre-training, as controls: from the encoder's initialization if it is
+    known, and from normal initialization, in folders from_scratch_... of --model_dir."""
     init_checkpoint: str = ""
-    """The pre-trained encoder: a run's directory, Google's checkpoint, a directory of Hugging
-    Face's or a name on its hub; none trains from scratch. Default:
-    google/electra-small-discriminator."""
+    """The pre-trained encoder: the directory of a run, a checkpoint of Google's code, a directory
+    in Hugging Face's format, or a name on the Hugging Face Hub. none starts from random weights.
+    Default: google/electra-small-discriminator."""
     model_size: str = ""
-    """From scratch: tiny, small, base or large. Default: small."""
+    """Encoder size with --init_checkpoint=none: tiny, small, base or large. Default: small."""
     vocab_file: str = ""
-    """From scratch: the vocabulary."""
+    """Vocabulary file, needed with --init_checkpoint=none."""
     teacher: str = ""
-    """A fine-tuned classifier to learn from too, in the formats of --init_checkpoint."""
+    """Fine-tuned classifier to learn from as well, in any format of --init_checkpoint."""
     normalization: str = "auto"
-    """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
+    """Text normalization with --init_checkpoint=none: that of --vocab_file for auto, otherwise a
+    value that data_prep.build_vocab takes."""
 
 
 SETTINGS = overrides.flags_of(FinetuningConfig(), "finetuning")

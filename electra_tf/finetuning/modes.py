@@ -7,13 +7,14 @@ from absl import flags
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
-from electra_tf.config.model import MODEL_SIZES
+from electra_tf.config.model import MODEL_SIZES, InitializationConfig
 from electra_tf.config.overrides import Changes, override, override_section, setting_of
 from electra_tf.finetuning import distillation, outputs, setup, trials
-from electra_tf.finetuning.results import Results, glue_table
+from electra_tf.finetuning.results import Results, glue_table, median_table
+from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform import storage
+from electra_tf.formats.pretrained import Format, Pretrained
+from electra_tf.platform import hub, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.setting_flags import set_default
 from electra_tf.platform.settings import require_one_of
@@ -22,8 +23,10 @@ from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import text_settings_from_flags
 
-SCRATCH_RUN = "from_scratch"
-"""Directory of the run that `--scratch_baseline` adds."""
+SCRATCH_RUNS = {
+    "from scratch, encoder's initialization": "from_scratch_encoder_initialization",
+    "from scratch, normal initialization": "from_scratch_normal_initialization"}
+"""Runs that `--scratch_baseline` adds, and their directories within `--model_dir`."""
 
 
 def train(changes: Changes) -> None:
@@ -35,7 +38,7 @@ def train(changes: Changes) -> None:
     initial: Pretrained | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
-            raise UserError("--scratch_baseline compares pre-trained weights with random ones; "
+            raise UserError("--scratch_baseline compares pre-trained weights with initial ones; "
                             "leave it out with --init_checkpoint=none.")
         size = values.model_size or "small"
         require_one_of(MODEL_SIZES, "--model_size", size)
@@ -48,9 +51,8 @@ def train(changes: Changes) -> None:
                   if values[name].present]
         unused += [name for name in changes if name.startswith("initialization.")]
         if unused:
-            raise UserError(f"{unused[0]} is for an encoder that begins from scratch "
-                            f"(--init_checkpoint=none); {initial.source} has its own. "
-                            "Leave it out.")
+            raise UserError(f"{unused[0]} is for random initial weights (--init_checkpoint=none); "
+                            f"{initial.source} already decides it. Leave {unused[0]} out.")
     grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
             and setting_of(FinetuningConfig(), name).kind is not tuple}
     FinetuningConfig.require_tunable(grid)
@@ -70,22 +72,33 @@ def train(changes: Changes) -> None:
             run.changed(trial).check_training()
         if values.unlabelled:
             task = distillation.with_unlabelled(task, data["own"])
-        runs.append((run, task))
+        runs.append((run, task, scratch_runs(run) if values.scratch_baseline else {}))
     if values.restart:
-        for run, _ in runs:
-            run_directory.restart(run.model_dir)
-            run_directory.restart(run.model_dir / SCRATCH_RUN)
-    for run, task in runs:
-        results = trials.train(run, task, initial)
-        if values.scratch_baseline:
-            print(f"\nthe same network from random weights: {run.model_dir / SCRATCH_RUN}")
-            scratch = trials.train(dataclasses.replace(
-                run, model_dir=run.model_dir / SCRATCH_RUN), task, None)
-            print(f"\n{results.beside(scratch)}")
+        for run, _, _ in runs:
+            for name in ("", *SCRATCH_RUNS.values()):
+                run_directory.restart(run.model_dir / name)
+    for run, task, baselines in runs:
+        results = {"pre-trained": trials.train(run, task, initial)}
+        for name, baseline in baselines.items():
+            print(f"\nthe same network {name}: {baseline.model_dir}")
+            results[name] = trials.train(baseline, task, None)
+        if baselines:
+            print(f"\n{median_table(results)}")
     if len(runs) > 1:
         print("\n" + glue_table({name: results for name in glue.TASKS
                                  if (results := Results.load(model_dir / name))}))
         outputs.pack_submissions(model_dir)
+
+
+def scratch_runs(run: FinetuningRun) -> dict[str, FinetuningRun]:
+    """Returns `SCRATCH_RUNS`; that with the encoder's initialization only if it is not normal."""
+    source, normal = storage.path(flags.FLAGS.init_checkpoint), InitializationConfig.normal()
+    known = {} if hub.is_model_name(source) else Format.RUN.module.initialization(source)
+    settings = dict(zip(SCRATCH_RUNS, (known, normal), strict=True))
+    return {name: dataclasses.replace(run, model_dir=run.model_dir / directory,
+                                      config=override(run.config, settings[name]))
+            for name, directory in SCRATCH_RUNS.items()
+            if settings[name] is normal or settings[name] not in ({}, normal)}
 
 
 def evaluate(changes: Changes) -> None:

@@ -142,7 +142,7 @@ def fold_notes(run: FinetuningRun, task: Task) -> list[str]:
     require(num_folds > 1, flag, "2 or more", num_folds)
     if task.dev:
         fix = ", or give --train without --dev" if run.spec.name in set(Kind) else ""
-        raise UserError(f"{flag}={num_folds} scores parts of --train; leave it out to score "
+        raise UserError(f"{flag}={num_folds} scores on parts of --train; leave it out to score on "
                         f"{', '.join(task.dev)}{fix}.")
     if run.config.training.num_trials > 1:
         raise UserError(f"{flag}={num_folds} trains one model per fold; leave out --num_trials.")

@@ -202,7 +202,8 @@ class Results:
                   f"{', '.join(map(str, trial.extended_at))}"
                   for number, trial in enumerate(self.trials, start=1) if trial.extended_at]
         if self.best.fold == 0:
-            notes.append("the folds' models are not kept; the kept one learned from all examples")
+            notes.append("the models of the folds are not kept; the kept model learned from all "
+                         "examples")
         if combinations[1:]:
             notes.append(f"with {shown_changes(self.best.changes)}; chosen by these scores, which "
                          "are therefore optimistic")
@@ -224,13 +225,6 @@ class Results:
             tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
         return "\n".join(tables)
 
-    def beside(self, scratch: "Results") -> str:
-        """Returns a table of the medians of both runs on the first split."""
-        split = next(iter(self.summary()))
-        return score_table(f"{self.task}, {split}, medians", self.metrics, {
-            name: {metric: run.summary()[split][metric]["median"] for metric in self.metrics}
-            for name, run in (("pre-trained", self), ("from scratch", scratch))})
-
 
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
@@ -245,6 +239,16 @@ def score_table(title: str, metrics: Iterable[str], columns: Scores,
         title=title, heading=("", *columns), notes=tuple(notes), rows=tuple(
             (metric, *(shown_score(metric, scores.get(metric)) for scores in columns.values()))
             for metric in metrics)))
+
+
+def median_table(runs: Mapping[str, Results]) -> str:
+    """Returns a row for each run of a task: its medians on the first split."""
+    results = next(iter(runs.values()))
+    split = next(iter(results.summary()))
+    return table_text(TextTable(
+        title=f"{results.task}, {split}, medians", heading=("", *results.metrics), rows=tuple(
+            (name, *(shown_score(metric, run.summary()[split][metric]["median"])
+                     for metric in results.metrics)) for name, run in runs.items())))
 
 
 def glue_table(results_by_task: Mapping[str, Results]) -> str:
@@ -265,7 +269,7 @@ def glue_table(results_by_task: Mapping[str, Results]) -> str:
     return table_text(TextTable(
         title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
         heading=("", "metric", "dev", "trials"),
-        notes=(f"average over {len(counted)} of 8 tasks; of several scores the first counts",)))
+        notes=(f"average over {len(counted)} of 8 tasks; the first score of each task counts",)))
 
 
 def main_score(scores: Scores, metric: str) -> float:

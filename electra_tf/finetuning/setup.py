@@ -177,10 +177,11 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     fixed = [name for name in changes
              if not name.startswith("runtime.") and name != "training.precision"]
     if fixed:
-        raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
-                        "given to use it.")
+        raise UserError(f"{fixed[0]} is fixed in a trained model; leave it out. Only settings of "
+                        "the hardware can be given.")
     if (facts := run_directory.task_facts(run_directory.read_identity(model_dir))) is None:
-        raise UserError(f"{model_dir} holds no fine-tuned model (perhaps a pre-training run).")
+        raise UserError(f"{model_dir} holds no fine-tuned model. Name the --model_dir of a "
+                        "fine-tuned run.")
     spec = TaskSpec.of_facts(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))

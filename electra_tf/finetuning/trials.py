@@ -15,7 +15,8 @@ from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
-from electra_tf.config.overrides import override
+from electra_tf.config.model import InitializationConfig
+from electra_tf.config.overrides import flatten, override
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
 from electra_tf.finetuning import distillation
 from electra_tf.finetuning.outputs import write_outputs
@@ -293,7 +294,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
     num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
     warnings = coverage.coverage_warnings(
         *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
-    compiled = [f"compile  the step for each of up to {len(run.padded_lengths(rows))} row lengths, "
+    compiled = [f"compile  one step for each of up to {len(run.padded_lengths(rows))} row lengths, "
                 "in every trial; the first steps take longer"] if remaining else []
     length = (f"{len(run.combinations)} combinations of settings" if run.grid else
               f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
@@ -316,7 +317,10 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
 def _origin(run: FinetuningRun, initial: Pretrained | None) -> str:
     """Returns where the initial weights of encoder and head come from."""
     if initial is None:
-        return "initialized from random weights (from scratch)"
+        normal = InitializationConfig.normal()
+        other = [f"{name.partition('.')[2]}={value}"
+                 for name, value in flatten(run.config).items() if normal.get(name, value) != value]
+        return f"from scratch, {', '.join(other) or 'normal initialization'}"
     count = sum(name.startswith(ENCODER) for name in initial.weights)
     if not run.kind.hugging_face.layers:
         return f"initialized from {initial.source}: {count} weights"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tensorflow as tf
 from annotated_types import Ge
 
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, generator_fact
 from electra_tf.checkpoints.weights import ENCODER, GRAPH, SLOTS, Weights, open_reader
 from electra_tf.config.model import ModelConfig
 from electra_tf.formats.networks import (
@@ -77,12 +77,14 @@ def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[Mod
     settings = read_settings(storage.path(prefix).parent)
     stored_heads = settings.pop("num_heads", None)
     model = infer_model(weights, prefix, num_heads or stored_heads)
+    _require_heads_of_64_units(model, prefix)
     return dataclasses.replace(model, **settings), weights
 
 
 def write(networks: Pretrained, directory: Path) -> None:
     """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
     require_pretrained(networks)
+    _require_heads_of_64_units(networks.model, networks.source)
     make_directory(directory)
     names = sorted(networks.weights)
     tf.raw_ops.SaveV2(
@@ -91,6 +93,14 @@ def write(networks: Pretrained, directory: Path) -> None:
         tensors=[tf.constant(networks.weights[name]) for name in names])
     networks.text.save(directory / VOCABULARY_FILE)
     write_settings(networks.model, directory)
+
+
+def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:
+    if generator_fact(model):
+        raise UserError(f"{source}: the generator is as wide as the discriminator, whose heads "
+                        f"have {model.hidden_size // model.num_heads} units. Google's code gives "
+                        "a generator heads of 64 units. Use the format run, hugging_face or "
+                        "model_garden, which hold the number of heads.")
 
 
 def write_settings(model: ModelConfig, directory: Path) -> None:
@@ -108,8 +118,8 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
     def shape(name: str) -> tuple[int, ...]:
         sizes = weights[name].shape if name in weights else ()
         if len(sizes) != (2 if name.endswith("_embeddings") else 1) or 0 in sizes:
-            raise UserError(f"{source} has no {name} of a possible shape; it is no ELECTRA "
-                            "checkpoint.")
+            raise UserError(f"{source} is not an ELECTRA checkpoint: it has no {name} of a "
+                            "possible shape.")
         return sizes
 
     vocab_size, embedding_size = shape("electra/embeddings/word_embeddings")
@@ -148,8 +158,8 @@ def read_settings(directory: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     config = strict_json.read(path, _BertConfig, fix=(
-        "mend it; or remove it, and give --num_heads to electra_tf.apps.tools."
-        "convert_checkpoint."))
+        "correct it; or remove it, and give --num_heads to "
+        "electra_tf.apps.tools.convert_checkpoint."))
     names = {"num_heads": "num_attention_heads"} | BERT_TRAINING_SETTINGS
     return {name: getattr(config, bert_name) for name, bert_name in names.items()
             if getattr(config, bert_name) is not None}

@@ -147,8 +147,8 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                         f"{ARCHITECTURES[GENERATOR]} is expected.")
     encoder = shape.discriminator
     if read_text(directory) != text:
-        raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} does "
-                        "(vocabulary, lower case or accents); they are no pair.")
+        raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} "
+                        "(vocabulary, lower case or accents); use networks of one training.")
     _, generator = _convert(read_weights(directory), shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
     weights = join_networks(weights, generator, str(directory))
@@ -175,7 +175,7 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
 
     directory = download(CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES)
     if not (directory / CONFIG_FILE).exists():
-        raise UserError(f"{model} holds no config.json; it is no model of transformers.")
+        raise UserError(f"{model} holds no config.json; it is not a model of transformers.")
     read_config(directory)
     for name in WEIGHTS_FILES:
         if (download(name) / name).exists():

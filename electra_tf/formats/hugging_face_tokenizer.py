@@ -257,7 +257,7 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
     names = sorted(ids, key=ids.__getitem__)
     if [ids[name] for name in names] != list(range(len(names))):
         raise UserError(f"{path}: the ids of its {len(names)} tokens aren't 0, 1, 2 and so on; "
-                        "restore the file and those of added tokens.")
+                        "restore the files of the tokenizer.")
     if file and vocab_file.exists():
         lines = Vocabulary.load(vocab_file).tokens
         for index, line in enumerate(lines):  # The library strips lines of more characters.

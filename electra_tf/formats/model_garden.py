@@ -102,7 +102,7 @@ class _Objects:
         def value(path: str) -> np.ndarray:
             node = self.node(path)
             if node is None or not node.attributes:
-                raise UserError(f"{self._source} lacks {path}: it is no ELECTRA checkpoint.")
+                raise UserError(f"{self._source} lacks {path}: it is not an ELECTRA checkpoint.")
             return self._reader.get_tensor(node.attributes[0].checkpoint_key)
 
         layers = self.node(f"{encoder}/_transformer_layers").children

@@ -42,8 +42,8 @@ def extract(networks: Pretrained, network: str) -> tuple[EncoderConfig, Weights]
         return networks.model.discriminator, {
             name: value for name, value in networks.weights.items() if name.startswith(parts)}
     if not networks.has_generator:
-        raise UserError(f"{networks.source} has no generator to take. Name a run of "
-                        "objective.name=electra or mlm.")
+        raise UserError(f"{networks.source} has no generator. Name a run of objective.name=electra "
+                        "or mlm.")
     table = network_specs.generator(networks.model)
     return table.encoder, {re.sub("^generator/", ENCODER, name): networks.weights[name]
                            for name in table.weights}

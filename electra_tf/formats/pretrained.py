@@ -122,8 +122,8 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
                         "Garden).")
     for name, value in networks.weights.items():
         if not np.isfinite(value).all():
-            raise UserError(f"{networks.source}: {name} holds values that are no finite numbers "
-                            "(of a training that diverged, perhaps); take another checkpoint.")
+            raise UserError(f"{networks.source}: {name} holds values that are not finite, perhaps "
+                            "because training diverged; use another checkpoint.")
     return networks
 
 

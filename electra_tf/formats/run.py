@@ -1,20 +1,15 @@
 """Reads and writes a run's directory: settings.json, vocab.txt and sealed checkpoints."""
 
 import dataclasses
+import re
 from typing import Any
 
 import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.run_directory import (
-    TASK,
-    VOCABULARY_FILE,
-    read_identity,
-    task_facts,
-    text_settings,
-)
 from electra_tf.checkpoints.weights import read_checkpoint
+from electra_tf.config.finetuning import SCRATCH
 from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
@@ -25,7 +20,7 @@ from electra_tf.formats.pretrained import (
     Pooling,
     Pretrained,
 )
-from electra_tf.platform import strict_json
+from electra_tf.platform import storage, strict_json
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import Kind, TaskSpec
@@ -33,10 +28,10 @@ from electra_tf.tasks.task import Kind, TaskSpec
 
 def read(model_dir: Path) -> Pretrained:
     """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
-    saved = read_identity(model_dir)
-    task = task_facts(saved)
+    saved = run_directory.read_identity(model_dir)
+    task = run_directory.task_facts(saved)
     if task is None:
-        saved = read_identity(model_dir, PretrainingConfig())
+        saved = run_directory.read_identity(model_dir, PretrainingConfig())
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
     weights, step = read_checkpoint(model_dir)
@@ -49,13 +44,32 @@ def read(model_dir: Path) -> Pretrained:
         results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         settings["task.label_threshold"] = results["threshold"]
     pooling = Pretrained.pooling
-    if task and task.get(f"{TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
+    if task and task.get(f"{run_directory.TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
         pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,
                           max_length=settings["task.max_seq_length"])
     return Pretrained(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
         objective=saved.get("objective.name", Pretrained.objective),
-        text=text_settings(model_dir), task=task, task_settings=settings, pooling=pooling)
+        text=run_directory.text_settings(model_dir), task=task, task_settings=settings,
+        pooling=pooling)
+
+
+def initialization(source: Path) -> dict[str, Any]:
+    """Returns the settings of the weights with which an encoder's training began, by name.
+
+    They are those of the run at `source`, or of the run in which its initial weights began. The
+    result is empty if the weights came from elsewhere, or from a run that was removed.
+    """
+    visited: set[Path] = set()
+    while source not in visited and (source / run_directory.SETTINGS_FILE).exists():
+        visited.add(source)
+        saved = run_directory.read_identity(source)
+        initial = str(saved.get("initial") or SCRATCH)
+        if initial == SCRATCH or initial.startswith(run_directory.FIRST_STAGE):
+            names = [name for name in saved if name.startswith("initialization.")]
+            return {name: saved[name] for name in (*names, "model.initializer_range") if names}
+        source = storage.path(re.sub(r", step [\d,]+$", "", initial))
+    return {}
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -64,6 +78,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     if networks.task is None:
         config = PretrainingConfig(model=networks.model,
                                    objective=OBJECTIVES[networks.objective])
+        facts |= run_directory.generator_fact(config.model)
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:
@@ -74,7 +89,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         } | networks.task_settings)
         identity = run_directory.identity(config, facts | task.facts())
     run_directory.claim(directory, identity)
-    networks.text.save(directory / VOCABULARY_FILE)
+    networks.text.save(directory / run_directory.VOCABULARY_FILE)
     holder = tf.Module()
     holder.weights = [tf.Variable(value, name=name) for name, value in networks.weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")

@@ -52,8 +52,8 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
             [], ["Pooling"], ["Pooling", "Normalize"], ["Normalize"]):
         fix = f"remove {MODULES_FILE}" if directory == path else f"name {directory}"
         raise UserError(f"{file}: the modules are {', '.join([encoder, *names])}; only "
-                        "Transformer, Pooling and Normalize, in this order, are computed here. To "
-                        f"use the encoder alone, {fix}.")
+                        "Transformer, Pooling and Normalize, in this order, are supported. To use "
+                        f"the encoder alone, {fix}.")
     prompt = _read_settings(path / _MODEL_FILE).default_prompt_name
     if prompt is not None:
         raise UserError(f"{path / _MODEL_FILE}: default_prompt_name is {shown(prompt)}, and embed "

@@ -117,11 +117,15 @@ def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, floa
     """Returns the discriminator's scores over T valid tokens, all in [0, 1].
 
     `replaced` bool [T] is the truth; a token with a positive logit, float [T], is flagged as
-    replaced. The area under the ROC curve is NaN if only one class occurs.
+    replaced. The area under the ROC curve is NaN if only one class occurs. `_recall_at_p90` is the
+    highest recall of a threshold with a precision of 0.9 or more; 0 without such a threshold.
     """
+    precision, recall, _ = metrics.precision_recall_curve(replaced, logits)
     return {
         "discriminator_accuracy": float(metrics.accuracy_score(replaced, logits > 0.0)),
         **ranking_scores(replaced, logits, "discriminator"),
+        "discriminator_recall_at_p90": (
+            float(recall[precision >= 0.9].max()) if replaced.any() else np.nan),
         "replaced_fraction": float(np.mean(replaced)),
     }
 

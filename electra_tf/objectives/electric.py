@@ -54,7 +54,7 @@ class ElectricModel(Networks):
     def _create(self, config: ModelConfig, build: Build) -> None:
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
-                            "needs three: take all_embeddings.")
+                            "needs three: choose model.tying=all_embeddings.")
         encoder = create_encoder(config.discriminator, build)
         embeddings = generator_embeddings(config, build, encoder)
         self.discriminator = Discriminator(encoder, build)

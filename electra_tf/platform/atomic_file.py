@@ -17,7 +17,8 @@ _TAKEN = "choose another name"
 _FIXES = {
     errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.EFBIG: _FULL,
     errno.EEXIST: _TAKEN, errno.EISDIR: _TAKEN, errno.ENAMETOOLONG: _TAKEN,
-    errno.ENOTEMPTY: "another process has written it meanwhile; use that, or choose another name"}
+    errno.ENOTEMPTY: "another process has written it in the meantime; use that, or choose another "
+                     "name"}
 
 
 def write_error(path: Path, error: OSError) -> UserError:

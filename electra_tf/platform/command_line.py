@@ -19,6 +19,7 @@ from absl import flags, logging
 
 from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
+from electra_tf.platform.setting_flags import display_value
 
 EXTRAS = {
     "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "py3langid": "data",
@@ -211,9 +212,17 @@ def _grouped_help(summary: str, groups: Groups) -> str:
     for title, names in groups.items():
         lines += ["", f"{title}:"]
         for flag in (flags.FLAGS[name] for name in names):
-            complete = flag.default in (None, "", []) or "Default: " in flag.help
-            text = flag.help if complete else f"{flag.help} Default: {flag.default}."
             lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE",
                       *(f"      {line}" for line in textwrap.wrap(
-                          text, width=86, break_on_hyphens=False))]
+                          _help_text(flag), width=86, break_on_hyphens=False))]
     return "\n".join(lines)
+
+
+def _help_text(flag: flags.Flag) -> str:
+    """Returns the help text of a flag with choices and default, in this program's style."""
+    text = re.sub(r";\s+repeat this option.*", "", flag.help)  # absl adds it to a sentence.
+    if choices := re.match("<(.*)>: ", text):
+        text = f"{text[choices.end():]} One of {choices[1].replace('|', ', ')}."
+    if flag.default in (None, "", []) or "Default: " in text:
+        return text
+    return f"{text} Default: {display_value(flag.default)}."

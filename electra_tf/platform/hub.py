@@ -40,7 +40,7 @@ def parse_model_name(path: Path) -> tuple[str, str | None]:
     """Returns the name and the revision of a model; `UserError` for another form of name."""
     match = MODEL_NAME.fullmatch(str(path))
     if match is None:
-        raise UserError(f"{path} is no name of a model: hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
+        raise UserError(f"{path} is not hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
     return match[2], match[3]
 
 
@@ -71,13 +71,13 @@ def one_line_errors(name: str, revision: str | None = None, *, kind: str = MODEL
     try:
         from huggingface_hub import constants, errors
     except ModuleNotFoundError as error:
-        raise UserError(f"{name} is {local}not readable from the Hugging Face Hub without: "
-                        f"{pip_install('hub')}") from error
+        raise UserError(f"{name} is {local}not readable from the Hugging Face Hub without "
+                        f"huggingface_hub: {pip_install('hub')}") from error
     address = f"{constants.ENDPOINT}/{'datasets/' if kind == DATA_SET else ''}{name}"
     try:
         yield
     except errors.HFValidationError as error:
-        raise UserError(f"{name} is no name of a {kind}: {error}") from error
+        raise UserError(f"{name} is not a valid name of a {kind}: {error}") from error
     except errors.RevisionNotFoundError as error:
         raise MissingRepository(f"{name} has no revision {shown(revision)}; {address}/commits "
                                 "lists them.") from error
@@ -95,7 +95,7 @@ def one_line_errors(name: str, revision: str | None = None, *, kind: str = MODEL
             raise UserError(f"{name} is gated or needs another token: accept its terms at "
                             f"{address}, then log in with hf auth login or set HF_TOKEN."
                             ) from error
-        problem = f"{name} is {local}not whole in the cache {constants.HF_HUB_CACHE}"
+        problem = f"{name} is {local}incomplete in the cache {constants.HF_HUB_CACHE}"
         if constants.HF_HUB_OFFLINE:
             raise MissingRepository(f"{problem}, and HF_HUB_OFFLINE is set; unset it to download "
                                     f"the {kind}.") from error

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -16,10 +17,11 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 
 def meaning(setting: Setting) -> str:
-    """Returns the docstring of a setting's field on one line, with its choices."""
-    choices = ", ".join(f"`{choice}`" for choice in setting.choices)
+    """Returns the docstring of a setting's field on one line, with choices that it doesn't name."""
     text = _docstrings(setting.owner).get(setting.field, "")
-    return f"{text} One of {choices}." if choices else text
+    if all(re.search(rf"\b{choice}\b", text) for choice in setting.choices):
+        return text
+    return f"{text} One of {', '.join(f'`{choice}`' for choice in setting.choices)}."
 
 
 @functools.cache
@@ -35,13 +37,13 @@ def _docstrings(section: type) -> Mapping[str, str]:
     return texts
 
 
-def display_value(setting: Setting, value: Any) -> str:
+def display_value(value: Any) -> str:
     """Returns a value as help texts and tables show it; "" for an empty one."""
-    if setting.kind is bool or isinstance(value, str):
-        return str(value)
-    if setting.kind is tuple:
+    if isinstance(value, str | bool):
+        return str(value).lower() if isinstance(value, bool) else value
+    if isinstance(value, tuple | list):
         return ",".join(value)
-    return f"{value:.4g}" if setting.kind is float else f"{value:,}"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
 
 
 def define_flag(setting: Setting, default: str, value: Any = None) -> None:
@@ -59,7 +61,7 @@ def define_flags(section: type[Section], names: Iterable[str] | None = None) -> 
     for name in names or settings_of(section):
         setting = settings_of(section)[name]
         default = setting.default
-        define_flag(setting, "" if default is None else display_value(setting, default),
+        define_flag(setting, "" if default is None else display_value(default),
                     default if isinstance(default, str | bool) else None)
 
 

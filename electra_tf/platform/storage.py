@@ -147,7 +147,7 @@ def path(name: str | os.PathLike) -> Path:
 
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))
         if match[1] not in known:
-            raise UserError(f"{name}: TensorFlow has no file system for {match[0]} here; it has "
+            raise UserError(f"{name}: this TensorFlow has no file system for {match[0]}; it has "
                             f"{', '.join(f'{scheme}://' for scheme in known if scheme)}.")
     return RemotePath(name)
 
@@ -196,8 +196,8 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
     with open_regular(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise UserError(f"{path} is larger than {max_bytes:,} bytes, which no file of its kind is; "
-                        "name the right file.")
+        raise UserError(f"{path} is larger than {max_bytes:,} bytes, the maximum for a file of its "
+                        "kind; name the right file.")
     return content
 
 

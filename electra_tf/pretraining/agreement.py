@@ -39,11 +39,11 @@ def report_lost_worker(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if not has_several_workers(strategy):
             raise
         if "joining a group with size" in error.message:
-            raise UserError("TF_CONFIG names another number of workers here than at another "
-                            "worker. Give the same cluster to all.") from error
+            raise UserError("TF_CONFIG of this worker names more or fewer workers than another's. "
+                            "Give all workers the same cluster.") from error
         raise Abandoned(
             f"another worker ended or can't be reached ({tensorflow_reason(error, 160)}), so this "
-            "one ends too. To go on from the newest checkpoint, on every worker: "
+            "one ends too. To continue from the newest checkpoint, run on every worker: "
             + same_command()) from error
 
 

@@ -13,7 +13,7 @@ takes all settings from the run. A larger --num_train_steps extends a finished r
 need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, then a slow
-fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a time. Runs much
+fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes a run for two hours. Runs much
 shorter than the paper's million steps need --recipe=short (docs/explanation/short_runs.md).
 """
 
@@ -42,25 +42,27 @@ class PretrainingFlags(Section, prefix="--"):
     """Mode, size and files of a command."""
 
     data_dir: str = ""
-    """Directory of records that data_prep built. Default: records."""
+    """Directory of the records that data_prep built. Default: records."""
     model_dir: str = ""
-    """Directory of this run: checkpoints, metrics, curves. Default: runs/ and the model's size."""
+    """Directory of this run: checkpoints, metrics, curves. Default: runs/small, runs/base, ..."""
     model_size: str = ""
-    """tiny, small, base or large. Default: that of the run in --model_dir or of --init_checkpoint,
-    otherwise small."""
+    """Model size: tiny, small, base or large. Default: the size of the run in --model_dir or of
+    --init_checkpoint, otherwise small."""
     recipe: Literal["paper", "short"] = "paper"
-    """paper, for a million steps; or short, for minutes to days on little hardware, with other
-    initial weights, learning rate and dropout (docs/explanation/short_runs.md)."""
+    """Recipe of training. paper has the settings of the paper, for a million steps. short has other
+    initial weights, learning rates and dropout, for minutes to days on a few CPU cores or one GPU
+    (docs/explanation/short_runs.md)."""
     mode: Literal["train", "eval", "samples"] = "train"
-    """train continues where the run stopped, eval scores the newest checkpoint on the held-out
-    shards, samples shows its corruptions and detections for some sentences."""
+    """What to do: train a new run or continue a stopped one, eval to score the newest checkpoint on
+    the held-out shards, or samples to show what it replaces and detects in some sentences."""
     restart: bool = False
-    """Remove what an earlier run left in --model_dir, and begin again."""
+    """Delete an earlier run in --model_dir, and begin again."""
     init_checkpoint: str = ""
-    """Initial networks of the same vocabulary, whose shape the run takes: another run's directory,
-    Google's checkpoint or a directory of Hugging Face's. Default: new weights."""
+    """Networks to continue from: the directory of another run, a checkpoint of Google's code, or a
+    directory in Hugging Face's format. The run takes their size. The records need their vocabulary,
+    or an extension of it. Default: none, random weights."""
     vocab_file: str = ""
-    """Must equal the records' vocabulary. Default: theirs."""
+    """Vocabulary file; it must equal the vocabulary of the records, which is the default."""
 
 
 SETTINGS = overrides.flags_of(PretrainingConfig(), "pretraining")
@@ -87,7 +89,7 @@ def main() -> None:
         dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
         length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
         raise UserError(
-            f"--data_dir={RECORDS} holds no records. Name others, or build them from Wikipedia: "
+            f"--data_dir={RECORDS} holds no records. Name another directory, or use Wikipedia: "
             f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
             f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
             f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "

@@ -1,4 +1,6 @@
-"""Fits a checkpoint to records with added tokens or longer examples (continued pre-training).
+"""Fits a checkpoint to a run that continues its pre-training.
+
+The records can have added tokens or longer examples, and the run a generator that it lacks.
 
 The row of an added token begins as the mean of the rows of its pieces, which the checkpoint has
 read in its place so far (as in Sachidananda et al., 2021). Positions beyond the checkpoint's begin
@@ -7,10 +9,14 @@ as copies of its positions, in order (as in Beltagy et al., 2020, section 5).
 
 import dataclasses
 import re
+from collections.abc import Iterable
 
 import numpy as np
+import tensorflow as tf
 
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.formats.pretrained import Pretrained
+from electra_tf.modeling.weight_table import ENCODER, GENERATOR
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
@@ -38,17 +44,17 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
                if tokens[0] != tokens[1]]
     conflicts = [index for index in changed if not (
         _UNUSED.fullmatch(old.tokens[index]) or _UNUSED.fullmatch(new.tokens[index]))]
-    advice = ("New tokens can follow its last line or replace [unusedN] lines. Build the records "
-              f"again with --vocab_file={old.source} or such an extension of it.")
+    advice = ("New tokens may only follow its last line or replace [unusedN] lines. Build the "
+              f"records again with --vocab_file={old.source}, or a copy with new tokens.")
     if new.size < old.size:
         raise UserError(f"the vocabulary of the records in {records} has {new.size} tokens, fewer "
                         f"than the {old.size} of {initial.source}. {advice}")
     if conflicts:
         line = conflicts[0]
         raise UserError(
-            f"the vocabulary of the records in {records} differs from that of {initial.source} in "
-            f"{len(conflicts)} lines, first in line {line + 1}: {shown(new.tokens[line])} instead "
-            f"of {shown(old.tokens[line])}. {advice}")
+            f"the vocabulary of the records in {records} differs from the vocabulary of "
+            f"{initial.source} in {len(conflicts)} lines, first in line {line + 1}: "
+            f"{shown(new.tokens[line])} instead of {shown(old.tokens[line])}. {advice}")
     added = [*(index for index in changed if not _UNUSED.fullmatch(new.tokens[index])),
              *range(old.size, new.size)]  # Ids of tokens that the checkpoint has in no such line.
     pieces = [pieces_of(new.tokens[index], old) for index in added]
@@ -70,6 +76,26 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
     model = dataclasses.replace(initial.model, vocab_size=new.size,
                                 max_position_embeddings=max(positions, max_positions))
     return dataclasses.replace(initial, weights=weights, model=model, text=text), notes
+
+
+def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
+                      ) -> tuple[Weights, list[str]]:
+    """Returns weights with a generator made of the encoder's first layers, and what is new as text.
+
+    They are unchanged if they have a generator already, or if a variable of the generator has
+    another shape than the encoder's.
+    """
+    shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in variables
+              if variable.name.startswith(f"{GENERATOR}/")}
+    sources = {name: ENCODER + name.removeprefix(GENERATOR) for name in shapes}
+    if (not shapes or any(name.startswith(f"{GENERATOR}/") for name in weights)
+            or any(source not in weights or weights[source].shape != shapes[name]
+                   for name, source in sources.items())):
+        return weights, []
+    layers = len({name.split("/")[2] for name in shapes if name.startswith("generator/encoder/")})
+    copies: Weights = {name: weights[source] for name, source in sources.items()}
+    first = "first layer" if layers == 1 else f"first {layers} layers"
+    return {**weights, **copies}, [f"generator (copy of the encoder's {first})"]
 
 
 def require_same_normalization(initial: Pretrained, text: TextSettings, records: str) -> None:

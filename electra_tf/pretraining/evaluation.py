@@ -177,7 +177,7 @@ def show_samples(run: Run) -> None:
         samples = evaluator.samples(SHOWN_SAMPLES, SAMPLED_BATCHES)
     if not samples:
         raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
-                        "there is nothing to show; --mode=eval scores it.")
+                        "--mode=samples has nothing to show; use --mode=eval.")
     print(f"Held-out sentences after {step:,} steps\n")
     print(terminal_page(samples, color=sys.stdout.isatty()))
 
@@ -185,9 +185,9 @@ def show_samples(run: Run) -> None:
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     """Returns an evaluator of the newest checkpoint and the checkpoint's step."""
     if not run.examples("eval"):
-        raise UserError(f"the records in {run.records} hold nothing out for evaluation. Build "
-                        "them again by `python -m data_prep.build_pretraining_data` from at least "
-                        "two documents: blank lines between them, and not --held_out_fraction=0.")
+        raise UserError(f"the records in {run.records} have no held-out examples. Build them again "
+                        "with `python -m data_prep.build_pretraining_data` from two documents or "
+                        "more, with blank lines between them, without --held_out_fraction=0.")
     model = run.build_model()
     with run.strategy.scope():
         weights, step = read_checkpoint(run.model_dir)

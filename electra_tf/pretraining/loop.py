@@ -20,6 +20,7 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
+from electra_tf.pretraining import continuation
 from electra_tf.pretraining.agreement import (
     Agreement,
     has_several_workers,
@@ -130,8 +131,8 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
         changed = run_directory.claim(run.model_dir, run.identity, defaults=PretrainingConfig(),
                                       initial_section="initialization")
         if changed:
-            print("note     initial values matter only at the start, which this run is past: "
-                  f"{'; '.join(changed)}", flush=True)
+            print("note     initial weights are set at the first step only, so this has no effect "
+                  f"on a run that continues: {'; '.join(changed)}", flush=True)
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         yield run.model_dir, sys.stdout
         metrics, curves = run.model_dir / METRICS_FILE, run.model_dir / "loss_curves.png"
@@ -145,8 +146,8 @@ def _stop_request(run: Run) -> StopRequest:
         return StopRequest()
     seconds = run.config.runtime.grace_seconds  # Workers must not wait for each other without end.
     return StopRequest(grace_seconds=seconds, late=(
-        f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
-        f"To go on from the last checkpoint, on every worker: {same_command()}"))
+        f"the workers did not agree on a last step within --grace_seconds={seconds:g}, so this one "
+        f"ends. To continue from the last checkpoint, run on every worker: {same_command()}"))
 
 
 def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
@@ -169,6 +170,8 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
             raise checkpoint_files.lost_error(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
+            weights, copies = continuation.copy_to_generator(
+                run.initial.weights, model.trainable_variables)
             new_parts = assign_parts(
-                model.trainable_variables, run.initial.weights, run.initial.source)
+                model.trainable_variables, weights, run.initial.source) + copies
     return state, manager, new_parts

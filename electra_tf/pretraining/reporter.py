@@ -63,12 +63,12 @@ class Reporter:
         parameters = sum(weight.shape.num_elements() for weight in state.model.trainable_variables)
         parts = ", ".join(f"{network.name} {weight_table.size(network.weights):,}"
                           for network in run.objective.networks())
-        examples = run.examples("train")
+        examples, batch = run.examples("train"), training.train_batch_size
         self.say(f"model    {parameters:,} parameters"
-                 + (f": {parts}, each with what it shares" if parts else ""))
+                 + (f": {parts}, shared weights counted in each" if parts else ""))
         self.say(f"records  {examples:,} examples of {run.length} tokens, "
-                 f"{run.examples('eval'):,} held out; {examples / training.train_batch_size:,.0f} "
-                 f"steps of {training.train_batch_size} an epoch")
+                 f"{run.examples('eval'):,} held out; an epoch is "
+                 f"{examples / batch:,.0f} steps of {batch}")
         if not first_step:
             initial = "new weights" if run.initial is None else run.initial.source
             new = ", ".join([*new_parts, *run.added_rows])
@@ -167,10 +167,10 @@ class Reporter:
         self._largest_deviation = max(self._largest_deviation, deviation)
         self._collapsed = deviation < LOST_DEVIATION * self._largest_deviation
         return "" if not self._collapsed else (
-            f"warning  the discriminator has collapsed: at step {record['step']:,} its logits "
-            f"differ by {deviation:.1e} (standard deviation over tokens), once by "
+            f"warning  the discriminator has collapsed: at step {record['step']:,} the standard "
+            f"deviation of its logits over tokens is {deviation:.1e}, once it was "
             f"{self._largest_deviation:.2g}. Begin again with half the --learning_rate or with "
-            "more --warmup_steps; with --recipe=short, if it isn't that.")
+            "more --warmup_steps; or with --recipe=short, if the run has another recipe.")
 
     def _say_progress(self) -> dict[str, float]:
         """Returns the interval's means and the machine's measurements, and prints a line of them.

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, FIRST_STAGE, STEPS
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
@@ -71,7 +71,8 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
-        return run_directory.identity(self.config, self.text.facts() | extended | {
+        generator = run_directory.generator_fact(self.config.model)
+        return run_directory.identity(self.config, self.text.facts() | generator | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
@@ -124,7 +125,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
                 STEPS: first}), directory)
         # Without its path, so that a directory can be moved between two stages.
         initial = dataclasses.replace(
-            pretrained.read(directory), source=f"the generator of stage 1, step {first:,}")
+            pretrained.read(directory), source=f"{FIRST_STAGE}, step {first:,}")
         print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
               flush=True)
         config = override(config, {STEPS: total - first})
@@ -205,9 +206,9 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
         return earlier
     done = max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0)
     if done < steps:
-        raise UserError(f"{STEPS}: {steps} then, {num_steps} now, and the run in {model_dir} is at "
-                        f"step {done:,}. Only a finished run can be extended: finish it with "
-                        f"{STEPS}={steps}, then repeat this command.")
+        raise UserError(f"{STEPS}={num_steps} would extend the run in {model_dir}, which is at "
+                        f"step {done:,} of {steps:,}. Only a finished run can be extended: finish "
+                        f"it with {STEPS}={steps}, then repeat this command.")
     return [*earlier, steps]
 
 
@@ -231,13 +232,13 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
              for network in (initial_model, model)]
     names = _ENCODER_SHAPE + (
         _GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
-    other = [f"model.{name} is {getattr(initial_model, name)} there, {getattr(model, name)} here"
+    other = [f"model.{name} is {getattr(initial_model, name)}, not {getattr(model, name)}"
              for name in names if getattr(initial_model, name) != getattr(model, name)
              and not (name == _POSITIONS
                       and initial_model.max_position_embeddings < model.max_position_embeddings)]
     if other:
-        raise UserError(f"{initial.source} is of another size: {'; '.join(other)}. Leave "
-                        "--model_size and these settings out: new networks take its shape.")
+        raise UserError(f"{initial.source} has another size: {'; '.join(other)}. Leave "
+                        "--model_size and these settings out: the run takes the size from there.")
 
 
 def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:

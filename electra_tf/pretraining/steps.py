@@ -92,9 +92,9 @@ def read_totals(results: Sequence[Results], last_step: int, precision: Precision
             first = last_step - len(history[name]) + 1
             steps = ", ".join(str(first + index) for index in not_finite[:10])
             raise UserError(
-                f"{name} is not finite at step {steps}{'...' if not_finite.size > 10 else ''}. The "
-                "last checkpoint is intact; continue from it in a new --model_dir, by "
-                "--init_checkpoint and this run's directory, with a lower --learning_rate or "
+                f"{name} is not finite at step {steps}{'...' if not_finite.size > 10 else ''}. "
+                "The last checkpoint is intact; continue from it in a new --model_dir, with "
+                "--init_checkpoint set to this run's directory, and a lower --learning_rate or "
                 "--precision=float32.")
     return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 

@@ -59,12 +59,12 @@ def read_metrics(path: str | Path) -> list[Record]:
         text = read_bytes(path, _MAX_BYTES)
     except FileNotFoundError:
         raise UserError(
-            f"no {path}; train first, or name the directory that --model_dir named.") from None
+            f"{path} does not exist; train first, or name another --model_dir.") from None
     except OSError as error:
         raise read_error(path, error) from error
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     if re.fullmatch(rb"\{[ -|~]*", lines[-1]):  # A record without its last brace.
-        note(f"{path}:{len(lines)} is cut short and left out")
+        note(f"{path}:{len(lines)} is incomplete and ignored")
         del lines[-1]
     records = []
     for row, line in enumerate(lines, start=1):

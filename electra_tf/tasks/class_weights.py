@@ -41,7 +41,8 @@ def given_weights(text: str, spec: TaskSpec) -> tuple[float, ...]:
     if (len(weights) < len(words) or None in weights or len(parts) > len(words)
             or not all(0 < weight < math.inf for weight in weights.values())):
         differing = sorted(set(names) - index.keys() | set(words) - set(names))[:5]
-        detail = f" Unknown or without a weight: {', '.join(differing)}." if "=" in text else ""
+        detail = f" Unknown or without a weight: {', '.join(differing)}." if (
+            "=" in text and differing) else ""
         raise UserError(f"--class_weights must be {BALANCED}, or a number above 0 for each label, "
                         f"such as {one_line(','.join(f'{word}=1' for word in words), 200)}. "
                         f"Received: {shown(text)}.{detail}")

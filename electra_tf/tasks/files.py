@@ -226,7 +226,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
         constant = [label for label in known if counts[label] in (0, len(examples))]
         if constant:
-            notes.append(f"{source}: none or all of the texts have these labels, so they are not "
+            notes.append(f"{source}: all texts or no texts have these labels, so they are not "
                          "learned, or left out of ROC AUC and average precision: "
                          f"{', '.join(constant[:20])}")
     unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
@@ -235,12 +235,12 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     if notes is None or set(label_set(examples)).isdisjoint(known):
         key, label = next((example.key, label) for example in examples
                           for label in labels_of(example) if label in unknown)
-        raise UserError(f"{source}: {key}: the label {shown(label)} isn't among those of the "
+        raise UserError(f"{source}: {key}: the label {shown(label)} isn't among the labels of the "
                         f"training file: {', '.join(sorted(known)[:20])}.")
     names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
                       for label, count in unknown.most_common(8))
-    notes.append(f"{source}: {unknown.total():,} labels that training never shows count as "
-                 f"missed: {names}{', ...' if len(unknown) > 8 else ''}")
+    notes.append(f"{source}: {unknown.total():,} labels that training never shows count as missed: "
+                 f"{names}{(', ...' if len(unknown) > 8 else '')}")
 
 
 def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:

@@ -95,9 +95,9 @@ def read_split(task: GlueTask, data_dir: Path, split: str,
         return [] if path is None else list(read_texts(
             path, spec, labelled=False, published=True, notes=notes))
     if path is None:
-        raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
-                        "files in their original layout. --task can name a part of the tasks, with "
-                        "commas.")
+        raise UserError(f"{data_dir / task.directory / split}.tsv does not exist; --data_dir must "
+                        "hold GLUE's files in their original layout. --task takes some of the "
+                        "tasks too, separated by commas.")
     examples = list(read_texts(
         path, task.spec, columns=task.headerless, published=True, notes=notes))
     if task.labels:

@@ -44,8 +44,8 @@ def find(name: str, data_dir: Path | None, split: str) -> Path:
     for path in candidates:
         if path.exists():
             return path
-    raise UserError(f"no {candidates[0]}; --data_dir must hold MRQA's files as published, or "
-                    f"{name}/{split}.jsonl; --{split} names any other file.")
+    raise UserError(f"{candidates[0]} does not exist; --data_dir must hold MRQA's files as "
+                    f"published, or {name}/{split}.jsonl; --{split} names any other file.")
 
 
 def read_questions(path: Path, *, labelled: bool = True) -> list[QuestionExample]:

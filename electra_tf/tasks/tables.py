@@ -102,7 +102,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, content in byte_lines(path):
         line = content.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
-            raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "
+            raise UserError(f"{path}:{number}: NUL characters, so the file is not text in UTF-8; "
                             "convert the file, for example with `iconv -f utf-16 -t utf-8`.")
         if number == 1 and b"\r" in line and not content.endswith(b"\n"):
             raise UserError(f"{path}: CR alone ends its lines; convert it with tr '\\r' '\\n'.")
@@ -125,10 +125,10 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
         # pandas numbers the columns of a table without names from 0, in a header.
         if selected and all(map(str.isdecimal, selected)) and columns != [
                 str(index) for index in range(len(columns))]:
-            notes.append(f"{path}: columns by number, so the first line is a row")
+            notes.append(f"{path}: columns are selected by number, so the first line is a row")
             if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"}:
-                raise UserError(f"{path}:{number}: a header, {', '.join(columns)}; select columns "
-                                "by these names, or remove the line.")
+                raise UserError(f"{path}:{number}: this line is a header, {', '.join(columns)}; "
+                                "select columns by these names, or remove the line.")
             cells = itertools.chain([(number, columns)], cells)
             columns = [str(index) for index in range(1, len(columns) + 1)]
         repeated = {name for name in columns if columns.count(name) > 1}
@@ -216,8 +216,8 @@ def byte_lines(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES,
                 if len(line) > max_line_bytes or size > max_bytes:
                     limit = (f"a line of more than {max_line_bytes:,}"
                              if len(line) > max_line_bytes else f"more than {max_bytes:,}")
-                    raise UserError(f"{path}:{number}: {limit} bytes decompressed, which no file "
-                                    "of its kind has; name the right file.")
+                    raise UserError(f"{path}:{number}: {limit} bytes decompressed, more "
+                                    "than a file of its kind has; name the right file.")
                 if not line:
                     return
                 if number == 1:

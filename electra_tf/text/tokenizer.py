@@ -168,7 +168,7 @@ class Tokenizer(tf.Module):
         super().__init__(name="tokenizer")
         vocabulary, normalization = text.vocabulary, text.normalization
         if vocabulary.size == len(SPECIAL_TOKENS):
-            raise UserError(f"{vocabulary.source} holds special tokens only; give it words.")
+            raise UserError(f"{vocabulary.source} holds special tokens only; it needs words.")
         for line, token in enumerate(vocabulary.tokens, start=1):
             if len(token.encode()) > _MAX_TOKEN_BYTES:
                 raise UserError(f"{vocabulary.source}: line {line} has more than "

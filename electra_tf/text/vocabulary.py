@@ -14,7 +14,7 @@ from electra_tf.platform.storage import MIB, Path, read_bytes
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _NOT_IN_A_LINE = re.compile(r"[\x00\t\n\r]|^ | $")
 """Characters that a line can't hold or that `load` drops; a tab shows that the file is a table."""
-_FIX = "write a token of its own there, such as [unused0], so that later lines keep their ids."
+_FIX = "write another token in this line, such as [unused0], to keep the ids of later lines."
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
 MAX_WORD_CHARACTERS = 200

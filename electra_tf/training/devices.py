@@ -34,9 +34,9 @@ def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) ->
             >= (8, 0) for gpu in tf.config.list_physical_devices("GPU"))
     if precision is Precision.BFLOAT16 and kind == "GPU" and not bfloat16:
         raise UserError(
-            f"--precision=bfloat16: {device_name(strategy)} multiplies no bfloat16 (NVIDIA's GPUs "
-            "do from compute capability 8.0 on). Give --precision=float16 or float32, or leave it "
-            "out.")
+            f"--precision=bfloat16: {device_name(strategy)} has no bfloat16 instructions (NVIDIA's "
+            "GPUs have them from compute capability 8.0 on). Give --precision=float16 or float32, "
+            "or leave it out.")
     if precision is not Precision.AUTO:
         return precision
     return Precision.BFLOAT16 if bfloat16 else Precision.FLOAT32

@@ -16,8 +16,8 @@ from electra_tf.training.devices import device_type
 BYTES_PER_WEIGHT = 16
 """A weight, its gradient and two moments of Adam, in float32."""
 _CGROUP = pathlib.Path("/sys/fs/cgroup/memory.max")
-_SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
-                  "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
+_SMALLER_STEPS = ("Use a smaller --train_batch_size; or keep it and split every step, for example "
+                  "with --gradient_accumulation_steps=4; or add --gradient_checkpointing.")
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard|Could not parse|Feature: |Key: ")
 """Texts of the checks of records in the graph."""
@@ -43,7 +43,7 @@ def explained(require_records: Callable[[], None] | None = None) -> Iterator[Non
         if isinstance(error, tf.errors.InvalidArgumentError) and not _OF_RECORDS.search(reason):
             raise
         if require_records is not None:
-            note("the records are damaged; all of them are read to find where")
+            note("the records are damaged; reading all shards to find the damaged one")
             require_records()
         if not isinstance(error, tf.errors.DataLossError):
             raise
@@ -68,9 +68,9 @@ def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.dist
     weights = BYTES_PER_WEIGHT * model.parameters
     if weights > memory:
         raise UserError(
-            f"a network of {model.parameters:,} weights takes {weights / 1e9:,.0f} GB with its "
-            f"optimizer's state; this machine has {memory / 1e9:,.0f}. Take a smaller model "
-            "(model.hidden_size, model.num_layers, model.vocab_size).")
+            f"a network of {model.parameters:,} weights takes {weights / 1e9:,.0f} GB "
+            f"with its optimizer's state; this machine has {memory / 1e9:,.0f}. Use a "
+            "smaller model (model.hidden_size, model.num_layers, model.vocab_size).")
     rows = -(-batch // runtime.gradient_accumulation_steps)
     values = (model.hidden_size if runtime.gradient_checkpointing
               else 5 * model.hidden_size + model.intermediate_size)

@@ -44,7 +44,7 @@ def setup_devices(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, A
     if batch % (replicas * steps):
         raise UserError(
             f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
-            f"micro-batches. Take a multiple of {replicas * steps}.")
+            f"micro-batches. Use a multiple of {replicas * steps}.")
     with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
         tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
     return strategy, {"runtime.cpu_parts": parts,
@@ -95,7 +95,7 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
         if len(names) < config.num_replicas:
             raise UserError(
                 f"--num_replicas={config.num_replicas}, but this process began with {len(names)} "
-                "CPU devices. Start a process that sets it before TensorFlow's first op.")
+                "CPU devices. Set it in a new process, before TensorFlow's first op.")
         return tf.distribute.MirroredStrategy(names[:config.num_replicas])
     gpus = _gpu_names(config.num_gpus)
     if kind is Strategy.MIRRORED:
@@ -154,9 +154,9 @@ def _tpu(name: str) -> tf.distribute.Strategy:
         return tf.distribute.TPUStrategy(resolver)
     except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
         if "No OpKernel was registered" in str(error):
-            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. In a clone "
-                            "`make tpu` puts the one with TPUs in its place; with the package, "
-                            "install tensorflow-tpu 2.20 instead of tensorflow.") from error
+            raise UserError(f"--tpu={name}: this TensorFlow was built without TPU support. In a "
+                            "clone, `make tpu` replaces it; with the package, install "
+                            "tensorflow-tpu 2.20 instead of tensorflow.") from error
         raise UserError(f"--tpu={name} can't be reached: {tensorflow_reason(error)}. Check the "
                         "name or address, the zone and that the TPU is running.") from error
 
@@ -166,6 +166,6 @@ def _why_no_gpu() -> str:
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
     return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: "
-            f"`{command_line.pip_install('cuda')}` brings CUDA's libraries (in a clone's .venv "
-            "`pip install --require-hashes -r requirements/cuda.lock`), and `nvidia-smi` says "
-            "whether the driver works and is new enough for CUDA 12")
+            f"`{command_line.pip_install('cuda')}` installs CUDA's libraries (in a clone's .venv "
+            "`pip install --require-hashes -r requirements/cuda.lock`), and `nvidia-smi` shows if "
+            "the driver works and is new enough for CUDA 12")

@@ -65,7 +65,7 @@ def test_another_shape_and_a_missing_value_are_refused(trained):
     _, other = manager_of(trained, size=2)
     more = tf.train.Checkpoint(value=tf.Variable([0.0]), extra=tf.Variable(1.0))
     for manager in (other, CheckpointManager(more, trained, keep=3)):
-        with refused("ckpt-60 doesn't fit this run"):
+        with refused("ckpt-60 doesn't match this run"):
             manager.restore_or_initialize()
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from electra_tf.checkpoints import run_directory
+from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import storage
 from tests.support.refusals import refused
@@ -36,3 +37,20 @@ def test_a_run_of_another_version_without_a_setting_is_refused_with_a_fix(tmp_pa
     (tmp_path / "settings.json").write_text(json.dumps(saved))
     with refused(r"settings.json lacks training.seed: .*another version.*new --model_dir"):
         run_directory.read_identity(tmp_path, PretrainingConfig())
+
+
+@pytest.mark.parametrize(("num_heads", "facts", "accepted"), [
+    (8, {}, False), (8, {"generator_heads": 8}, True), (4, {}, True)])
+def test_a_wide_generator_of_a_version_with_other_heads_is_refused(
+        tmp_path, num_heads, facts, accepted):
+    """Earlier, a generator of 256 units had 4 heads beside a discriminator of 8 heads."""
+    config = override(PretrainingConfig(), {
+        "model.generator_width": 1.0, "model.num_heads": num_heads})
+    saved = run_directory.identity(config, FACTS | facts)
+    (tmp_path / "settings.json").write_text(json.dumps(saved))
+    if accepted:
+        assert run_directory.read_identity(tmp_path, PretrainingConfig()) == saved
+        assert run_directory.generator_fact(config.model) == facts
+    else:
+        with refused("settings.json lacks generator_heads: .*another version"):
+            run_directory.read_identity(tmp_path, PretrainingConfig())

@@ -11,7 +11,7 @@ from tests.support.refusals import refused
 @pytest.mark.parametrize(("other", "words"), [
     ({}, "lacks 1 weights: electra/b;"),
     ({"electra/b": np.zeros([3, 2], np.float32)},
-     r"has another shape for 1 weights: electra/b \(3, 2\) instead of \(1, 2\);")])
+     r"has 1 weights of another shape: electra/b \(3, 2\) instead of \(1, 2\);")])
 def test_a_weight_that_does_not_fit_is_named_and_nothing_is_assigned(other, words):
     variables = [tf.Variable([1.0], name="electra/a"), tf.Variable([[1.0, 2.0]], name="electra/b")]
     weights = {"electra/a": np.array([2.0], np.float32)} | other

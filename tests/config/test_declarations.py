@@ -62,7 +62,7 @@ def test_a_declaration_has_type_bounds_choices_and_meaning():
     assert meaning(EXAMPLE["form"]) == "Form. One of `flat`, `deep`."
     assert (EXAMPLE["rate"].allowed, EXAMPLE["workers"].allowed) == ("in (0, 1)", "1 or more")
     assert EXAMPLE["steps"].allowed == "0 or more and at most 2,147,483,647"
-    assert display_value(EXAMPLE["steps"], 2_000) == "2,000"
+    assert [*map(display_value, (2_000, 1e-6, True, ["a"]))] == ["2,000", "1e-06", "true", "a"]
 
 
 @pytest.mark.parametrize(("values", "words"), [

@@ -56,7 +56,7 @@ def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
     ({"model.num_heads": 3}, ["model.hidden_size", "multiple of model.num_heads=3"]),
     ({"initialization.scheme": "adjacent", "model.embedding_size": 1},
      ["the size of embeddings", "4 or more for initialization.scheme=adjacent", "Received: 1"]),
-    ({"initialization.scheme": "adjacent", "model.num_heads": 256}, ["the size of a head"]),
+    ({"initialization.scheme": "adjacent", "model.num_heads": 256}, ["size of an attention head"]),
     ({"runtime.tpu": "x", "runtime.distribution_strategy": "mirrored"}, ["tpu='x'", "mirrored"]),
 ])
 def test_a_wrong_setting_is_one_line_that_names_it(changes, words):

@@ -1,5 +1,7 @@
 """The sizes are those of tables 6 and 7 of the ELECTRA paper."""
 
+import dataclasses
+
 import pytest
 import tensorflow as tf
 
@@ -50,3 +52,10 @@ def test_a_short_run_warms_up_for_a_tenth_of_it_and_reports_often_enough(steps, 
 def test_an_untied_generator_embeds_at_its_own_width():
     assert ModelConfig(tying=Tying.NONE).generator.embedding_size == 64
     assert ModelConfig(tying=Tying.TOKEN_EMBEDDINGS).generator.embedding_size == 128
+
+
+def test_a_generator_as_wide_as_the_discriminator_has_its_heads():
+    encoder = ModelConfig(hidden_size=384, num_layers=6, num_heads=12, intermediate_size=1536)
+    heads = [dataclasses.replace(encoder, generator_width=width).generator.num_heads
+             for width in (1.0, 0.5, 0.25)]
+    assert heads == [12, 3, 1]

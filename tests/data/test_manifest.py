@@ -76,8 +76,8 @@ def test_manifests_and_packing_import_neither_tensorflow_nor_beam():
     ("max_seq_length", 10**12, "'max_seq_length' must be less than or equal to 65536"),
     ("token_bytes", 4, "token_bytes is 4, but ids of 40 entries take 2"),
     ("vocabulary.size", -1, "vocabulary.size must be"),
-    ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
-    ("shards.1.name", "train-00000.tfrecord", "two shards have one name"),
+    ("shards.0.name", "../train.tfrecord", "must be a plain file name"),
+    ("shards.1.name", "train-00000.tfrecord", "two shards have the same name"),
     ("counts.examples", 97, "counts.examples is 97, but the shards' and the other counts give 96"),
     ("shards.0.examples", 31, "can't have"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
@@ -87,8 +87,8 @@ def test_manifests_and_packing_import_neither_tensorflow_nor_beam():
     ("counts.padding_positions", 1, "counts.padding_positions is 1, but the shards'"),
     ("counts.special_tokens", 10, "counts.special_tokens is 10, but"),
     ("counts.text_tokens", 10, "counts.text_tokens is 10, but"),
-    ("counts.single_segment_examples", 97, "is more than their whole"),
-    ("counts.unknown_words", 10**9, "is more than their whole"),
+    ("counts.single_segment_examples", 97, "is more than the total"),
+    ("counts.unknown_words", 10**9, "is more than the total"),
 ])
 def test_values_that_contradict_each_other_are_refused(records, tmp_path, path, value, words):
     content = json.loads((records / "manifest.json").read_text())
@@ -118,7 +118,7 @@ def written(tmp_path, lengths, *, claimed, packing="full", size=40):
 @pytest.mark.parametrize(("given", "words"), [
     ({"lengths": [16, 16], "claimed": 32}, "ids has 16 tokens; max_seq_length is 32"),
     ({"lengths": [16, 16], "claimed": 8, "packing": "reference"}, "max_seq_length is 8"),
-    ({"lengths": [16, 16], "claimed": 16, "size": 10}, "isn't among the 10"),
+    ({"lengths": [16, 16], "claimed": 16, "size": 10}, "isn't in the vocabulary of 10"),
 ])
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = written(tmp_path, **given)
@@ -129,7 +129,7 @@ def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given,
 def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
     records = written(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
     shards.check_first_examples(records)
-    with pytest.raises(UserError, match="record 1: ids has 1., which isn.t among the 12 of"):
+    with pytest.raises(UserError, match="record 1: ids has 1., which isn.t in the vocab"):
         with failures.explained(lambda: shards.require_readable(records)):
             list(pipeline.first_examples(records, 2, 0))
 

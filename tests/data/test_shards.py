@@ -50,7 +50,7 @@ def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path, error, r
 @pytest.mark.parametrize("code, fix", [
     (errno.ENOSPC, "free some space"), (errno.EACCES, "that you may write to"),
     (errno.EROFS, "Read-only"), (errno.EIO, "choose another directory"),
-    (errno.ENOTEMPTY, "another process has written it meanwhile; use that")])
+    (errno.ENOTEMPTY, "another process has written it in the meantime; use that")])
 def test_an_error_of_the_system_becomes_a_line_with_the_fix(tmp_path, code, fix):
     with mock.patch.object(os, "replace", side_effect=OSError(code, os.strerror(code))):
         with pytest.raises(UserError, match=f"cannot write .*file.json: .*{fix}"):

@@ -63,7 +63,7 @@ def test_a_worker_that_is_lost_is_told_of_in_one_line(records, tmp_path, number,
         assert workers[1 - lost].returncode == 1
     (line,) = said(errors)
     assert line.startswith("error: another worker ended or can't be reached (")
-    assert "To go on from the newest checkpoint, on every worker: " in line
+    assert "To continue from the newest checkpoint, run on every worker: " in line
     assert line.endswith("multi_worker_mirrored")
 
 
@@ -103,4 +103,4 @@ def test_a_worker_that_waits_in_vain_ends_after_the_grace_period(records, tmp_pa
         assert 2 < time.monotonic() - begin < 6
         assert workers[0].returncode == 143
     (line,) = said(errors)
-    assert line.startswith("no step that all workers agree on within --grace_seconds=3: ")
+    assert line.startswith("the workers did not agree on a last step within --grace_seconds=3, ")

@@ -87,11 +87,11 @@ def test_what_does_not_fit_an_existing_run_is_refused_by_name(call, records, mod
     def refused(words, *arguments):
         assert words in commands.refused(call, *arguments)
 
-    for words in ("training.num_train_steps: 4 then, 1 now",
-                  "training.seed: 1 then, 5 now",
-                  "optimizer.learning_rate: 0.003 then, 0.0001 now"):
+    for words in ("training.num_train_steps: 4 in the run, 1 now",
+                  "training.seed: 1 in the run, 5 now",
+                  "optimizer.learning_rate: 0.003 in the run, 0.0001 now"):
         refused(words, "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
-    refused("model.num_heads: 2 then, 4 now", "--mode=eval", "--model_size=small")
+    refused("model.num_heads: 2 in the run, 4 now", "--mode=eval", "--model_size=small")
     made = manifest.load(records)
     other = shutil.copytree(records, tmp_path / "other")
     dataclasses.replace(made, shards=made.shards[1:],

@@ -33,7 +33,7 @@ def test_pretraining_reads_records_and_names_its_run_after_the_size(directory, c
 @pytest.mark.parametrize(("size", "length"), [("base", 512), ("small", 128)])
 def test_without_records_the_error_has_the_commands_that_build_them(directory, size, length):
     assert re.match(
-        "--data_dir=records holds no records.* from Wikipedia: curl -LO https.*xml.bz2 && "
+        "--data_dir=records holds no records.* use Wikipedia: curl -LO https.*xml.bz2 && "
         "python -m data_prep.build_vocab .* && python -m data_prep.build_pretraining_data "
         f".*--output_dir=records --max_seq_length={length}$",
         refused(pretrain, "--tpu=NAME", f"--model_size={size}"))

@@ -7,11 +7,13 @@ from unittest import mock
 import pytest
 
 from electra_tf.checkpoints import checkpoint_files
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER
-from tests.support import named_arrays
+from tests.support import named_arrays, tiny_networks
 from tests.support.processes import state, step_of
 
 
@@ -54,15 +56,15 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(directory, caps
         named_arrays.assert_close(state(directory / name), expected)
     call(directory, "first")
     assert "10 done, 0 to go: this run is finished" in capsys.readouterr().out
-    with pytest.raises(UserError, match=r"training.num_train_steps: 10 then, 4 now"):
+    with pytest.raises(UserError, match=r"training.num_train_steps: 10 in the run, 4 now"):
         call(directory, "first", "--num_train_steps=4")
 
 
 def test_only_a_finished_run_with_equal_settings_is_extended(directory):
-    with pytest.raises(UserError, match="optimizer.learning_rate: 0.003 then, 0.0001 now"):
+    with pytest.raises(UserError, match="optimizer.learning_rate: 0.003 in the run, 0.0001 now"):
         call(directory, "first", "--num_train_steps=6", "--learning_rate=1e-4")
     checkpoint_files.remove(directory / "first" / "checkpoints", {4})
-    with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
+    with pytest.raises(UserError, match=r"=8 would extend .* at step 2 of 4. Only a finished run"):
         call(directory, "first", "--num_train_steps=8")
     (directory / "first" / "notes.txt").write_text("mine")
     call(directory, "first", "--restart", *ONE_LAYER, "--num_train_steps=6")
@@ -89,12 +91,24 @@ def test_initial_networks_give_a_new_run_their_shape(directory, capsys):
         assert second[f"model.{name}"] == first[f"model.{name}"]
     call(directory, "second", "--num_train_steps=3")
     for change, words in (
-            ("--set=model.generator_width=1.0", "model.generator_width is 0.5 there, 1.0 here"),
-            ("--set=model.num_heads=4", "model.num_heads is 2 there, 4 here"),
-            ("--model_size=small", "model.hidden_size is 32 there, 256 here")):
+            ("--set=model.generator_width=1.0", "model.generator_width is 0.5, not 1.0"),
+            ("--set=model.num_heads=4", "model.num_heads is 2, not 4"),
+            ("--model_size=small", "model.hidden_size is 32, not 256")):
         with pytest.raises(UserError, match=words):
             call(directory, "third", initial, change)
     assert not (directory / "third").exists()
+
+
+def test_an_encoder_alone_can_give_a_wide_generator_its_layers(directory, capsys):
+    networks = tiny_networks.pretrained(model__intermediate_size=128)
+    pretrained.write(tiny_networks.without(networks, "generator", "discriminator"),
+                     directory / "encoder", Format.RUN)
+    call(directory, "second", f"--init_checkpoint={directory / 'encoder'}", "--num_train_steps=2",
+         "--set=model.generator_width=1.0")
+    assert ("; new: discriminator_predictions, generator_predictions, generator (copy of the "
+            "encoder's first 2 layers)\n") in capsys.readouterr().out
+    call(directory, "second", "--num_train_steps=3")
+    assert pretrained.read(directory / "second").model.generator.num_heads == 2
 
 
 def test_a_failed_start_leaves_the_directory_free(directory, monkeypatch):

@@ -25,7 +25,7 @@ from electra_tf.platform.errors import UserError
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
-from tests.support import named_arrays, running
+from tests.support import named_arrays, running, tiny_encoder
 from tests.support.text_files import write
 
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
@@ -113,7 +113,7 @@ def test_a_finished_run_runs_missing_trials_and_refuses_other_settings(
     printed = capsys.readouterr().out
     assert "2 done, 0 to go" in printed and "\ncompile " not in printed
     assert json_of(model / "results.json") == results
-    assert "optimizer.learning_rate: 0.003 then, 0.001 now" in refused(
+    assert "optimizer.learning_rate: 0.003 in the run, 0.001 now" in refused(
         *arguments, "--learning_rate=1e-3")
     write(model / "results.json", json.dumps(results | {"trials": results["trials"][:1]}))
     call(*arguments, "--num_trials=1")
@@ -225,11 +225,46 @@ def test_own_files_need_no_preparation(unprepared, encoder):
     assert [record["gold"] for record in records].count("yes") == 4 and len(records) == 8
     assert all(record["texts"][0].startswith("word") for record in records)
     assert all(sum(record["probabilities"].values()) == pytest.approx(1.0) for record in records)
-    scratch = unprepared / "from_scratch"
+    scratch = unprepared / "from_scratch_normal_initialization"
     assert json_of(scratch / "results.json")["initial"] == "none"
     assert saved["initial"] == f"{encoder}, step 7"
     settings, others = (json_of(path / "settings.json") for path in (unprepared, scratch))
     assert {name for name, value in settings.items() if others[name] != value} == {"initial"}
+    assert not (unprepared / "from_scratch_encoder_initialization").exists()  # It is the same.
+
+
+def test_controls_begin_with_the_initialization_of_the_encoder_and_normal(
+        classified, tmp_path, capsys):
+    tiny_encoder.write(tmp_path / "encoder", initialization__scheme="adjacent",
+                       model__initializer_range=0.1591)
+    arguments = (
+        *classified[1], f"--init_checkpoint={tmp_path / 'encoder'}", "--num_trials=1",
+        f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=1", "--scratch_baseline")
+    call(*arguments)
+    printed = capsys.readouterr().out
+    runs = [tmp_path / "run", tmp_path / "run" / "from_scratch_encoder_initialization",
+            tmp_path / "run" / "from_scratch_normal_initialization"]
+    fine_tuned, encoders, normal = (json_of(run / "settings.json") for run in runs)
+    expected = {"initial": "none", "initialization.scheme": "adjacent"}
+    assert {name: value for name, value in encoders.items()
+            if fine_tuned[name] != value} == expected
+    expected = {"initial": "none", "model.initializer_range": 0.02}
+    assert {name: value for name, value in normal.items() if fine_tuned[name] != value} == expected
+    rows = re.search(r"classification, dev, medians\n +accuracy +f1_macro\n"
+                     r"  pre-trained +(\S+) .*\n"
+                     r"  from scratch, encoder's initialization +(\S+) .*\n"
+                     r"  from scratch, normal initialization +(\S+) ", printed)
+    assert [float(score) for score in rows.groups()] == pytest.approx([
+        100 * json_of(run / "results.json")["summary"]["dev"]["accuracy"]["best"]
+        for run in runs])
+    assert "from scratch, initializer_range=0.1591, scheme=adjacent\n" in printed
+    before = [json_of(run / "results.json") for run in runs]
+    call(*arguments)
+    assert capsys.readouterr().out.count("1 done, 0 to go") == 3
+    call(*arguments, "--restart")
+    assert capsys.readouterr().out.count("0 done, 1 to go") == 3
+    for run, first in zip(runs, before, strict=True):
+        assert_same_losses(json_of(run / "results.json")["trials"], first["trials"])
 
 
 def test_standard_input_and_output_and_files_give_the_same_predictions(
@@ -373,7 +408,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--init_checkpoint=none"], ["--vocab_file is needed"]),
     (["--init_checkpoint=none", "--train="], ["--train and --vocab_file are needed",
                                               "For example: python run_finetuning.py --task="]),
-    (["--model_size=small"], ["--model_size is for an encoder that begins from scratch"]),
+    (["--model_size=small"], ["--model_size is for random initial weights"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
     (["--dev=other.tsv"], ["the label 'perhaps' isn't among those of the training file"]),
     (["--train=empty.tsv"], ["empty.tsv holds no rows"]),
@@ -383,11 +418,11 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--learning_rate=1e-4,abc"], ["--learning_rate must be a finite number. Received: 'abc'"]),
     (["--learning_rate=1e-4,"], ["--learning_rate must be a finite number. Received: ''"]),
     (["--learning_rate=1e-4,0.0001"], ["--learning_rate must be different values"]),
-    (["--set=training.seed=1,2"], ["training.seed takes one value", "--num_trials for seeds"]),
+    (["--set=training.seed=1,2"], ["training.seed takes one value", "seeds give --num_trials"]),
     (["--eval_batch_size=4,8"], ["runtime.eval_batch_size takes one value", "Received: 4, 8"]),
     (["--max_seq_length=16,500"], ["max_position_embeddings=32", "500"]),
     (["--class_weights=no=2,yes=0"], ["a number above 0 for each label, such as no=1,yes=1"]),
-    (["--num_folds=2", "--num_trials=1"], ["--num_folds=2 scores parts of --train"]),
+    (["--num_folds=2", "--num_trials=1"], ["--num_folds=2 scores on parts of --train"]),
     (["--set=model.num_layers=3"], ["lacks 16 weights: electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
@@ -427,7 +462,7 @@ def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
              "--mode=predict", trained),
             ("--model_dir, --input and --output are needed", "--mode=predict"),
             ("must end in .tsv or .jsonl", *prediction, trained, f"--output={tmp_path}/a.txt"),
-            ("optimizer.learning_rate is the trained model's", *prediction,
+            ("optimizer.learning_rate is fixed in a trained model", *prediction,
              trained, f"--output={tmp_path}/a.tsv", "--learning_rate=1")):
         assert words in refused(*arguments)
 

@@ -141,7 +141,7 @@ def test_a_difference_leaves_no_directory(tmp_path, monkeypatch):
     for owner, method, changed, words in (
             (OnnxModel, "score", lambda *parts: {
                 name: value + 1e-4 for name, value in score(*parts).items()},
-             "away from that of the trained network, more than 1e-05; nothing was exported"),
+             "away from the trained network, more than 1e-05; nothing was exported"),
             (FastRowEncoder, "encode", lambda *parts: [value + 1 for value in encode(*parts)],
              "tokenizer.json gives other ids")):
         with monkeypatch.context() as patch:

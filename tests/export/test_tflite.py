@@ -91,7 +91,7 @@ def test_a_difference_or_too_long_a_row_leaves_no_file(tmp_path, monkeypatch):
     run_file = tflite._run_file
     monkeypatch.setattr(tflite, "_run_file", lambda *arguments: {
         name: value + 0.001 for name, value in run_file(*arguments).items()})
-    for length, words in ((None, "away from that of the trained network.* nothing was"),
+    for length, words in ((None, "away from the trained network.* nothing was"),
                           (17, "--sequence_length=17 is more than the network's 16")):
         with refused(words):
             export(example(Kind.CLASSIFICATION), tmp_path / "model.tflite", sequence_length=length)

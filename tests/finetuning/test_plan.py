@@ -71,7 +71,7 @@ def test_a_grid_resumes_and_keeps_the_settings_of_the_best_trial(trained, tmp_pa
         ["learning_rate=0.003,", "hidden_layer=True", "60.00", "2"]]
     np.testing.assert_allclose(run.changed(combinations[2]).trained_model().head.dense.bias, [3, 0])
     assert trials.train(run, TASK, None) == results and len(calls) == 8
-    with pytest.raises(UserError, match="grid: .* then, .*; learning_rate=0.5 now"):
+    with pytest.raises(UserError, match="grid: .* in the run, .*; learning_rate=0.5 now"):
         trials.train(dataclasses.replace(run, grid={RATE: (1e-3, 0.5)}), TASK, None)
 
 
@@ -145,7 +145,7 @@ def test_more_epochs_go_on_from_the_kept_weights(trained, tmp_path, capsys):
     np.testing.assert_allclose(longer.trained_model().head.dense.bias, [3, 0])
     assert settings(run)["training.num_train_epochs"] == 4.0
     assert trials.train(longer, TASK, None).trials == (trial,)
-    with pytest.raises(UserError, match=r"num_train_epochs: 4.0 then, 2.0 now"):
+    with pytest.raises(UserError, match=r"num_train_epochs: 4.0 in the run, 2.0 now"):
         trials.train(run, TASK, None)
 
 
@@ -154,7 +154,7 @@ def test_several_trials_are_not_extended(trained, tmp_path):
     queue += [(0.5,), (0.6,)]
     two = {"training__num_trials": 2}
     trials.train(run_of(tmp_path, training__num_train_epochs=2, **two), TASK, None)
-    with pytest.raises(UserError, match=r"num_train_epochs: 2.0 then, 4.0 now"):
+    with pytest.raises(UserError, match=r"num_train_epochs: 2.0 in the run, 4.0 now"):
         trials.train(run_of(tmp_path, training__num_train_epochs=4, **two), TASK, None)
 
 

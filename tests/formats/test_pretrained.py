@@ -32,6 +32,18 @@ def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tyi
     assert loaded.text == networks.text
 
 
+@pytest.mark.parametrize("form", list(Format))
+def test_heads_of_a_wide_generator_are_kept_or_refused(tmp_path, form):
+    networks = tiny_networks.pretrained(model__generator_width=1.0)
+    assert networks.model.generator.num_heads == 2  # Of 16 units.
+    if form is Format.GOOGLE:
+        with pytest.raises(UserError, match="heads have 16 units.*Use the format run, hugg"):
+            pretrained.write(networks, tmp_path / "out", form)
+        return
+    pretrained.write(networks, tmp_path / "out", form)
+    assert pretrained.read(tmp_path / "out").model.generator == networks.model.generator
+
+
 @pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
     (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {
         "task.hidden_layer": True, "task.long_texts": "windows", "task.window_pooling": "max",
@@ -130,5 +142,5 @@ def test_weights_that_are_not_finite_are_refused(networks, tmp_path):
     broken[3] = np.nan
     diverged = dataclasses.replace(networks, weights=networks.weights | {name: broken})
     pretrained.write(diverged, tmp_path / "out", Format.RUN)
-    with pytest.raises(UserError, match=f"{name} holds values that are no finite numbers"):
+    with pytest.raises(UserError, match=f"{name} holds values that are not finite"):
         pretrained.read(tmp_path / "out")

@@ -30,7 +30,7 @@ def test_unknown_weights_of_keras_are_named_with_their_file(keras):
         name = "tf_electra_for_pre_training/electra/pooler/dense/bias:0"
         group.create_dataset(name, data=np.zeros(3, np.float32))
         group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
-    with refused("tf_model.h5 has no place for 1 weights: electra.pooler.dense.bias"):
+    with refused("tf_model.h5 has 1 unexpected weights: electra.pooler.dense.bias"):
         pretrained.read(keras)
 
 

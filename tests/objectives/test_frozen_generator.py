@@ -122,7 +122,7 @@ def test_a_generator_of_another_vocabulary_is_refused(electra_run, tmp_path):
 def test_a_run_without_a_generator_is_refused():
     weights = {name: value for name, value in golden_files.load("mlm_weights").items()
                if "predictions" not in name}
-    with pytest.raises(UserError, match="runs/one has no generator to take. Name a run of"):
+    with pytest.raises(UserError, match="runs/one has no generator. Name a run of"):
         frozen("mlm", weights)
 
 

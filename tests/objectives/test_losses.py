@@ -69,6 +69,8 @@ def test_scores_equal_a_count_by_hand():
     assert scores["discriminator_precision"] == pytest.approx(2 / 3)
     assert scores["discriminator_recall"] == pytest.approx(2 / 4)
     assert scores["replaced_fraction"] == pytest.approx(4 / 6)
+    # The threshold 2.0 has precision 1, all lower ones have 0.8 or less.
+    assert scores["discriminator_recall_at_p90"] == pytest.approx(1 / 4)
     # Of the 8 (replaced, original) pairs, 5 are in order: 2.0 beats both, 0.1, -0.2 and -1.0
     # beat -3.0 alone.
     assert scores["discriminator_auc"] == pytest.approx(5 / 8)
@@ -79,6 +81,16 @@ def test_scores_of_no_flags_and_of_one_class_alone():
     assert scores["discriminator_precision"] == scores["discriminator_recall"] == 0.0
     scores = detection_scores(np.array([False, False]), np.array([-1.0, 2.0]))
     assert math.isnan(scores["discriminator_auc"])
+    assert math.isnan(scores["discriminator_recall_at_p90"])
+
+
+def test_recall_at_90_percent_precision_takes_the_lowest_such_threshold():
+    replaced = np.array([1] * 9 + [0, 1, 0, 0], bool)  # By falling logit: 9 of 10, then 10 of 11.
+    scores = detection_scores(replaced, -np.arange(13.0))
+    assert scores["discriminator_recall_at_p90"] == pytest.approx(10 / 10)
+    replaced = np.array([0, 1, 1], bool)
+    scores = detection_scores(replaced, -np.arange(3.0))
+    assert scores["discriminator_recall_at_p90"] == 0.0
 
 
 def test_the_gradient_ascends_the_advantage_and_leaves_the_baseline_alone():

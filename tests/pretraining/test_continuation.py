@@ -4,7 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import continuation
 from electra_tf.text.tokenization import Normalization, TextSettings
@@ -108,3 +111,48 @@ def test_another_normalization_is_refused_by_name():
     text = TextSettings(vocabulary=Vocabulary(OLD), normalization=Normalization.of(False))
     with pytest.raises(UserError, match="normalization bert_uncased, .* built with bert_cased"):
         continuation.fit(initial, text, 32, "records")
+
+
+def generator_of_encoder(parts=("generator", "discriminator_predictions"), **changes):
+    """An `ElectraModel` on an encoder, of which `parts` are left out, and the new parts' text."""
+    networks = tiny_networks.pretrained(
+        **{"model__intermediate_size": 128, "model__generator_width": 1.0} | changes)
+    model = ElectraModel(networks.model, seed=0)
+    weights, notes = continuation.copy_to_generator(
+        tiny_networks.without(networks, *parts).weights, model.variables)
+    assign_parts(model.variables, weights, "the encoder")
+    return model, notes
+
+
+@pytest.mark.parametrize("tying", ["all_embeddings", "token_embeddings", "none"])
+def test_a_generator_of_all_layers_computes_the_encoder_s_vectors(tying):
+    embedding_size = 32 if tying == "none" else 16
+    model, notes = generator_of_encoder(
+        model__tying=tying, model__embedding_size=embedding_size, model__num_heads=4)
+    assert notes == ["generator (copy of the encoder's first 2 layers)"]
+    ids = tf.constant([[2, 7, 8, 9, 3], [2, 5, 3, 0, 0]])
+    segments, valid = tf.zeros_like(ids), ids > 0
+    np.testing.assert_array_equal(model.generator.encode(ids, segments, valid),
+                                  model.discriminator.encoder(ids, segments, valid))
+
+
+def test_a_generator_of_fewer_layers_begins_with_the_first():
+    model, notes = generator_of_encoder(model__generator_depth=0.5)
+    assert notes == ["generator (copy of the encoder's first layer)"]
+    weights = {variable.name.split(":")[0]: variable.numpy() for variable in model.variables}
+    copies = {name for name in weights if name.startswith("generator/")}
+    assert copies and not any("layer_1" in name for name in copies)
+    for name in copies:
+        np.testing.assert_array_equal(
+            weights[name], weights[name.replace("generator/", "electra/")])
+
+
+@pytest.mark.parametrize("options", [
+    {"model__generator_width": 0.5}, {"model__intermediate_size": 64}, {"parts": ("nothing",)}])
+def test_a_generator_of_another_shape_or_of_the_checkpoint_is_no_copy(options):
+    model, notes = generator_of_encoder(**options)
+    assert notes == []
+    query = "encoder/layer_0/attention/self/query/kernel"
+    own, encoders = (next(variable for variable in model.variables if variable.name.startswith(
+        f"{part}/{query}")).numpy() for part in ("generator", "electra"))
+    assert own.shape != encoders.shape or not np.array_equal(own, encoders)

@@ -1,7 +1,4 @@
-"""The glossary and the length of sentences, in pages and code; numbers with their source; names.
-
-Speeds and scores that a page states are listed in docs/numbers.yaml with their measurement.
-"""
+"""The glossary and the length of sentences, in pages and code; names."""
 
 import ast
 import re
@@ -17,14 +14,6 @@ PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md
          *sorted(ROOT.glob("experiments/log/*.md"))]
 SOURCES = [path for package in ("electra_tf", "data_prep", "benchmarks", "experiments")
            for path in sorted((ROOT / package).rglob("*.py"))]
-STATING = [page for page in PAGES if "log" not in page.parts and page.stem not in (
-    "CONTRIBUTING", "SECURITY")]
-"""Pages whose speeds and scores are listed."""
-NUMBERS = yaml.safe_load((ROOT / "docs" / "numbers.yaml").read_text(encoding="utf-8"))
-CLAIM = re.compile(
-    r"(?P<speed>\d[\d,.]*)(?: million)? (?:tokens|examples|texts|sentences|questions|requests)/s"
-    r"|(?:AUC|F1|[Aa]ccuracy|recall|precision|correlation|exact match)[^.|\n\d(-]{0,40}?"
-    r"(?P<score>0\.\d+|\d+\.\d|\d+ %)")
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -89,34 +78,6 @@ def test_help_texts_and_docstrings_use_the_glossary(texts_of, min_count, rules):
     texts = [(path.name, text) for path in SOURCES for text in texts_of(path)]
     assert len(texts) > min_count
     assert {(name, *finding) for name, text in texts for finding in findings(text, rules)} == set()
-
-
-def claims(text: str) -> set[str]:
-    """Returns the numbers of the speeds and scores in a text."""
-    return {(match["speed"] or match["score"]).removesuffix(" %")
-            for match in CLAIM.finditer(re.sub(r"\s+", " ", text))}
-
-
-def test_claims_are_found_in_sentences():
-    assert claims("It trains at 7,825 tokens/s and\nends at an AUC of 0.84, recall 31 %.") == {
-        "7,825", "0.84", "31"}
-
-
-def test_pages_state_listed_numbers_only():
-    listed = {number["number"] for number in NUMBERS}
-    stray = {(page.name, claim) for page in STATING
-             for claim in claims(page.read_text(encoding="utf-8")) - listed}
-    assert stray == set()
-
-
-@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number["number"])
-def test_listed_numbers_are_stated_and_measured_where_they_say(number):
-    assert any(number["number"] in page.read_text(encoding="utf-8") for page in STATING)
-    assert ("log" in number) != ("source" in number)
-    if "log" in number:
-        entry = ROOT / "experiments" / "log" / f"{number['log']}.md"
-        value = re.escape(number.get("measured", number["number"]))
-        assert re.search(rf"(?<![\d.,]){value}(?!\d)", entry.read_text(encoding="utf-8"))
 
 
 def test_names_of_tests_have_at_most_70_characters():

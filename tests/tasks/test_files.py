@@ -229,7 +229,7 @@ def test_quotes_of_a_tsv_are_removed_if_all_enclose_cells(tmp_path, text, texts,
      [("a;b", "x"), ("c, d", "y")], "semicolons separate columns"),
     ("a.csv", "text\tlabel\na, b\tx\n", "text", "label", [("a, b", "x")], "tabs separate columns"),
     ("a.tsv", "1\tfine\n0\tbad\n", "2", "1", [("fine", "1"), ("bad", "0")],
-     "columns by number, so the first line is a row"),
+     "columns are selected by number, so the first line is a row"),
     ("a.csv", '"3","T, x","B"\n"4","T","C"\n', "3", "1", [("B", "3"), ("C", "4")], "by number"),
     ("a.tsv", "label\ttext\n1\tfine\n", "2", "label", [("fine", "1")], None),
     ("a.csv", "0,1\nfine,yes\n", "0", "1", [("fine", "yes")], None),  # As pandas numbers columns.

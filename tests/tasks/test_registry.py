@@ -80,8 +80,8 @@ def test_questions_by_their_published_names_or_others(tmp_path):
     task = registry.load("squad", tmp_path, Files(dev=[dev]))
     assert [example.key for example in task.train] == ["a"]
     assert [example.key for example in task.dev["dev"]] == ["c"]
-    assert task.notes == ["train: 1 questions such as 'b' are left out, as none of their answers "
-                          "is at its offset"]
+    assert task.notes == ["train: 1 questions such as 'b' have no answer at its offset in the "
+                          "context and are left out"]
     write(tmp_path / "train-v1.1.json", questions(("b", 3)))
     with pytest.raises(UserError, match="--train: no answer is at its offset"):
         registry.load("squad", tmp_path, Files(dev=[dev]))

@@ -62,7 +62,7 @@ def test_ids_are_line_numbers_and_the_digest_is_of_the_lines():
     (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' is in line 3 and again in line 7"),
     (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3 is empty"),
     (b"", "line 1 is empty"),
-    (b"[PAD]\n[UNK]\n \n[CLS]\n", r"line 3 is empty; write a token .* such as \[unused0\]"),
+    (b"[PAD]\n[UNK]\n \n[CLS]\n", r"line 3 is empty; write another token .* such as \[unused0\]"),
     (b"the\t-3.4\n", r"line 1 must hold one token, without tabs .* 'the\\t-3.4'"),
     (b"[PAD]\r[UNK]\r[CLS]\r", "line 1 must hold one token"),
     (b"[PAD]\n[UNK]\n\xff\n", "not UTF-8: bad byte at offset 12"),

@@ -34,7 +34,7 @@ def test_all_records_are_read_to_name_the_damaged_one(capsys, error):
     with pytest.raises(UserError, match="train-00000.tfrecord: record 5"):
         with failures.explained(require_records):
             raise error
-    assert capsys.readouterr().err.startswith("note: the records are damaged; all of them")
+    assert capsys.readouterr().err.startswith("note: the records are damaged; reading all shards")
     if not isinstance(error, tf.errors.DataLossError):  # Sound records: not their mistake.
         with pytest.raises(type(error)), failures.explained(lambda: None):
             raise error
@@ -56,10 +56,10 @@ def test_a_batch_that_cannot_fit_is_refused_before_anything_is_allocated(monkeyp
     monkeypatch.setattr(failures.os, "sysconf", lambda name: 10**6)  # 1,000 GB without a container.
     require_memory()
     with pytest.raises(UserError, match="65,536 rows of 512 tokens takes at least 1,856 GB; this "
-                                        "machine has 8. Take a smaller --train_batch_size"):
+                                        "machine has 8. Use a smaller --train_batch_size"):
         require_memory(batch=65536, length=512)
     require_memory(batch=65536, length=128, gradient_accumulation_steps=1024)
     require_memory(batch=400, length=512, gradient_checkpointing=True)
     with pytest.raises(UserError, match="takes 155 GB with its optimizer's state; this machine has "
-                                        "8. Take a smaller model"):
+                                        "8. Use a smaller model"):
         require_memory(model=ModelConfig(hidden_size=8192, intermediate_size=32768, num_heads=128))

@@ -57,7 +57,7 @@ def test_bfloat16_is_for_gpus_that_multiply_it(monkeypatch, capability, auto):
     if auto is Precision.BFLOAT16:
         assert resolve_precision(Precision.BFLOAT16, strategy) is Precision.BFLOAT16
     else:
-        with pytest.raises(UserError, match="Some GPU multiplies no bfloat16"):
+        with pytest.raises(UserError, match="Some GPU has no bfloat16"):
             resolve_precision(Precision.BFLOAT16, strategy)
 
 
@@ -82,7 +82,7 @@ def test_one_device_is_the_default_and_replicas_are_logical_cpus():
     ({"distribution_strategy": Strategy.MULTI_WORKER_MIRRORED}, "nonsense", "TF_CONFIG"),
     ({"num_gpus": 9}, None, "--num_gpus=9, but this machine has 0"),
     ({"distribution_strategy": Strategy.TPU}, None, "needs --tpu"),
-    ({"tpu": "local"}, None, "--tpu=local: this TensorFlow was built without TPUs"),
+    ({"tpu": "local"}, None, "--tpu=local: this TensorFlow was built without TPU support"),
     ({"tpu": "grpc://127.0.0.1:99999999"}, None, "can't be reached"),
     ({"tpu": "grpc://127.0.0.1:1"}, None, "--tpu=grpc://127.0.0.1:1 can't be reached"),
 ])

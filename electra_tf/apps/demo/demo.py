@@ -64,11 +64,11 @@ def compare(model_dir: Path, model: ModelConfig) -> str:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_dir", None, "A pre-training run, or a checkpoint of Google's or "
-                        "Hugging Face's that holds both networks.")
-    flags.DEFINE_string("host", "127.0.0.1", "Address to listen at; 0.0.0.0 for all addresses of "
+    flags.DEFINE_string("model_dir", None, "Directory of a pre-training run, or a checkpoint "
+                        "in Google's or Hugging Face's format with both networks.")
+    flags.DEFINE_string("host", "127.0.0.1", "Address to listen on; 0.0.0.0 is all addresses of "
                         "this machine. The demo has no password: use it in trusted networks only.")
-    flags.DEFINE_integer("port", 8502, "Port; 0 selects a free one.", 0, 65535)
+    flags.DEFINE_integer("port", 8502, "Port; 0 selects a free port. Default: 8502.", 0, 65535)
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__)

@@ -27,7 +27,7 @@ def main(directory: str) -> None:
     masking = resolve(changes=overrides.given_settings({})).masking
     data_dir = storage.path(directory)
     if not data_dir.is_dir():
-        raise UserError(f"{directory} is no directory; name one directory of records that "
+        raise UserError(f"{directory} is not a directory; name the directory of the records that "
                         "`python -m data_prep.build_pretraining_data` built.")
     page = None if values.html is None else storage.path(values.html)
     # Checked here: reading can take minutes.
@@ -49,9 +49,9 @@ def main(directory: str) -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_integer("examples", 3, "Number of examples to show as text.", 0, 1000)
-    flags.DEFINE_integer("seed", 1, "Seed of the shown examples and their masks.",
+    flags.DEFINE_integer("seed", 1, "Seed of the choice of examples and of their masks.",
                          0, 2**32 - 1)
-    flags.DEFINE_string("html", None, "Also write a page to this file, with segments and masks in "
+    flags.DEFINE_string("html", None, "HTML file to write as well, with segments and masks in "
                         "color.")
     overrides.define_setting_flags({}, SIZES)
 

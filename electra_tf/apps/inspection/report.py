@@ -101,8 +101,8 @@ def _records(survey: Survey) -> TextTable:
              f"{_plural(len(manifest.shards_of(split)), 'shard')}")
             for split, name in SPLIT_NAMES.items()]
     rows += [
-        ("copies", f"{survey.copies:,} training examples are equal to an earlier one, "
-         f"{survey.leaked:,} held-out examples to a training example"),
+        ("copies", f"{survey.copies:,} training examples equal an earlier example, "
+         f"{survey.leaked:,} held-out examples equal a training example"),
         ("tokens", f"{counts.content_tokens + counts.special_tokens:,}, of which "
          f"{counts.special_tokens:,} are [CLS] and [SEP]"),
         ("tokens of an example", f"{manifest.max_seq_length} at most, packing {manifest.packing}; "
@@ -164,8 +164,8 @@ def _words(survey: Survey) -> TextTable:
                     percent(num_unknown, num_unknown + num_words))
                    for name, num_words, num_pieces, num_unknown in [*by_script, total]
                    if num_words or num_unknown or name == "all"),
-        notes=("A word's script is that of its first letter; signs are punctuation and symbols, a "
-               "word each. [UNK]: counted when the records were built.",))
+        notes=("The first letter of a word decides its script. Signs are punctuation and symbols, "
+               "one word each. [UNK] was counted when the records were built.",))
 
 
 def _pieces(survey: Survey) -> TextTable:

@@ -59,9 +59,9 @@ def take_survey(data_dir: Path) -> Survey:
     manifest, path = load(data_dir), data_dir / VOCABULARY_NAME
     vocabulary = Vocabulary.load(path)
     if vocabulary.sha256 != manifest.vocabulary.sha256:
-        raise UserError(f"{path} isn't the vocabulary of these records: it has "
-                        f"{vocabulary.size:,} pieces, theirs {manifest.vocabulary.size:,}; put "
-                        "theirs back, or build the records again.")
+        raise UserError(f"{path} isn't the vocabulary of these records: it has {vocabulary.size:,} "
+                        f"pieces instead of {manifest.vocabulary.size:,}; restore the file, or "
+                        "build the records again.")
     verify_shards(data_dir, manifest, checksums=False)
     splits = {}
     for split in SPLITS:

@@ -3,8 +3,7 @@
     python -m electra_tf.apps.planning.estimate_cost --model_size=small
     python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8
 
-The command does not train. docs/how_to/cost.md explains the two counts of FLOPs. The default of
---max_seq_length is that of the published run: 128 tokens, 512 for base and large.
+The command does not train. docs/how_to/cost.md explains the two counts of FLOPs.
 """
 
 import csv
@@ -209,14 +208,18 @@ def _devices(cost: RunCost) -> TextTable:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
-    flags.DEFINE_string("recipe", PAPER, "paper or short, as for run_pretraining.py.")
-    overrides.define_setting_flags(SETTINGS, SIZES)
+    flags.DEFINE_string("model_size", None, "Size: tiny, small, base or large. Default: small.")
+    flags.DEFINE_string("recipe", PAPER, "Recipe, as for run_pretraining.py: paper or short.")
+    overrides.define_setting_flags({name: setting for name, setting in SETTINGS.items()
+                                    if name != "max_seq_length"}, SIZES)
+    lengths = "; ".join(f"{length} for {size}" for size, length in PUBLISHED_LENGTHS.items())
+    flags.DEFINE_string("max_seq_length", None, f"Tokens per example. Default: {lengths}.")
     flags.DEFINE_list("devices", ["v100", "a100", "h100", "tpu v3"],
-                      f"Kinds of devices, separated by commas: {', '.join(DEVICES)}.")
+                      f"Kinds of devices, separated by commas: {', '.join(DEVICES)}. "
+                      "Default: v100,a100,h100,tpu v3.")
     flags.DEFINE_integer("count", 1, "Number of devices of each kind.")
-    flags.DEFINE_float("utilization", None, "Fraction of the peak that matmuls reach, in (0, 1]. "
-                       "Default: the table's.")
+    flags.DEFINE_float("utilization", None, "Fraction of the peak FLOP/s that matmuls reach, in "
+                       "(0, 1]. Default: typical values, which the command prints.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={

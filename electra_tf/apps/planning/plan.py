@@ -307,8 +307,8 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("budget", None, "Duration of the run itself, such as 45m, 1h30m or 2d.")
-    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
+    flags.DEFINE_string("budget", None, "Training time of the run, such as 45m, 1h30m or 2d.")
+    flags.DEFINE_string("data_dir", None, "Directory of the records that data_prep built.")
     flags.DEFINE_string("model_dir", None, "Directory of the run; required with --run.")
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 

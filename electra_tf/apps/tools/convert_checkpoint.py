@@ -47,17 +47,17 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("from", None, "Directory of the networks, or a checkpoint's prefix.",
+    flags.DEFINE_string("from", None, "Directory with the networks, or prefix of a checkpoint.",
                         required=True)
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.", required=True)
     flags.DEFINE_enum("to_format", None, ["run", "google", "hugging_face", "model_garden"],
                       "Format to write.", required=True)
-    flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
-    flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: the value "
-                      "in vocab.txt.manifest.json beside it, or true.")
+    flags.DEFINE_string("vocab_file", None, "Vocabulary file. Default: vocab.txt beside --from.")
+    flags.DEFINE_bool("lower_case", None, "The vocabulary is uncased. Default: the value "
+                      "in vocab.txt.manifest.json beside it, otherwise true.")
     flags.DEFINE_integer(
         "num_heads", None, "Number of attention heads. Default: the number in bert_config.json "
-        "beside the checkpoint, or that of the published model of this size.", lower_bound=1)
+        "beside the checkpoint, otherwise as in the published model of this size.", lower_bound=1)
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={

@@ -33,14 +33,14 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_dir", None, "Directory of a run, or another checkpoint that holds a "
+    flags.DEFINE_string("model_dir", None, "Directory of a run, or another checkpoint with a "
                         "discriminator or a fine-tuned model.", required=True)
-    flags.DEFINE_string("export_dir", None, "Directory for TensorFlow Serving, with one "
-                        "subdirectory per version.", required=True)
-    flags.DEFINE_string("export_version", "1", "Version of the exported model, a positive integer; "
-                        "servers take the highest.")
+    flags.DEFINE_string("export_dir", None, "Directory to export to, as for TensorFlow Serving: "
+                        "with one subdirectory per version.", required=True)
+    flags.DEFINE_string("export_version", "1", "Version of the exported model, a positive integer. "
+                        "Servers use the highest version.")
     flags.DEFINE_enum("serving_precision", "float32", ["float32", "bfloat16"], "Number type of "
-                      "weights and matmuls; bfloat16 halves the size, and is faster on CPUs "
+                      "weights and matmuls. bfloat16 halves the size, and is faster on CPUs "
                       "with bfloat16 instructions.")
 
 

@@ -4,9 +4,9 @@ r"""Exports a fine-tuned model, a pre-trained discriminator or an encoder for ON
     python -m electra_tf.apps.tools.export_onnx --model_dir=runs/cola --output=cola_int8 \
         --quantization=dynamic_int8 --dev=glue/CoLA/dev.tsv
 
-Writes a directory with model.onnx, tokenizer.json, config.json with the labels, and a card. The
-command compares the outputs with those of the trained network before it gives the directory its
-name. See docs/how_to/onnx.md.
+Writes a directory with model.onnx, tokenizer.json, config.json with the labels, and a model card.
+The command compares the outputs with the trained network before it writes --output. See
+docs/how_to/onnx.md.
 """
 
 import functools
@@ -62,14 +62,14 @@ def define() -> None:
     flags.DEFINE_string("model_dir", None, "Directory of the run.", required=True)
     flags.DEFINE_string("output", None, "Directory to write, which must not exist.", required=True)
     flags.DEFINE_enum("quantization", "none", ["none", "dynamic_int8"], "Number type of weights "
-                      "and matmuls; none: float32.")
-    flags.DEFINE_list("dev", None, "Labelled files in the format of fine-tuning's --dev; the "
-                      "command prints the scores of the exported model on them, and the loss of "
-                      "dynamic_int8.")
-    flags.DEFINE_list("text_columns", [], "Columns of --dev with the texts. Default: those of "
+                      "and matmuls. none is float32.")
+    flags.DEFINE_list("dev", None, "Labelled files, as for --dev of run_finetuning.py. The "
+                      "command prints the scores of the exported model on them, and the points "
+                      "that dynamic_int8 loses.")
+    flags.DEFINE_list("text_columns", [], "Columns of --dev with the texts. Default: as in "
                       "training.")
-    flags.DEFINE_string("label_column", "", "Column of --dev with the label, as --text_columns.")
-    flags.DEFINE_string("key_column", "", "Column of --dev that names rows, as --text_columns.")
+    flags.DEFINE_string("label_column", "", "Column of --dev with labels. Default: as in training.")
+    flags.DEFINE_string("key_column", "", "Column of --dev with ids. Default: as in training.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__)

@@ -5,8 +5,8 @@ r"""Exports a fine-tuned model or a pre-trained discriminator for TensorFlow Lit
         --quantization=dynamic_int8
 
 The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L]. It returns the
-outputs of the signature token_ids that export_model writes. The command compares them with those of
-the trained network before it gives the file its name.
+outputs of the signature token_ids that export_model writes. The command compares them with the
+outputs of the trained network before it writes --output.
 """
 
 import functools
@@ -43,9 +43,9 @@ def define() -> None:
     flags.DEFINE_string("model_dir", None, "Directory of the run.", required=True)
     flags.DEFINE_string("output", None, "File to write, which must not exist.", required=True)
     flags.DEFINE_enum("quantization", "none", ["none", "float16", "dynamic_int8"],
-                      "Number type of the stored weights; none: float32.")
-    flags.DEFINE_integer("sequence_length", None, "Accept one row of this many tokens, which "
-                         "some accelerators need; pad shorter texts with 0 in attention_mask. "
+                      "Number type of the stored weights. none is float32.")
+    flags.DEFINE_integer("sequence_length", None, "Fixed input size: one row of this many tokens, "
+                         "as some accelerators need; pad shorter texts with 0 in attention_mask. "
                          "Default: any number of rows of any length.", lower_bound=1)
 
 

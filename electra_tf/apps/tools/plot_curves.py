@@ -27,10 +27,10 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_list("model_dir", None, "Directory of a run, with its metrics.jsonl; or several, "
-                      "separated by commas.", required=True)
+    flags.DEFINE_list("model_dir", None, "Directory of a run with metrics.jsonl, or several "
+                      "directories separated by commas.", required=True)
     flags.DEFINE_string("output", None, "PNG file to write. Default: loss_curves.png in the run's "
-                        "directory, or in the current one for several runs.")
+                        "directory; for several runs in the current directory.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__)

@@ -35,8 +35,9 @@ class PseudoLikelihood:
             (GENERATOR, networks.has_generator), (DISCRIMINATOR, networks.has_discriminator))
             if present)
         if not self.networks:
-            raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
-                            "output layer: it was fine-tuned, or converted without them.")
+            raise UserError(f"{networks.source} has no output layer of a generator or "
+                            "discriminator: it was fine-tuned, or converted without them. Name a "
+                            "pre-training run.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
         self.best = DISCRIMINATOR if has_energies(networks) else self.networks[0]
         self._hidden_log_probabilities = CompiledByShape(self._compute_generator)
@@ -52,8 +53,8 @@ class PseudoLikelihood:
         rows = [row.ids for row in encode_texts([(text,) for text in sentences], encoder)[0]]
         longest, sentence = max(zip(rows, sentences, strict=True), key=lambda pair: len(pair[0]))
         if len(longest) > self._max_length:
-            raise UserError(f"a sentence has {len(longest)} tokens; the model reads "
-                            f"{self._max_length} at most; shorten or split it: {shown(sentence)}")
+            raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
+                            f"{self._max_length}; shorten or split it: {shown(sentence)}")
         scores = {}
         if GENERATOR in self.networks:
             scores[GENERATOR] = self._generator_scores(rows)

@@ -54,15 +54,17 @@ def main(model: str, name: str) -> None:
             api.upload_folder(repo_id=name, folder_path=folder,
                               commit_message="Upload a model of electra-tf")
     print(f"uploaded {networks.source}: {constants.ENDPOINT}/{name}\n"
-          f"license  {values.license} (--license changes it)")
+          f"license  {values.license or 'none in the card; --license=mit states one'}")
 
 
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_bool("private", False, "Create a private repository.")
-    flags.DEFINE_string("license", "apache-2.0", "Licence of the model, by the Hub's identifier.")
-    flags.DEFINE_string("data_dir", "", "Directory of the records that a pre-training run was "
-                        "trained on; the card describes them. Default: none.")
+    flags.DEFINE_string("license", "", "License of the model, by the Hub's identifier, such as "
+                        "cc-by-sa-4.0. The licenses of the training text and of the initial "
+                        "weights limit the choice. Default: none.")
+    flags.DEFINE_string("data_dir", "", "Directory of the records that the run was trained on, for "
+                        "their description in the model card. Default: none.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, operand="RUN NAME")

@@ -5,12 +5,12 @@ r"""Scores sentences by their likelihood under a pre-trained model, without fine
         --model_dir=runs/electric --input=-
     python -m electra_tf.apps.tools.score_text --model_dir=runs/small --blimp=tfds
 
---input prints one line per sentence, the likeliest first: its scores in nats (higher is likelier)
-and the sentence, separated by tabs. The generator needs a pass for each token, the discriminator
-one for the sentence; Electric's is trained for it (Clark et al., EMNLP 2020). Scores of different
-models are not comparable. Longer sentences have lower scores; --per_token divides by the number of
-tokens. --blimp counts how often the grammatical sentence of a pair is likelier (Warstadt et al.,
-2020), for every paradigm and network; chance is 50 %.
+--input prints one line per sentence, the likeliest first: scores in nats (higher is likelier) and
+the sentence, separated by tabs. The generator reads a sentence once per token; the discriminator
+reads it once. Only the discriminator of Electric is trained to score (Clark et al., EMNLP 2020).
+Scores of different models are not comparable. Longer sentences have lower scores; --per_token
+divides by the number of tokens. --blimp counts how often the grammatical sentence of a pair is
+likelier (Warstadt et al., 2020), for every paradigm and network. Chance is 50 %.
 """
 
 import functools
@@ -59,7 +59,8 @@ def main() -> None:
         return
     network = values.network or model.best
     if network not in model.networks:
-        raise UserError(f"--network={network}: this model has {' and '.join(model.networks)}.")
+        raise UserError(f"--network={network}: this model can score with "
+                        f"{' and '.join(model.networks)}.")
     scores = model.score(sentences, per_token=values.per_token)
     print("\t".join([*scores, "sentence"]))
     for index in np.argsort(-scores[network], kind="stable"):
@@ -99,18 +100,18 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_dir", None, "A pre-training run, or another checkpoint.",
+    flags.DEFINE_string("model_dir", None, "Directory of a pre-training run, or a checkpoint.",
                         required=True)
     flags.DEFINE_string("input", None, "Text file with one sentence per line; - reads standard "
                         "input.")
-    flags.DEFINE_string("network", None, "Network whose score decides the order: generator or "
+    flags.DEFINE_string("network", None, "Network whose scores sort the sentences: generator or "
                         "discriminator. Default: the discriminator for Electric, the generator "
                         "for other objectives.")
     flags.DEFINE_bool("per_token", False, "Divide scores by the number of tokens.")
     flags.DEFINE_string("blimp", None, "Directory of BLiMP's .jsonl files, or tfds for TensorFlow "
-                        "Datasets' data. Replaces --input.")
-    flags.DEFINE_string("output_dir", None, f"Directory for {BLIMP_RESULTS}. Default: the table is "
-                        "printed only.")
+                        "Datasets, to score instead of --input.")
+    flags.DEFINE_string("output_dir", None, f"Directory for {BLIMP_RESULTS}. Default: only print "
+                        "the table.")
     flags.mark_flags_as_mutual_exclusive(["input", "blimp"], required=True)
 
 

@@ -59,8 +59,8 @@ class EmbeddingObjective(base.TaskObjective):
         if size < 2:
             raise UserError("--train_batch_size=1 leaves no negatives; give 2 or more.")
         if columns == 1 and config.model.hidden_dropout == config.model.attention_dropout == 0:
-            raise UserError("a text is read twice with different dropout, but both rates are 0; "
-                            "give pairs, or --set model.hidden_dropout=0.1")
+            raise UserError("without pairs a text is read twice with different dropout, but both "
+                            "rates are 0; give pairs, or --set model.hidden_dropout=0.1")
         negatives = max(1, columns - 1) * size - 1
         return [f"every text has {negatives:,} in-batch negatives"]
 
@@ -150,7 +150,8 @@ class SentenceEmbeddings(base.TaskKind):
             dev = [dataclasses.replace(example, texts=_pair(example.texts), label=None)
                    for example in held_out]
             if len(spec.texts) == 1:
-                notes.append("dev has the halves of texts: the first has to retrieve the second")
+                notes.append("dev has the halves of texts: each first half has to retrieve its "
+                             "second")
         if dev[0].label is None:
             spec = dataclasses.replace(spec, metrics=RETRIEVAL)
         test = {"test": self.read(own.test, _pairs(spec, own), labelled=False, notes=notes)
@@ -179,8 +180,8 @@ class SentenceEmbeddings(base.TaskKind):
     def select(self, spec: TaskSpec, own: Files) -> TaskSpec:
         """Returns a task with one column to predict, or two for cosines."""
         if len(own.texts) > 2:
-            raise UserError("--text_columns to predict are one, for vectors, or two, for cosines. "
-                            f"Received: {','.join(own.texts)}")
+            raise UserError("--text_columns takes one column to predict vectors, or two to predict "
+                            f"cosines. Received: {','.join(own.texts)}")
         return own.select(dataclasses.replace(spec, texts=own.texts or spec.texts[:1]))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:

@@ -117,8 +117,8 @@ class QuestionAnswering(base.TaskKind):
             raise UserError("--train: no answer is at its offset; correct the offsets.")
         lost = [example.key for example in examples
                 if not (example.span or example.is_impossible)]
-        return usable, [f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as none "
-                        "of their answers is at its offset"] if lost else []
+        return usable, [f"train: {len(lost):,} questions such as {lost[0]!r} have no answer at its "
+                        "offset in the context and are left out"] if lost else []
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:

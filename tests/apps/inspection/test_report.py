@@ -148,7 +148,7 @@ def test_the_page_contains_the_printed_tables(survey, tmp_path, capsys):
 def test_wrong_arguments_are_refused(survey, tmp_path):
     records = survey.data_dir
     for directory, argument, words in (
-            (tmp_path / "nowhere", "", "nowhere is no directory; name one directory of records"),
+            (tmp_path / "nowhere", "", "nowhere is not a directory; name the directory"),
             (tmp_path, "", "manifest.json does not exist"),
             (records, "--html=", "--html must name a file"),
             (records, f"--html={tmp_path}/nowhere/page.html", "in a directory that exists"),

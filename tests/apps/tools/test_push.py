@@ -33,19 +33,21 @@ def test_a_pushed_run_is_read_by_name_with_its_generator(server, tmp_path, capsy
     (run / "loss_curves.png").write_bytes(b"a picture")
     (run / "eval_results.json").write_text('{"step": 7, "disc_auc": 0.75, "other": null}')
     call(run, "user/name", f"--data_dir={run / 'records'}")
-    assert f"uploaded {run}, step 7: {server.endpoint}/user/name" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert f"uploaded {run}, step 7: {server.endpoint}/user/name" in output
+    assert "license  none in the card; --license=mit states one" in output
     pushed, original = pretrained.read(storage.path("user/name")), pretrained.read(run)
     tiny_networks.require_equal_weights(pushed, original)
     assert (pushed.text, pushed.model.tying) == (original.text, original.model.tying)
     encoder = pretrained.read(storage.path("hf://user/name"), encoder_only=True)
     assert not any(name.startswith("generator") for name in encoder.weights)
     metadata, text = card_of(server, "user/name")
-    assert metadata == {"library_name": "transformers", "license": "apache-2.0",
-                        "tags": ["electra", "electra-tf"]}
+    assert metadata == {"library_name": "transformers", "tags": ["electra", "electra-tf"]}
     for words in ("| disc_auc | 0.7500 |", "![Training curves](loss_curves.png)",
                   'ElectraForPreTraining.from_pretrained("user/name")',
                   'electra_tf.load("user/name")', "`model.hidden_size`: 32",
-                  "| base model | none: trained from random weights |"):
+                  "| base model | none: trained from random weights |",
+                  "| licence | not stated: see those of the training text and of the base model |"):
         assert words in text
     for name, source in (("loss_curves.png", run), ("manifest.json", run / "records")):
         assert (server.models["user/name"] / name).read_bytes() == (source / name).read_bytes()
@@ -60,6 +62,7 @@ def test_the_card_of_a_fine_tuned_model_names_task_and_base(server, networks, tm
     tiny_networks.require_equal_weights(pretrained.read(storage.path("user/classifier")), model)
     metadata, text = card_of(server, "user/classifier")
     assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")
+    assert "| licence | mit |" in text
     assert "labels: no, yes" in text and "| base model | the tiny networks |" in text
     assert "aggregation_strategy" not in text
     call("user/classifier", "user/again")
@@ -78,7 +81,7 @@ def test_unusable_names_tokens_and_records_are_refused(server, tmp_path, monkeyp
     manifest.write_text(manifest.read_text().replace('"sha256": "', '"sha256": "0', 1))
     for name, options, words in (
             ("user/name", [f"--data_dir={manifest.parent}"], "not hold the records|is damaged"),
-            ("no name", [], "is no name of a model")):
+            ("no name", [], "is not a valid name of a model")):
         with refused(words):
             call(run, name, *options)
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")

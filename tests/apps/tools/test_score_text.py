@@ -60,7 +60,7 @@ def test_the_discriminator_score_reads_the_sentence_once(networks, scores):
 def test_networks_without_output_layers_are_left_out(networks):
     discriminator = tiny_networks.without(networks, "generator")
     assert PseudoLikelihood(discriminator).networks == ("discriminator",)
-    with pytest.raises(UserError, match="neither a generator's nor a discriminator's"):
+    with pytest.raises(UserError, match="no output layer of a generator or discriminator"):
         PseudoLikelihood(tiny_networks.without(discriminator, "discriminator"))
 
 
@@ -99,7 +99,7 @@ def test_scores_per_token_of_standard_input(run, scores, tmp_path, capsys):
 
 @pytest.mark.parametrize(("content", "options", "words"), [
     (b"\n \n", {}, "holds no sentences"), (b"\xff\xfe", {}, "is UTF-16; convert it"),
-    (b"word1 " * 40, {}, "42 tokens; the model reads 32"),
+    (b"word1 " * 40, {}, "42 tokens, and the model reads at most 32"),
     (b"word1", {"network": "judge"}, "--network=judge.*generator and discriminator")])
 def test_unusable_input_is_refused(run, tmp_path, capsys, content, options, words):
     (tmp_path / "in.txt").write_bytes(content)

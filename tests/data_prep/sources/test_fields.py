@@ -23,9 +23,9 @@ def test_a_line_of_json_is_a_document(tmp_path):
 
 
 @pytest.mark.parametrize(("bad", "message"), [
-    (b'{"text": "a" "b"}', "the line at byte 17 is no JSON: Expecting ',' delimiter at byte 30;"),
-    (b'{"text": "cut', "the line at byte 17 is no JSON: Invalid control character at at byte 30"),
-    (b"[1]", "the line at byte 17 is no JSON object; it holds [1]."),
+    (b'{"text": "a" "b"}', "the line at byte 17 is not JSON: Expecting ',' delimiter at byte 30;"),
+    (b'{"text": "cut', "the line at byte 17 is not JSON: Invalid control character at at byte 30"),
+    (b"[1]", "the line at byte 17 is not a JSON object; it is [1]."),
     (b'{"body": "a"}', "has no field 'text'; it has ['body']. Name the field"),
     (b'{"text": 3}', "the field 'text' must be a string. Received: 3"),
     (b'{"text": "\\ud800"}', "the field 'text' has half of a character"),
@@ -96,7 +96,7 @@ def test_a_damaged_page_ends_its_file(tmp_path):
     path.write_bytes(content)
     documents, (message,) = read_skipping(f"parquet:{path}")
     assert documents == LINES[:256]  # A batch.
-    assert "a.parquet is no whole Parquet file, from row 256 on (" in message
+    assert "a.parquet is not a complete Parquet file, from row 256 on (" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"PAR1", b"PAR1" * 9, "cut"])

@@ -108,7 +108,7 @@ def test_a_mixture_ends_with_its_first_source_that_ends(mixture):
     parts = list(source.documents())
     numbers = [part.source for part in parts if part.ends]
     assert numbers.count(0) == 2000 and 150 < numbers.count(1) < 400
-    assert "a.txt has no more documents, and the mixture ends with it; read of the others" in (
+    assert "a.txt has no more documents, so the mixture ends; read of the other sources" in (
         source.note)
     copy = pickle.loads(pickle.dumps(mixture(0.8, 0.1, 0.1)))
     assert list(copy.documents()) == parts

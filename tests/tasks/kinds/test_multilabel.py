@@ -84,7 +84,7 @@ def test_labels_of_one_file_alone_are_noted(tmp_path):
     train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
     dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
     task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label="a,b,c"))
-    left_out = ("none or all of the texts have these labels, so they are not learned, or left out "
+    left_out = ("all texts or no texts have these labels, so they are not learned, or left out "
                 "of ROC AUC and average precision")
     assert f"{train}: {left_out}: c" in task.notes and f"{dev}: {left_out}: a, b" in task.notes
     assert task.spec.labels == ("a", "b", "c")

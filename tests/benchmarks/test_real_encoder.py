@@ -1,0 +1,101 @@
+"""The comparison of a released encoder with a plain PyTorch loop: subsets, scores and the table."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.real_encoder.__main__ import table
+from benchmarks.real_encoder.tasks import Comparison, score, write_subset
+from tests.support import peers
+
+WORDS = ["good", "dull", "film", "a", "very"]
+ENCODER = """if True:
+    import sys
+    from transformers import BertConfig, BertModel
+    BertModel(BertConfig(vocab_size=10, hidden_size=32, num_hidden_layers=2, intermediate_size=64,
+                         num_attention_heads=2, max_position_embeddings=128)).save_pretrained(
+        sys.argv[1])"""
+
+
+def comparison(name, metric, **fields):
+    suffix = {"squad": "json", "chunk": "txt"}.get(name, "tsv")
+    return Comparison(name=name, metric=metric, epochs=1, train=f"train.{suffix}",
+                      dev=f"dev.{suffix}", **fields)
+
+
+def test_a_subset_keeps_header_and_order_and_the_first_of_dev(tmp_path):
+    lines = [f"text {index}\t{index % 2}" for index in range(50)]
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\n" + "\n".join(lines) + "\n")
+    task = comparison("sst2", "accuracy", train_examples=20, dev_examples=3)
+    write_subset(task, tmp_path, tmp_path / "out")
+    header, *kept = (tmp_path / "out" / "train.tsv").read_text().splitlines()
+    assert header == "sentence\tlabel" and len(kept) == 20 and kept != lines[:20]
+    assert kept == [line for line in lines if line in kept]
+    assert (tmp_path / "out" / "dev.tsv").read_text().splitlines()[1:] == lines[:3]
+
+
+def test_a_subset_of_questions_is_a_file_in_squads_format(tmp_path):
+    paragraphs = [{"context": f"context {number}", "qas": [
+        {"id": f"{number}.{index}", "question": "?", "answers": []} for index in range(3)]}
+        for number in range(4)]
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.json").write_text(json.dumps(
+            {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}))
+    write_subset(comparison("squad", "f1", dev_examples=4), tmp_path, tmp_path / "out")
+    (article,) = json.loads((tmp_path / "out" / "dev.json").read_text())["data"]
+    assert [(part["context"], part["qas"][0]["id"]) for part in article["paragraphs"]] == [
+        ("context 0", "0.0"), ("context 0", "0.1"), ("context 0", "0.2"), ("context 1", "1.0")]
+
+
+@pytest.mark.parametrize(("name", "metric", "content", "predictions", "expected"), [
+    ("sst2", "accuracy", "sentence\tlabel\na\t1\nb\t0\nc\t1\nd\t0\n", ["1", "0", "0", "0"], 75.0),
+    # Two of three predicted pairs are equivalent, and two of three equivalent pairs are predicted.
+    ("mrpc", "f1", "Quality\tx\n1\ta\n1\tb\n1\tc\n0\td\n", ["1", "1", "0", "1"], 200 / 3),
+    ("cola", "mcc", "s\t1\t\ta\ns\t0\t\tb\n", ["0", "1"], -100.0),
+    ("stsb", "spearman", "x\tscore\na\t0.5\nb\t1.0\nc\t5.0\n", [1.0, 2.0, 2.5], 100.0),
+    ("chunk", "f1", "a DT B-NP\nfilm NN I-NP\n\nis VB B-VP\n", [["B-NP", "I-NP"], ["O"]], 200 / 3),
+    ("squad", "f1", json.dumps({"data": [{"paragraphs": [{"context": "", "qas": [
+        {"id": "1", "answers": [{"text": "the old film", "answer_start": 0}]}]}]}]}),
+     {"1": "film"}, 200 / 3),
+])
+def test_scores(tmp_path, name, metric, content, predictions, expected):
+    (tmp_path / "dev").write_text(content)
+    assert score(comparison(name, metric), tmp_path / "dev", predictions) == pytest.approx(expected)
+
+
+def test_the_table_has_means_and_standard_errors():
+    runs = [{"program": program, "task": "mrpc", "metric": "f1", "seed": seed, "score": value,
+             "cpu_seconds": 10.0 * seed, "peak_gb": 1.5}
+            for program, scores in (("ours", (80.0, 82.0, 84.0)), ("torch", (79.0, 80.0, 81.0)))
+            for seed, value in enumerate(scores, start=1)]
+    # Standard errors are 2 / sqrt(3) and 1 / sqrt(3); the root of 4/3 + 1/3 is 1.29.
+    assert [cell.strip() for cell in table(runs)[-1].strip("| ").split("|")] == [
+        "mrpc, f1", "3", "82.0 ± 1.2", "80.0 ± 0.6", "+2.0 ± 1.3", "20 and 20", "1.50 and 1.50"]
+
+
+@peers.needed
+@pytest.mark.slow
+def test_both_programs_train_on_the_same_rows_and_are_scored(tmp_path):
+    encoder, data = tmp_path / "encoder", tmp_path / "data" / "glue" / "SST-2"
+    subprocess.run([str(peers.PYTHON), "-c", ENCODER, str(encoder)], check=True)
+    (encoder / "vocab.txt").write_text("\n".join(
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
+    data.mkdir(parents=True)
+    for split in ("train", "dev"):
+        (data / f"{split}.tsv").write_text("".join(
+            ["sentence\tlabel\n", *(f"a very {WORDS[index % 2]} film\t{index % 2}\n"
+                                    for index in range(40))]))
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.real_encoder", f"--data_dir={tmp_path / 'data'}",
+         f"--encoder={encoder}", "--tasks=sst2", "--seeds=1", f"--output_dir={tmp_path / 'out'}",
+         f"--peers_python={peers.PYTHON}"],
+        cwd=peers.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    runs = [json.loads(line) for line in (tmp_path / "out" / "runs.jsonl").read_text().splitlines()]
+    assert [run["program"] for run in runs] == ["ours", "torch"]
+    results = json.loads((tmp_path / "out" / "ours_sst2_1" / "model" / "results.json").read_text())
+    own_score = results["trials"][0]["epochs"][0]["scores"]["dev"]["accuracy"]
+    assert runs[0]["score"] == pytest.approx(100.0 * own_score)
