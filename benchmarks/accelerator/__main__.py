@@ -69,8 +69,8 @@ def main() -> None:
     directory = pathlib.Path(values.steps)
     workloads = workloads_of(directory, values.cases)
     results = report.measure(
-        command.Bench(systems_on(values.device, directory)), workloads, alone=True,
-        steps=values.steps_per_turn, rounds=values.rounds,
+        command.Bench(systems_on(values.device, directory), on_cpu=False), workloads,
+        alone=True, steps=values.steps_per_turn, rounds=values.rounds,
         warm_up=(1, 10))  # A GPU's clocks rise, and CUDA graphs are recorded.
     if not any(system.values("steps") for result in results for system in result.measured):
         raise UserError("no system could be measured; the reasons are above.")

@@ -16,7 +16,7 @@ from benchmarks.harness.turns import BenchmarkCase, Measurement, System, Turns
 from benchmarks.harness.worker import Worker
 from electra_tf.platform import atomic_file, command_line
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import CPU_INFO, entries, usable_cores
+from electra_tf.platform.machine import CPU_INFO, cpu_multiplies_bfloat16, entries, usable_cores
 
 
 def run(main: Callable[[], None], summary: str, own_flags: Sequence[str],
@@ -57,17 +57,46 @@ def choose(systems: Sequence[System], prefixes: Sequence[str]) -> list[System]:
             or system.name.startswith(tuple(prefixes))]
 
 
+def without_slow_bfloat16(systems: Sequence[System], names: Sequence[str]) -> list[System]:
+    """Returns the systems that the CPU can run; without bfloat16 units, a step takes minutes.
+
+    Systems in bfloat16 whose complete name is in `names` are kept. Prints a line on either.
+
+    Raises:
+        UserError: no system that `--systems` can leave out remains.
+    """
+    slow = [system for system in systems if system.precision == "bfloat16"]
+    if not slow or cpu_multiplies_bfloat16():
+        return list(systems)
+    removed = [system.name for system in slow if system.name not in names]
+    kept = [system.name for system in slow if system.name in names]
+    remaining = [system for system in systems if system.name not in removed]
+    reason = "this CPU has no bfloat16 units"
+    if all(system.always for system in remaining):
+        raise UserError(f"--systems: {reason}, so {', '.join(removed)} would take minutes per step."
+                        " Give systems in float32, or complete names to run these.")
+    if removed:
+        print(f"{reason}; left out, as a step takes minutes: {', '.join(removed)}")
+    if kept:
+        print(f"warning: {reason}; a step takes minutes with {', '.join(kept)}")
+    return remaining
+
+
 class Bench:
     """One run of a comparison: its systems, their processes and the directory of results."""
 
-    def __init__(self, systems: Sequence[System]):
+    def __init__(self, systems: Sequence[System], *, on_cpu: bool = True):
         """Selects systems by the flags and creates the directory of results.
+
+        `on_cpu` False: they run on an accelerator.
 
         Raises:
             UserError: an unknown system, or a given --peers_python that doesn't exist.
         """
         values = flags.FLAGS
         self.systems = choose(systems, values.systems)
+        if on_cpu:
+            self.systems = without_slow_bfloat16(self.systems, values.systems)
         self._peers_python = pathlib.Path(values.peers_python or sys.executable)
         in_this_environment = [
             system for system in self.systems if not system.in_peers_environment]
@@ -95,7 +124,7 @@ class Bench:
                 cache = f"{caches}/{system.name}"
                 return Worker(
                     [str(pathlib.Path(python).absolute()), "-m", "benchmarks.harness.worker",
-                     system.module],
+                     system.module, str(os.getpid())],
                     timeout=flags.FLAGS.timeout, environment=os.environ | {
                         "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1",
                         "TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": cores,

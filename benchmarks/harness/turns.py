@@ -38,6 +38,8 @@ class System:
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Environment variables of the process, besides the harness's own."""
     in_peers_environment: bool = False
+    precision: str = ""
+    """Data type, such as "bfloat16"; "" if it isn't a setting."""
     always: bool = False
     """True for a system that `--systems` cannot leave out."""
 
@@ -55,7 +57,8 @@ def system(name: str, module: str, *, title: str = "", always: bool = False,
     default_title, role = _LIBRARIES[library]
     return System(
         name=name, title=title or default_title, module=f"benchmarks.{module}", role=role,
-        settings=settings, variables=variables or {}, always=always,
+        settings=settings, precision=settings.get("options", settings).get("precision", ""),
+        variables=variables or {}, always=always,
         in_peers_environment=library == "hugging_face" or settings.get("library") == "PyTorch")
 
 

@@ -11,6 +11,7 @@ other request asks for a turn. This module needs only the standard library.
 """
 
 import contextlib
+import ctypes
 import dataclasses
 import importlib
 import json
@@ -30,6 +31,7 @@ from typing import Any
 from electra_tf.platform.machine import peak_memory_bytes
 
 ROOT = pathlib.Path(__file__).parents[2]
+_PR_SET_PDEATHSIG = 1  # In Linux' prctl.h.
 _MAX_REASON = 240
 """Characters of a failure's reason."""
 
@@ -80,7 +82,7 @@ class Worker:
         self._timeout = timeout
         self._errors = tempfile.TemporaryFile()
         # In a group of its own, signals also reach its children, and Ctrl-C reaches the benchmark
-        # alone. If the benchmark is killed, the kernel sends the group SIGHUP and SIGCONT.
+        # alone.
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, text=True, process_group=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
@@ -140,5 +142,18 @@ def reason_of_death(status: int, errors: str) -> str:
     return lines[-1][:_MAX_REASON] if lines else f"ended with status {status}"
 
 
+def end_with_parent(parent: int) -> None:
+    """Makes Linux kill this process as soon as the benchmark, its `parent`, has ended.
+
+    Elsewhere it ends after its current request, when stdin closes.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # It ended before.
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        end_with_parent(int(sys.argv[2]))
     serve(importlib.import_module(sys.argv[1]).prepare)

@@ -12,19 +12,17 @@ import contextlib
 import contextvars
 import functools
 import math
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from electra_tf.modeling.randomness import keep_mask
-from electra_tf.platform import machine
+from electra_tf.platform.machine import cpu_multiplies_bfloat16
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
 LAYER_NORM_EPSILON = 1e-12
-_ISAS_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 _SATURATED = 4.5  # |x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1.
 _NORMAL_CDF = (
     3.98708575e-01, -6.59772631e-02, 9.58064123e-03, -1.03624846e-03, 8.12088540e-05,
@@ -95,15 +93,6 @@ def rounded(wide: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 def is_for_cpu() -> bool:
     """Returns True if traced ops will run on this machine's CPU, op by op."""
     return not _WHOLE_PROGRAM.get() and not any(map(tf.config.list_logical_devices, ("GPU", "TPU")))
-
-
-@functools.cache
-def cpu_multiplies_bfloat16() -> bool:
-    """Returns True on an x86 CPU with bfloat16 units that oneDNN's variables leave in use."""
-    flags = machine.entries(machine.CPU_INFO).get("flags", "").split()
-    return (os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() not in ("0", "false")
-            and os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in _ISAS_WITHOUT_BFLOAT16
-            and ("avx512_bf16" in flags or "amx_bf16" in flags))
 
 
 def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:

@@ -1,11 +1,13 @@
 """Facts of this machine that Linux and macOS report differently."""
 
+import functools
 import os
 import pathlib
 import resource
 import sys
 
 CPU_INFO, MEMORY_INFO = pathlib.Path("/proc/cpuinfo"), pathlib.Path("/proc/meminfo")
+_ISAS_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 
 
 def usable_cores() -> int:
@@ -24,3 +26,12 @@ def entries(path: pathlib.Path) -> dict[str, str]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     pairs = (line.partition(":") for line in reversed(lines))
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+@functools.cache
+def cpu_multiplies_bfloat16() -> bool:
+    """Returns True on an x86 CPU with bfloat16 units that oneDNN's variables leave in use."""
+    flags = entries(CPU_INFO).get("flags", "").split()
+    return (os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() not in ("0", "false")
+            and os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in _ISAS_WITHOUT_BFLOAT16
+            and ("avx512_bf16" in flags or "amx_bf16" in flags))

@@ -94,6 +94,29 @@ def test_systems_are_chosen_by_prefixes_of_their_names():
         command.choose(systems, ["limit"])
 
 
+def test_a_cpu_without_bfloat16_skips_it_unless_a_system_is_named_in_full(monkeypatch, capsys):
+    monkeypatch.setattr(command, "cpu_multiplies_bfloat16", lambda: False)
+    systems = [system(name, precision="float32" if "32" in name else "bfloat16", **fields)
+               for name, fields in (("ours-bfloat16", {}), ("ours-float32", {}),
+                                    ("ours-bfloat16-compiled", {}), ("limit", {"always": True}))]
+
+    def names(*chosen):
+        return [which.name for which in command.without_slow_bfloat16(systems, chosen)]
+
+    assert names() == ["ours-float32"]
+    assert capsys.readouterr().out == (
+        "this CPU has no bfloat16 units; left out, as a step takes minutes: ours-bfloat16, "
+        "ours-bfloat16-compiled, limit\n")
+    assert names("ours-bfloat16") == ["ours-bfloat16", "ours-float32"]
+    assert "warning: this CPU has no bfloat16 units; a step takes minutes with ours-bfloat16\n" in (
+        capsys.readouterr().out)
+    del systems[1]
+    with pytest.raises(UserError, match="so ours-bfloat16, .* would take minutes per step"):
+        names("ours-b")
+    monkeypatch.setattr(command, "cpu_multiplies_bfloat16", lambda: True)
+    assert names() == ["ours-bfloat16", "ours-bfloat16-compiled", "limit"]
+
+
 def test_cells_are_medians_with_ranges_and_ratios_to_the_fastest_baseline():
     def measured(name, seconds, role=Role.BASELINE, failure=""):
         return Measurement(system=system(name, role), label=name, failure=failure,

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -160,3 +161,60 @@ def test_an_interrupted_benchmark_ends_a_worker_that_starts(start, alone):
     finally:
         signal.signal(signal.SIGINT, handler)
     assert workers[0]._process.returncode == -signal.SIGKILL
+
+
+BENCHMARK = """
+from benchmarks.harness import command
+from benchmarks.harness.turns import BenchmarkCase, System
+
+SYSTEMS = [System(name=name, title=name, module="sleeping_system") for name in ("idle", "busy")]
+
+def main():
+    command.Bench(SYSTEMS).measure(
+        BenchmarkCase(name="toy", fields={}, rounds=1, turns={"turn": {}}))
+
+command.run(main, "Sleeps.", [], SYSTEMS)
+"""
+# The first worker waits, stopped, while the second one is busy for minutes.
+SLEEPING_SYSTEM = """
+import os, pathlib, time
+from benchmarks.harness.worker import Ready
+
+def prepare():
+    number = len(list(pathlib.Path(os.environ["PIDS"]).iterdir()))
+    pathlib.Path(os.environ["PIDS"], str(os.getpid())).touch()
+    if number:
+        time.sleep(600)
+    return Ready(turn=dict)
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [
+    (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_benchmark_that_a_signal_ends_leaves_no_workers(tmp_path, number, status):
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    (tmp_path / "sleeping_system.py").write_text(SLEEPING_SYSTEM)
+    root = pathlib.Path(__file__).parents[2]
+    benchmark = subprocess.Popen(
+        [sys.executable, "-c", BENCHMARK, f"--output_dir={tmp_path}"], cwd=root,
+        env=os.environ | {"PIDS": str(pids), "PYTHONPATH": f"{root}:{tmp_path}"})
+    wait_until(lambda: len(list(pids.iterdir())) == 2)
+    workers = [int(path.name) for path in pids.iterdir()]
+    benchmark.send_signal(number)
+    assert benchmark.wait(30) == status
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_running(pid):
+    try:
+        return state_of(pid) != "Z"  # A container may have no process that reaps orphans.
+    except (FileNotFoundError, ProcessLookupError):
+        return False
