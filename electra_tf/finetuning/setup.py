@@ -14,7 +14,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import Changes, override
-from electra_tf.data.buckets import Row, RowBatch, bucket_lengths
+from electra_tf.data.buckets import COMPILED_TOKENS, Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.platform.errors import UserError
@@ -79,7 +79,7 @@ class FinetuningRun:
     def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
         return bucket_lengths([row.ids.shape[-1] for row in rows],
-                              self.config.task.max_seq_length)
+                              self.config.task.max_seq_length, bucket_cost=COMPILED_TOKENS)
 
     def distributed(self, batch: RowBatch) -> Any:
         """Returns a batch of B rows as tensors: B / replicas rows for each replica."""

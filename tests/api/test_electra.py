@@ -152,7 +152,7 @@ def test_the_encoder_of_a_task_is_saved_without_its_head(task_directories, tmp_p
 
 def test_pooling_that_is_not_saved_is_named(networks, tmp_path):
     electra = Electra(dataclasses.replace(networks, pooling=Pooling(normalize=True)))
-    with pytest.warns(UserWarning, match="pooling of the tiny networks is not saved"):
+    with pytest.warns(UserWarning, match="do not include the pooling of the tiny networks"):
         electra.save(tmp_path / "run")
 
 

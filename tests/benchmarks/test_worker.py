@@ -16,8 +16,10 @@ from benchmarks.harness.worker import Worker, WorkerFailed, reason_of_death
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.__main__ import SYSTEMS
 from benchmarks.serving import models
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.support import sources
+from tests.support import sources, tiny_networks
 
 
 @pytest.fixture
@@ -109,11 +111,15 @@ def test_our_worker_trains_a_toy(start):
 
 
 @pytest.mark.slow
-def test_our_worker_fine_tunes_and_predicts(start):
+def test_our_worker_fine_tunes_and_predicts(start, tmp_path):
+    pretrained.write(tiny_networks.pretrained(), tmp_path / "encoder", Format.RUN)
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\na\t0\nb\t1\nc\t0\nd\t1\n")
     hello, *turns = replies(start, "finetuning.ours", {
-        "ids": [[101, 2000 + index, 102] for index in range(4)], "labels": [0, 1, 0, 1],
-        "batch": 2, "workload": {}, "precision": "float32"}, {"what": "train"}, {"what": "infer"})
-    assert hello["label"] == "float32" and all(turn["seconds"] > 0.0 for turn in turns)
+        "task": "sst2", "encoder": str(tmp_path / "encoder"), "train": str(tmp_path / "train.tsv"),
+        "dev": str(tmp_path / "dev.tsv"), "max_seq_length": 16, "examples": 3, "batch": 2,
+        "precision": "float32"}, {"what": "train"}, {"what": "infer"})
+    assert hello["label"] == "float32" and all(turn["rows"] == 3 for turn in turns)
 
 
 @pytest.mark.slow

@@ -82,3 +82,9 @@ def test_the_last_bucket_is_the_longest_example():
     assert bucket_lengths([128, 128], 128) == (128,)
     assert bucket_lengths([3], 10) == (4, 10)
     assert len(bucket_lengths(range(1, 513), 512)) == 8
+
+
+def test_a_bucket_that_saves_less_than_it_costs_is_left_out():
+    lengths = [16] * 100 + [128] * 100  # A bucket of 16 saves 100 * 112 tokens.
+    assert bucket_lengths(lengths, 128, bucket_cost=11_199) == (16, 128)
+    assert bucket_lengths(lengths, 128, bucket_cost=11_201) == (128,)

@@ -410,7 +410,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
                                               "For example: python run_finetuning.py --task="]),
     (["--model_size=small"], ["--model_size is for random initial weights"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
-    (["--dev=other.tsv"], ["the label 'perhaps' isn't among those of the training file"]),
+    (["--dev=other.tsv"], ["the label 'perhaps' isn't among the labels of the training file"]),
     (["--train=empty.tsv"], ["empty.tsv holds no rows"]),
     (["--train=crooked.tsv"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),

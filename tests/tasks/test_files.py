@@ -274,7 +274,7 @@ def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, messag
 
 @pytest.mark.parametrize(("text", "task", "message"), [
     ("label\ttext\n1\tfine\n", spec(texts=("2",), label="1"),
-     r"a\.tsv:1: a header, label, text; select columns by"),
+     r"a\.tsv:1: this line is a header, label, text; select columns"),
     ("1\tfine\n", spec(texts=("3",), label="1"), r"no column '3'\. There are: 1, 2\. .*by number"),
     ("text\tlabel\nx\t1\n", spec(key="id"), r"no column 'id'\. .* --key_column"),
     ("text\tlabel\nx\tbig\n", NUMBERS, r"tsv:2: 'label' must be a number\. Received: 'big'")])

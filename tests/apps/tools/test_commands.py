@@ -82,5 +82,5 @@ def test_curves_of_one_run_and_of_several_are_drawn(tmp_path, capsys):
                       f"--output={tmp_path}/both.png")
     assert capsys.readouterr().out == f"wrote {run}/loss_curves.png\nwrote {tmp_path}/both.png\n"
     assert imread(tmp_path / "both.png").shape[:2] == (403, 598)
-    with refused(f"no {tmp_path}/metrics.jsonl; train first"):
+    with refused(f"{tmp_path}/metrics.jsonl does not exist; train first"):
         command_flags.run(plot_curves, f"--model_dir={tmp_path}")

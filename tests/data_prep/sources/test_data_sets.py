@@ -140,7 +140,7 @@ def test_a_wrong_file_and_no_connection_are_one_line(hub, monkeypatch):
     hub.server_close()
     huggingface_hub.close_session()
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # Between five attempts.
-    with pytest.raises(UserError, match="a/news is not whole in the cache .* can't be reached"):
+    with pytest.raises(UserError, match="a/news is incomplete in the cache .* can't be reached"):
         documents_of(source)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     huggingface_hub.close_session()
@@ -187,7 +187,7 @@ def test_the_markers_of_wiki40b_are_dropped(data_dir):
 
 
 @pytest.mark.parametrize(("name", "changes", "message"), [
-    ("nosuchset", {}, "TensorFlow Datasets has no 'nosuchset' in .* and can't get it"),
+    ("nosuchset", {}, "TensorFlow Datasets has no 'nosuchset' in .* and can't download it"),
     ("letters#size", {}, "letters has no text feature 'size'; it has body, text"),
     ("letters", {"tfds_split": "dev"}, "letters has no split 'dev'; it has train, test"),
 ])

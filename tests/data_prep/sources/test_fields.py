@@ -49,7 +49,7 @@ def test_an_endless_line_does_not_fill_the_memory(tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_bytes(GOOD + b'{"text": "' + b"x" * 1000 + b'"}\n' + GOOD)
     documents, (message,) = read_skipping(f"jsonl:{tmp_path}/a.jsonl")
     assert documents == [["good"]] * 2
-    assert "the line at byte 17 has 1013 bytes, more than the 100" in message
+    assert "the line at byte 17 has 1013 bytes, more than the maximum of 100" in message
 
 
 def write_parquet(path, texts, name="text", **options):
