@@ -52,21 +52,24 @@ def bucket_lengths(lengths: Sequence[int], max_length: int, max_buckets: int = 8
     """
     tops = -(-np.asarray(lengths) // _STEP) * _STEP
     candidates, counts = np.unique(np.minimum(tops, max_length), return_counts=True)
-    if candidates[-1] == max_length:
+    has_longest = candidates[-1] == max_length
+    if has_longest:
         candidates, counts = candidates[:-1], counts[:-1]
     below = np.concatenate([[0], np.cumsum(counts)]).tolist()  # Rows of the first candidates.
     # Number of candidates covered -> the fewest tokens of their rows, and the buckets that give
     # them; the last covered candidate is a bucket.
     choices: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
-    best = (below[-1] * max_length, ())
+    best = (below[-1] * max_length + bucket_cost, ())
     for _ in range(max_buckets - 1):
         choices = {end: min((tokens + (below[end] - below[begin]) * top, (*buckets, top))
                             for begin, (tokens, buckets) in choices.items() if begin < end)
                    for end, top in enumerate(candidates.tolist(), start=1)
                    if min(choices, default=end) < end}
-        best = min([best, *((tokens + (below[-1] - below[end]) * max_length
-                             + len(buckets) * bucket_cost, buckets)
-                            for end, (tokens, buckets) in choices.items())])
+        # Without rows of `max_length` tokens, that bucket is not compiled.
+        best = min([best, *((
+            tokens + (below[-1] - below[end]) * max_length + bucket_cost * (
+                len(buckets) + (has_longest or end < len(candidates))), buckets)
+            for end, (tokens, buckets) in choices.items())])
     return (*best[1], max_length)
 
 

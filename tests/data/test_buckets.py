@@ -88,3 +88,4 @@ def test_a_bucket_that_saves_less_than_it_costs_is_left_out():
     lengths = [16] * 100 + [128] * 100  # A bucket of 16 saves 100 * 112 tokens.
     assert bucket_lengths(lengths, 128, bucket_cost=11_199) == (16, 128)
     assert bucket_lengths(lengths, 128, bucket_cost=11_201) == (128,)
+    assert bucket_lengths([16] * 3, 128, bucket_cost=11_201) == (16, 128)  # 128 is not compiled.
