@@ -42,7 +42,7 @@ class RunnerSettings(Section, prefix="--"):
 
     runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
                     "PortableRunner", "DataflowRunner"] = "local"
-    """Where to run: local for processes of this machine, or a runner of Apache Beam
+    """Runner of the pipeline: local for processes of this machine, or one of Apache Beam
     (docs/how_to/data_cluster.md). All write the same files."""
     num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = None
     """Processes of --runner=local; each takes 0.8 GB. Default: the number of CPU cores."""

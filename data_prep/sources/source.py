@@ -22,7 +22,7 @@ class SourceOptions(Section, prefix="--"):
     """The options of sources; flags have the same names."""
 
     on_error: Literal["stop", "skip"] = "stop"
-    """What to do with a damaged document or file: stop the build, or skip it. The manifest of the
+    """Handling of a damaged document or file: stop the build, or skip it. The manifest of the
     records lists skipped documents."""
     wiki_headings: bool = False
     """Keep titles and headings of Wikipedia articles as lines of text."""

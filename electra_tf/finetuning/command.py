@@ -92,7 +92,7 @@ class ModelFlags(Section, prefix="--"):
     model_dir: str = ""
     """Directory of this run: settings, weights, results. Default: runs/TASK."""
     mode: Literal["train", "eval", "predict"] = "train"
-    """What to do: train and score a model, eval to score the model in --model_dir on dev, or
+    """Mode: train and score a model, eval to score the model in --model_dir on dev, or
     predict to write its predictions for --input to --output."""
     restart: bool = False
     """Delete an earlier run in --model_dir, and begin again."""

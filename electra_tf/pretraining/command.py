@@ -53,7 +53,7 @@ class PretrainingFlags(Section, prefix="--"):
     initial weights, learning rates and dropout, for minutes to days on a few CPU cores or one GPU
     (docs/explanation/short_runs.md)."""
     mode: Literal["train", "eval", "samples"] = "train"
-    """What to do: train a new run or continue a stopped one, eval to score the newest checkpoint on
+    """Mode: train a new run or continue a stopped one, eval to score the newest checkpoint on
     the held-out shards, or samples to show what it replaces and detects in some sentences."""
     restart: bool = False
     """Delete an earlier run in --model_dir, and begin again."""
