@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
-from electra_tf.platform import native_logging
+from electra_tf.platform import native_libraries
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import STOPPING
 
@@ -69,7 +69,7 @@ def quiet_tensorflow() -> None:
 
     TensorFlow imports Keras; Keras 3 would take 25 % of the start-up time and 90 MB.
     """
-    native_logging.quiet()
+    native_libraries.configure()
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 

@@ -22,7 +22,7 @@ from benchmarks.pretraining.workload import StepOptions
 from electra_tf.config import overrides
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
-from electra_tf.platform import command_line, native_logging
+from electra_tf.platform import command_line, native_libraries
 from electra_tf.platform.errors import UserError
 
 DEFAULT_CASES = tuple(f"{size}-{batch}x128" for size in ("small", "base", "large")
@@ -50,7 +50,7 @@ def main() -> None:
 
 def write(config: PretrainingConfig, path: pathlib.Path) -> None:
     """Writes the step of a run's settings."""
-    native_logging.quiet()
+    native_libraries.configure()
     from benchmarks.accelerator.lift import lift_without_records
 
     lifted_step.write(lift_without_records(config), path)

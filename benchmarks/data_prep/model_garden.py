@@ -9,12 +9,12 @@ import random
 import tempfile
 
 from benchmarks.harness.worker import Ready
-from electra_tf.platform import native_logging
+from electra_tf.platform import native_libraries
 
 
 def prepare(vocab_file: str, max_seq_length: int) -> Ready:
     """Loads the vocabulary and TensorFlow, and returns the turn."""
-    native_logging.quiet()
+    native_libraries.configure()
     from official.nlp.data import create_pretraining_data as builder
     from official.nlp.tools import tokenization
 

@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from electra_tf.platform import native_libraries
 from electra_tf.platform.machine import peak_memory_bytes
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -156,4 +157,5 @@ def end_with_parent(parent: int) -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         end_with_parent(int(sys.argv[2]))
+    native_libraries.configure()
     serve(importlib.import_module(sys.argv[1]).prepare)

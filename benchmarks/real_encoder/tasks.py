@@ -40,14 +40,14 @@ def _glue(name: str, directory: str, metric: str, epochs: int, **fields: Any) ->
 
 TASKS = {task.name: task for task in (
     _glue("stsb", "STS-B", "spearman", 1, train_examples=2874),
-    _glue("cola", "CoLA", "mcc", 1),
+    _glue("cola", "CoLA", "mcc", 3),
     _glue("sst2", "SST-2", "accuracy", 1, train_examples=6000),
     Comparison(name="chunk", train="conll2000/train.txt", dev="conll2000/test.txt", metric="f1",
                epochs=1, learning_rate=3e-4, train_examples=4468),
     _glue("mrpc", "MRPC", "f1", 2),
-    _glue("rte", "RTE", "accuracy", 2),
+    _glue("rte", "RTE", "accuracy", 4),
     Comparison(name="squad", train="squad/train-v1.1.json", dev="squad/dev-v1.1.json", metric="f1",
-               epochs=2, learning_rate=2e-4, max_seq_length=384, train_examples=1000,
+               epochs=3, learning_rate=2e-4, max_seq_length=384, train_examples=1000,
                dev_examples=300, settings=("--set=task.ends_given_starts=false",)),
 )}
 

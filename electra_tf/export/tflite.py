@@ -19,7 +19,7 @@ from electra_tf.export.comparison import (
     probe_tokens,
 )
 from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
-from electra_tf.platform import native_logging
+from electra_tf.platform import native_libraries
 from electra_tf.platform.atomic_file import replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -50,7 +50,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if quantization is Quantization.FLOAT16:
             converter.target_spec.supported_types = [tf.float16]
-        with native_logging.stderr_closed():  # It lists the options that it ignores.
+        with native_libraries.stderr_closed():  # It lists the options that it ignores.
             unfinished.write_bytes(converter.convert())
         tokens = [part[:, :length] for part in probe_tokens(model)]
         difference = compare(_run_file(unfinished, tokens, length), network_function(model),
@@ -62,7 +62,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
 
 def _run_file(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
     """Returns a file's outputs for rows [B, L], which run one by one if `length` is fixed."""
-    with native_logging.stderr_closed():  # It reports its delegate.
+    with native_libraries.stderr_closed():  # It reports its delegate.
         interpreter = Interpreter(str(path))
         interpreter.allocate_tensors()
     run = interpreter.get_signature_runner(TOKEN_IDS)

@@ -2,22 +2,24 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.fused import attend, dimensions, dropout, residual_norm, split_heads
-from electra_tf.modeling.layers import (
-    Build,
-    Dense,
-    EmbeddingTable,
-    GeluDense,
-    LayerFactory,
-    LayerNorm,
+from electra_tf.modeling.fused import (
+    attend,
+    dimensions,
+    dropout,
+    gelu,
+    residual_norm,
+    split_heads,
+    traced_once,
 )
-from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, LayerFactory, Pair, matmul
+from electra_tf.modeling.randomness import Randomness, Streams, dropout_keys
 from electra_tf.modeling.weight_table import ENCODER
 
 MASKED_SCORE = -10000.0
@@ -65,56 +67,25 @@ class Embeddings(tf_keras.layers.Layer):
 
 
 class SelfAttention(tf_keras.layers.Layer):
-    """Attention softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
-
-    Queries, keys and values come from one matmul, transposed so that each is a contiguous third.
-    The split and its gradient then copy no data. The scale is multiplied into the weights of the
-    queries, the smallest tensor.
-    """
+    """The dense layers of attention for queries, keys and values; `attend_to_tokens` runs them."""
 
     def __init__(self, path: str, config: EncoderConfig, parts: LayerFactory):
         """Creates the three dense layers."""
         super().__init__(name=path, dtype=parts.build.policy)
         self.num_heads = config.num_heads
-        self.dropout_rate = config.attention_dropout
         self.query, self.key, self.value = (
             parts.dense(f"{path}/{name}") for name in ("query", "key", "value"))
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
-             positions: int | None = None) -> tf.Tensor:
-        """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first positions attend.
-
-        `bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `randomness` is for dropout,
-        None outside of training.
-        """
-        parts = [self.query, self.key, self.value]
-        if positions is None:
-            query, key, value = self._project(x, parts)
-        else:
-            (query,) = self._project(x[:, :positions], parts[:1])
-            key, value = self._project(x, parts[1:])
-        scores = tf.matmul(query, key, transpose_b=True) + bias
-        keys = dropout_keys(randomness, self.name, dimensions(x)[0])
-        context = tf.transpose(attend(scores, value, self.dropout_rate, keys), [0, 2, 1, 3])
-        return tf.reshape(context, [dimensions(x)[0], -1, x.shape[2]])
+    def parameters(self) -> list[Pair]:
+        """Returns W and b of queries, keys and values; those of queries are divided by sqrt(D)."""
+        kernel, bias = self.query.parameters()
+        scale = tf.cast((kernel.shape[0] // self.num_heads)**-0.5, kernel.dtype)
+        return [(kernel * scale, bias * scale), self.key.parameters(), self.value.parameters()]
 
     def probabilities(self, x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-        """Returns the attention weights of `call` before dropout, float32 [B, A, L, L]."""
-        query, key = self._project(tf.cast(x, tf.float32), [self.query, self.key])
+        """Returns the attention weights before dropout, float32 [B, A, L, L]."""
+        query, key = _project(tf.cast(x, tf.float32), self.parameters()[:2], self.num_heads)
         return tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + tf.cast(bias, tf.float32))
-
-    def _project(self, x: tf.Tensor, parts: Sequence[Dense]) -> list[tf.Tensor]:
-        """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts."""
-        size = x.shape[-1]
-        head_size = size // self.num_heads
-        kernels = [tf.convert_to_tensor(part.kernel) for part in parts]
-        biases = [tf.convert_to_tensor(part.bias) for part in parts]
-        if parts[0] is self.query:
-            scale = tf.cast(head_size**-0.5, x.dtype)
-            kernels[0], biases[0] = kernels[0] * scale, biases[0] * scale
-        joint = tf.matmul(tf.reshape(x, [-1, size]), tf.concat(kernels, axis=1))
-        return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(parts),
-                                      self.num_heads, dimensions(x)[1]))
 
 
 class EncoderLayer(tf_keras.layers.Layer):
@@ -123,30 +94,94 @@ class EncoderLayer(tf_keras.layers.Layer):
     def __init__(self, path: str, config: EncoderConfig, build: Build):
         super().__init__(name=path, dtype=build.policy)
         parts = LayerFactory(weight_table.layer(path, config), build, config.initializer_range)
-        self.dropout_rate = config.hidden_dropout
+        self.config = config
         self.attention = SelfAttention(f"{path}/attention/self", config, parts)
         self.attention_output = parts.dense(f"{path}/attention/output/dense")
         self.attention_norm = parts.norm(f"{path}/attention/output/LayerNorm")
-        self.intermediate = parts.dense(f"{path}/intermediate/dense", GeluDense)
+        self.intermediate = parts.dense(f"{path}/intermediate/dense")
         self.output_dense = parts.dense(f"{path}/output/dense")
         self.output_norm = parts.norm(f"{path}/output/LayerNorm")
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
-        """Maps [B, L, H] to [B, L, H], or to [B, positions, H]; arguments as in `SelfAttention`."""
-        attended = self.attention(x, bias, randomness, positions)
-        x = x if positions is None else x[:, :positions]
-        x = self._add_and_normalize(x, attended, self.attention_output, self.attention_norm,
-                                    randomness, "attention")
-        return self._add_and_normalize(x, self.intermediate(x), self.output_dense,
-                                       self.output_norm, randomness, "output")
+        """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first positions attend.
 
-    def _add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, dense: Dense, norm: LayerNorm,
-                           randomness: Randomness | None, stream: str) -> tf.Tensor:
-        """Returns norm(x + dropout(dense(branch)))."""
-        keys = dropout_keys(randomness, f"{self.name}/{stream}", dimensions(x)[0])
-        return residual_norm(x, dense.matmul(branch), tf.convert_to_tensor(dense.bias),
-                             *norm.parameters(), self.dropout_rate, keys)
+        `bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `randomness` is for dropout,
+        None outside of training.
+        """
+        attention, config = self.attention, self.config
+        weights = LayerWeights(*attention.parameters(), *(part.parameters() for part in (
+            self.attention_output, self.attention_norm, self.intermediate, self.output_dense,
+            self.output_norm)))
+        streams = None if randomness is None else randomness.streams(
+            attention.name, f"{self.name}/attention", f"{self.name}/output")
+        return run_layer(x, bias, weights, streams, config.num_heads, config.attention_dropout,
+                         config.hidden_dropout, positions)
+
+
+class LayerWeights(NamedTuple):
+    """The weights of an `EncoderLayer`, as pairs (kernel, bias) or (gamma, beta).
+
+    The first three are those of `SelfAttention.parameters`.
+    """
+
+    query: Pair
+    key: Pair
+    value: Pair
+    attention_output: Pair
+    attention_norm: Pair
+    intermediate: Pair
+    output_dense: Pair
+    output_norm: Pair
+
+
+@traced_once
+def run_layer(x: tf.Tensor, bias: tf.Tensor, weights: LayerWeights, streams: Streams | None,
+              num_heads: int, attention_dropout: float, hidden_dropout: float,
+              positions: int | None) -> tf.Tensor:
+    """Computes an `EncoderLayer`, as a function of its weights: one graph for all layers.
+
+    The `streams` are those of dropout in attention, after it and at the end; the other arguments
+    are those of `EncoderLayer`. Graphs of their own delay ELECTRA-Small's first step by seconds.
+    """
+    keys = [None] * 3 if streams is None else streams.dropout_keys(dimensions(x)[0])
+    attended = attend_to_tokens(x, bias, weights, keys[0], num_heads, attention_dropout, positions)
+    x = x if positions is None else x[:, :positions]
+
+    kernel, dense_bias = weights.attention_output
+    x = residual_norm(x, matmul(attended, kernel), dense_bias, *weights.attention_norm,
+                      hidden_dropout, keys[1])
+
+    kernel, dense_bias = weights.intermediate
+    expanded = gelu(matmul(x, kernel), dense_bias)
+    kernel, dense_bias = weights.output_dense
+    return residual_norm(x, matmul(expanded, kernel), dense_bias, *weights.output_norm,
+                         hidden_dropout, keys[2])
+
+
+def attend_to_tokens(x: tf.Tensor, bias: tf.Tensor, weights: LayerWeights, keys: tf.Tensor | None,
+                     num_heads: int, rate: float, positions: int | None) -> tf.Tensor:
+    """Computes softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
+
+    Maps [B, L, H] to [B, L or positions, H]. Queries, keys and values come from one matmul,
+    transposed so that each is a contiguous third. The split and its gradient then copy no data.
+    """
+    if positions is None:
+        query, key, value = _project(x, weights[:3], num_heads)
+    else:
+        (query,) = _project(x[:, :positions], weights[:1], num_heads)
+        key, value = _project(x, weights[1:3], num_heads)
+    scores = tf.matmul(query, key, transpose_b=True)
+    context = tf.transpose(attend(scores, bias, value, rate, keys), [0, 2, 1, 3])
+    return tf.reshape(context, [dimensions(x)[0], -1, x.shape[2]])
+
+
+def _project(x: tf.Tensor, parts: Sequence[Pair], num_heads: int) -> list[tf.Tensor]:
+    """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts."""
+    kernels, biases = zip(*parts, strict=True)
+    joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.concat(kernels, axis=1))
+    return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(parts), num_heads,
+                                  dimensions(x)[1]))
 
 
 class Encoder(tf_keras.layers.Layer):
@@ -156,7 +191,7 @@ class Encoder(tf_keras.layers.Layer):
                  mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):
         """Creates the projection and the layers above the embeddings.
 
-        `mask` returns the bias of `SelfAttention` for valid tokens, bool [B, L], and a data type.
+        `mask` returns the bias of `EncoderLayer` for valid tokens, bool [B, L], and a data type.
         """
         super().__init__(name=path, dtype=build.policy)
         self.config = config

@@ -22,6 +22,8 @@ from electra_tf.platform.machine import cpu_multiplies_bfloat16
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
+NOT_INLINED = {"_noinline": True}
+"""Attribute of a traced function, so that its calls share the start-up and memory of one graph."""
 LAYER_NORM_EPSILON = 1e-12
 _SATURATED = 4.5  # |x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1.
 _NORMAL_CDF = (
@@ -56,6 +58,22 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*tensors):
         return (function if _INFERENCE.get() else compiled)(*tensors)
+
+    return run
+
+
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Traces a function of tensors once for all its calls with equal shapes in graphs for the CPU.
+
+    The calls share one graph, which TensorFlow prepares once. Elsewhere the function's ops become a
+    part of the caller's graph, for XLA and for exported models.
+    """
+    traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
+
+    @functools.wraps(function)
+    def run(*arguments):
+        is_shared = not tf.executing_eagerly() and not _INFERENCE.get() and is_for_cpu()
+        return (traced if is_shared else function)(*arguments)
 
     return run
 
@@ -309,18 +327,20 @@ def _parameter_gradients(gamma_terms, upstream):
     return sum_rows(gamma_terms), tf.cast(sum_rows(beta_terms), tf.float32)
 
 
-def attend(scores: tf.Tensor, values: tf.Tensor, rate: float,
+def attend(scores: tf.Tensor, bias: tf.Tensor, values: tf.Tensor, rate: float,
            keys: tf.Tensor | None) -> tf.Tensor:
-    """Returns dropout(softmax(scores)) values (Vaswani et al., 2017, section 3.2.1).
+    """Returns dropout(softmax(scores + bias)) values (Vaswani et al., 2017, section 3.2.1).
 
-    Maps floating scores [B, A, Q, L] and values [B, A, L, D] to [B, A, Q, D]; the rest is as in
-    `dropout`. On CPUs with bfloat16 units oneDNN computes the softmax of bfloat16 in float32: 0.9
-    ms for [32, 4, 128, 128], fused 2.1. Elsewhere it would be computed in bfloat16.
+    Maps floating scores [B, A, Q, L] and values [B, A, L, D] to [B, A, Q, D]. `bias`, [B, 1, 1, L]
+    or [B, 1, L, L], gets no gradient; the rest is as in `dropout`. On CPUs with bfloat16 units
+    oneDNN computes the softmax of bfloat16 in float32: 0.9 ms for [32, 4, 128, 128], fused 2.1.
+    Elsewhere it would be computed in bfloat16.
     """
     keys = keys if rate > 0.0 else None
 
     @with_gradient
     def run(scores, values):
+        scores += bias
         if scores.dtype == tf.float32 or (cpu_multiplies_bfloat16() and is_for_cpu()):
             shares = tf.nn.softmax(scores)
         else:

@@ -14,6 +14,9 @@ from electra_tf.modeling.fused import affine, dimensions, gelu, layer_norm
 from electra_tf.modeling.randomness import stream_key
 from electra_tf.modeling.weight_table import Shapes
 
+Pair = tuple[tf.Tensor, tf.Tensor]
+"""A kernel [inputs, outputs] and its bias [outputs], or gamma and beta [size]."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Build:
@@ -44,14 +47,12 @@ class Dense(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [..., inputs] to [..., outputs]."""
-        y = affine(tf.reshape(x, [-1, x.shape[-1]]), tf.convert_to_tensor(self.kernel),
-                   tf.convert_to_tensor(self.bias))
+        y = affine(tf.reshape(x, [-1, x.shape[-1]]), *self.parameters())
         return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
 
-    def matmul(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [..., inputs] to x W [..., outputs]; the caller's next chain adds the bias."""
-        y = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.convert_to_tensor(self.kernel))
-        return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
+    def parameters(self) -> Pair:
+        """Returns W and b."""
+        return tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
 
 
 class GeluDense(Dense):
@@ -59,7 +60,8 @@ class GeluDense(Dense):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [..., inputs] to [..., outputs]."""
-        return gelu(self.matmul(x), tf.convert_to_tensor(self.bias))
+        kernel, bias = self.parameters()
+        return gelu(matmul(x, kernel), bias)
 
 
 class LayerNorm(tf_keras.layers.Layer):
@@ -76,7 +78,7 @@ class LayerNorm(tf_keras.layers.Layer):
         """Normalizes [..., size]; the output has the layer's compute type."""
         return tf.cast(layer_norm(x, *self.parameters()), self.compute_dtype)
 
-    def parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
+    def parameters(self) -> Pair:
         """Returns gamma and beta, float32 [size]."""
         return tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
 
@@ -114,6 +116,12 @@ class LayerFactory:
     def table(self, path: str) -> EmbeddingTable:
         """Creates an embedding table."""
         return EmbeddingTable(path, *self.shapes[path], self.build, self.stddev)
+
+
+def matmul(x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+    """Maps [..., inputs] to x W [..., outputs]; the caller's next chain adds the bias."""
+    y = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), kernel)
+    return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
 
 
 def _initial(seed: int, path: str, stddev: float | None):

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -33,25 +34,44 @@ class Randomness:
         """Returns the same position with `scope` appended to the prefix of every stream's name."""
         return dataclasses.replace(self, scope=f"{self.scope}{scope}/")
 
-    def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
-        """Draws uniform 32-bit words, int32 [batch_size, words].
+    def streams(self, *names: str) -> "Streams":
+        """Returns the streams with these names, which are unique within the step."""
+        keys = [[stream_key(self.seed, self.scope + name)] for name in names]
+        return Streams(tf.constant(np.array(keys, np.uint64)), self.first_example, self.step,
+                       self.stride)
 
-        `stream` is a name that is unique within the step.
-        """
-        blocks = -(-words // _WORDS_PER_BLOCK)
-        first = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
-        drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
-            shape=[batch_size * self.stride, blocks * _WORDS_PER_BLOCK],
-            key=tf.constant([stream_key(self.seed, self.scope + stream)], tf.uint64),
-            counter=tf.stack([first, tf.cast(self.step, tf.uint64)]),
-            alg=_PHILOX, dtype=tf.int32)
-        if self.stride > 1:  # The rows between are drawn and dropped; a row has few words.
-            drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
-        return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
+    def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
+        """Draws uniform 32-bit words of one stream, int32 [batch_size, words]."""
+        return self.streams(stream).bits(0, batch_size, words)
 
     def uniform(self, stream: str, batch_size: int, size: int) -> tf.Tensor:
         """Draws float32 [B, size], uniform multiples of 2**-24 in [0, 1)."""
         return to_uniform(self.bits(stream, batch_size, size))
+
+
+class Streams(NamedTuple):
+    """Streams at the position of a `Randomness`, as tensors: an argument of traced functions."""
+
+    keys: tf.Tensor  # uint64 [streams, 1].
+    first_example: tf.Tensor  # int64 [].
+    step: tf.Tensor  # int64 [].
+    stride: int
+
+    def bits(self, index: int, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
+        """Draws uniform 32-bit words of a stream, int32 [batch_size, words]."""
+        blocks = -(-words // _WORDS_PER_BLOCK)
+        first = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
+        drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
+            shape=[batch_size * self.stride, blocks * _WORDS_PER_BLOCK], key=self.keys[index],
+            counter=tf.stack([first, tf.cast(self.step, tf.uint64)]), alg=_PHILOX, dtype=tf.int32)
+        if self.stride > 1:  # The rows between are drawn and dropped; a row has few words.
+            drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
+        return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
+
+    def dropout_keys(self, batch_size: int | tf.Tensor) -> list[tf.Tensor]:
+        """Draws the keys of `keep_mask` from every stream, uint32 [B, 2] each."""
+        return [tf.bitcast(self.bits(index, batch_size, 2), tf.uint32)
+                for index in range(self.keys.shape[0])]
 
 
 def stream_key(seed: int, stream: str) -> int:
@@ -71,7 +91,7 @@ def dropout_keys(randomness: Randomness | None, stream: str,
     """Draws the keys of `keep_mask`, uint32 [B, 2]; returns None without randomness."""
     if randomness is None:
         return None
-    return tf.bitcast(randomness.bits(stream, batch_size, 2), tf.uint32)
+    return randomness.streams(stream).dropout_keys(batch_size)[0]
 
 
 def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) -> tf.Tensor:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO
 
 from absl import flags, logging
 
-from electra_tf.platform import native_logging, signals
+from electra_tf.platform import native_libraries, signals
 from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
 from electra_tf.platform.setting_flags import display_value
 
@@ -55,7 +55,7 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
     faulthandler.enable()
     # At Python's 700 a seventh of the time to import TensorFlow and trace a step is collecting.
     gc.set_threshold(50_000)
-    native_logging.quiet()
+    native_libraries.configure()
     logging.use_absl_handler()
     logging.set_verbosity(logging.WARNING)
     shared_flags = set(flags.FLAGS)

@@ -72,7 +72,10 @@ class Adam(tf.Module):
 
     def _hyperparameters(self, rate: tf.Tensor, step: tf.Tensor, finite: tf.Tensor) -> tuple[
             Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
-        """Returns rates and decays by factor, no decays if they are 0, and the kernel's inputs."""
+        """Returns rates and decays by factor, no decays if they are 0, and the kernel's inputs.
+
+        A decay is what `_update` takes: for Adam the factor of the weight, 1 - rate * decay.
+        """
         kernel = self._betas(finite) | {
             "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
@@ -83,7 +86,7 @@ class Adam(tf.Module):
             kernel["epsilon"] = self._kernel_epsilon * v_correction
         rates = {factor: corrected_rate * (factor * self._kernel_rate)
                  for factor in self._distinct_factors}
-        decays = {factor: rate * (factor * self._config.weight_decay) for factor in rates}
+        decays = {factor: 1.0 - rate * (factor * self._config.weight_decay) for factor in rates}
         return rates, decays if self._config.weight_decay else {}, kernel
 
     def _betas(self, finite: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -103,7 +106,7 @@ class Adam(tf.Module):
                 rate: tf.Tensor, decay: tf.Tensor | None,
                 kernel: Mapping[str, tf.Tensor]) -> None:
         if decay is not None:
-            variable.assign((1.0 - decay) * variable)
+            variable.assign(decay * variable)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=m.handle, v=v.handle, lr=rate, grad=gradient, **kernel)
 

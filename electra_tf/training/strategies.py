@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
-from electra_tf.platform import command_line, native_logging, signals
+from electra_tf.platform import command_line, native_libraries, signals
 from electra_tf.platform.errors import UserError, note, note_once, tensorflow_reason
 from electra_tf.platform.machine import usable_cores
 from electra_tf.training import workers
@@ -45,7 +45,7 @@ def setup_devices(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, A
         raise UserError(
             f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
             f"micro-batches. Use a multiple of {replicas * steps}.")
-    with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
+    with native_libraries.stderr_closed():  # XLA reports its first compilation in Abseil's log.
         tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
     return strategy, {"runtime.cpu_parts": parts,
                       "training.precision": resolve_precision(training.precision, strategy)}
@@ -146,7 +146,7 @@ def _tpu(name: str) -> tf.distribute.Strategy:
             raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that "
                             "the TPU is running.") from error
     try:
-        with native_logging.stderr_closed():
+        with native_libraries.stderr_closed():
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
             if name != "local":
                 tf.config.experimental_connect_to_cluster(resolver)

@@ -43,6 +43,11 @@ def shares(scores):
     return tf.exp(scores) / tf.reduce_sum(tf.exp(scores), -1, keepdims=True)
 
 
+def padding(scores):
+    """Returns the bias of scores of examples with 6, 4, 5 and 1 tokens."""
+    return -10000.0 * tf.cast(tf.range(6) >= tf.reshape([6, 4, 5, 1], [4, 1, 1, 1]), scores.dtype)
+
+
 X, BRANCH = normal(4, 6, 32), normal(4, 6, 32, seed=3)
 GAMMA, BETA = 1.0 + normal(32, seed=4), normal(32, seed=5)
 WIDE_BIAS = normal(32, seed=12)
@@ -64,11 +69,13 @@ CASES = {
         lambda x, branch, b, gamma, beta: plain_norm(x + branch + b, gamma, beta),
         [X, BRANCH, WIDE_BIAS, GAMMA, BETA]),
     "attend": (
-        lambda scores, values: attend(scores, values, RATE, KEYS),
-        lambda scores, values: tf.matmul(masked(shares(scores)), values), [SCORES, VALUES]),
+        lambda scores, values: attend(scores, padding(scores), values, RATE, KEYS),
+        lambda scores, values: tf.matmul(masked(shares(scores + padding(scores))), values),
+        [SCORES, VALUES]),
     "attend, no dropout": (
-        lambda scores, values: attend(scores, values, RATE, None),
-        lambda scores, values: tf.matmul(shares(scores), values), [SCORES, VALUES]),
+        lambda scores, values: attend(scores, padding(scores), values, RATE, None),
+        lambda scores, values: tf.matmul(shares(scores + padding(scores)), values),
+        [SCORES, VALUES]),
     "split_heads": (
         lambda joint, b: split_heads(joint, b, 3, 2, 6),
         lambda joint, b: tf.transpose(tf.reshape(joint + b, [4, 6, 3, 2, 5]), [2, 0, 3, 1, 4]),
@@ -152,8 +159,8 @@ def test_rounding_to_bfloat16_is_that_of_a_cast():
 def test_accelerators_get_a_softmax_of_float32(monkeypatch, device):
     monkeypatch.setattr(tf.config, "list_logical_devices",
                         lambda kind: ["one"] if kind == device else [])
-    graph = tf.function(lambda scores: attend(scores, scores, 0.0, None)).get_concrete_function(
-        tf.TensorSpec([2, 2, 4, 4], tf.bfloat16)).graph
+    traced = tf.function(lambda scores: attend(scores, 0.0, scores, 0.0, None))
+    graph = traced.get_concrete_function(tf.TensorSpec([2, 2, 4, 4], tf.bfloat16)).graph
     (softmax,) = [node for node in graph.get_operations() if node.type == "Softmax"]
     assert softmax.inputs[0].dtype == tf.float32
 

@@ -34,8 +34,9 @@ def logits_of(encoder: Encoder, ids: np.ndarray, segments=0, layer: int = 0) -> 
     ids = tf.constant(ids, tf.int32)
     x = encoder.all_layers(ids, tf.zeros_like(ids) + segments, tf.ones_like(ids, tf.bool))[layer]
     attention = encoder.encoder_layers[layer].attention
-    query, key, _ = attention._project(x, [attention.query, attention.key, attention.value])
-    return tf.matmul(query, key, transpose_b=True).numpy()
+    query, key = (np.reshape(dense(x), [*ids.shape, attention.num_heads, -1]).swapaxes(1, 2)
+                  for dense in (attention.query, attention.key))
+    return query @ key.swapaxes(2, 3) / np.sqrt(query.shape[-1])
 
 
 def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
