@@ -13,6 +13,8 @@ from absl import flags
 
 from benchmarks.harness import command, tables
 from benchmarks.harness.turns import BenchmarkCase, Measurement, system
+from benchmarks.real_encoder.tasks import TASKS, define_inputs
+from electra_tf.platform.settings import require_one_of
 
 TURNS = {"training": {"what": "train"}, "inference": {"what": "infer"}}
 CASES = ("mrpc", "sst2", "squad")
@@ -27,10 +29,6 @@ SYSTEMS = (
 
 def main() -> None:
     """Measures all systems on every task, and prints and writes the tables."""
-    # Imported here: scikit-learn and TensorFlow take seconds, which --help does not need.
-    from benchmarks.real_encoder.tasks import TASKS
-    from electra_tf.platform.settings import require_one_of
-
     values = flags.FLAGS
     for name in values.cases:
         require_one_of(TASKS, "--cases", name)
@@ -67,12 +65,7 @@ def speeds(result: Measurement, turn: str, clock: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("data_dir", None, "Directory with glue/, conll2000/ and squad/.",
-                        required=True)
-    flags.DEFINE_string("encoder", None, "Directory of a BERT encoder in Hugging Face's format, "
-                        "with tokenizer.json.", required=True)
     flags.DEFINE_list("cases", list(CASES), "Tasks, separated by commas.")
     flags.DEFINE_integer("examples", 640, "Examples per turn.", lower_bound=1)
     flags.DEFINE_integer("batch", 32, "Examples per batch.", lower_bound=1)
-    command.run(main, __doc__, ["data_dir", "encoder", "cases", "examples", "batch"], SYSTEMS,
-                rounds=3)
+    command.run(main, __doc__, [*define_inputs(), "cases", "examples", "batch"], SYSTEMS, rounds=3)

@@ -32,7 +32,8 @@ def prepare(task: str, encoder: str, train: str, dev: str, max_seq_length: int, 
     run = setup.prepare(config, loaded.spec, initial.text, pathlib.Path("unused"))
     model = run.build_model(1, initial)
     rows = run.encode(loaded.train[:examples]).rows
-    lengths, padded_lengths = [len(row.ids) for row in rows], run.padded_lengths(rows)
+    lengths = [len(row.ids) for row in rows]
+    padded_lengths = run.padded_lengths(rows, run.config.training.num_train_epochs)
     num_steps = 10_000 * len(rows)  # No benchmark reaches so many epochs.
     train_step = compile_train_step(run, model, num_steps=num_steps, seed=1)
     predictor, epochs = Predictor(run, model), itertools.count()

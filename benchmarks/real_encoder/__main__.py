@@ -19,7 +19,13 @@ from typing import Any
 from absl import flags
 
 from benchmarks.harness.worker import ROOT
-from benchmarks.real_encoder.tasks import TASKS, Comparison, score, write_subset
+from benchmarks.real_encoder.tasks import (
+    TASKS,
+    Comparison,
+    define_inputs,
+    score,
+    write_subset,
+)
 from electra_tf.platform import atomic_file, command_line
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import require_one_of
@@ -162,10 +168,6 @@ def _mean_and_error(scores: Sequence[float]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("data_dir", None, "Directory with glue/, conll2000/ and squad/.",
-                        required=True)
-    flags.DEFINE_string("encoder", None, "Directory of a BERT encoder in Hugging Face's format, "
-                        "with tokenizer.json.", required=True)
     flags.DEFINE_list("tasks", list(TASKS), "Tasks, separated by commas.")
     flags.DEFINE_integer("seeds", 3, "Number of seeds, from 1.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", ["bfloat16", "float32"],
@@ -175,5 +177,5 @@ if __name__ == "__main__":
     flags.DEFINE_string("peers_python", ".venv-peers/bin/python",
                         "Python of the environment with PyTorch.")
     command_line.run(main, summary=__doc__, groups={
-        "What is measured": ["data_dir", "encoder", "tasks", "seeds", "precision"],
+        "What is measured": [*define_inputs(), "tasks", "seeds", "precision"],
         "How": ["output_dir", "peers_python"]})

@@ -6,11 +6,9 @@ import pathlib
 from typing import Any
 
 import numpy as np
+from absl import flags
 from scipy import stats
 from sklearn import metrics
-
-from electra_tf.tasks.kinds.answers import answer_scores
-from electra_tf.tasks.kinds.tagging import tag_scores
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,6 +50,15 @@ TASKS = {task.name: task for task in (
 )}
 
 
+def define_inputs() -> list[str]:
+    """Defines the flags of the data and the encoder; returns their names."""
+    flags.DEFINE_string("data_dir", None, "Directory with glue/, conll2000/ and squad/.",
+                        required=True)
+    flags.DEFINE_string("encoder", None, "Directory of a BERT encoder in Hugging Face's format, "
+                        "with tokenizer.json.", required=True)
+    return ["data_dir", "encoder"]
+
+
 def write_subset(task: Comparison, data_dir: pathlib.Path, target: pathlib.Path) -> None:
     """Writes a task's examples to `target` in the same layout and order.
 
@@ -88,6 +95,10 @@ def score(task: Comparison, dev: pathlib.Path, predictions: Any) -> float:
 
     Predictions are the file's labels, numbers, lists of tags, or for SQuAD answers by id.
     """
+    # Imported here, as TensorFlow takes seconds, which --help does not need.
+    from electra_tf.tasks.kinds.answers import answer_scores
+    from electra_tf.tasks.kinds.tagging import tag_scores
+
     _, examples, *_ = _examples(task.name, dev.read_text("utf-8-sig"))
     if task.name == "squad":
         questions = [question for example in examples for question in json.loads(example)["qas"]]

@@ -76,10 +76,11 @@ class FinetuningRun:
                 batch=batch * max(len(row.ids) for row in rows))
         return rows, notes
 
-    def padded_lengths(self, rows: Sequence[Row]) -> tuple[int, ...]:
+    def padded_lengths(self, rows: Sequence[Row], epochs: float = 1.0) -> tuple[int, ...]:
         """Returns the lengths, in tokens, to which batches are padded; each compiles a step."""
-        return bucket_lengths([row.ids.shape[-1] for row in rows],
-                              self.config.task.max_seq_length, bucket_cost=COMPILED_TOKENS)
+        return bucket_lengths(
+            [row.ids.shape[-1] for row in rows], self.config.task.max_seq_length,
+            bucket_cost=round(COMPILED_TOKENS / epochs))
 
     def distributed(self, batch: RowBatch) -> Any:
         """Returns a batch of B rows as tensors: B / replicas rows for each replica."""

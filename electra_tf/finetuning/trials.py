@@ -150,7 +150,9 @@ def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence
                  progress: "_Progress", track: Log, *, seed: int, epoch: int
                  ) -> tuple[list[tuple[int, float]], float]:
     """Trains on all rows; returns the steps and mean losses of intervals, and the epoch's mean."""
-    batch_size, padded_lengths = run.config.training.train_batch_size, run.padded_lengths(rows)
+    training = run.config.training
+    batch_size = training.train_batch_size
+    padded_lengths = run.padded_lengths(rows, training.num_train_epochs)
     plan = plan_epoch([row.ids.size for row in rows], batch_size, seed=seed, epoch=epoch - 1)
     plan = plan[:progress.num_steps - progress.step]
     next_step, last_step = progress.step + 1, progress.step + len(plan)
@@ -294,8 +296,9 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
     num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
     warnings = coverage.coverage_warnings(
         *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
-    compiled = [f"compile  one step for each of up to {len(run.padded_lengths(rows))} row lengths, "
-                "in every trial; the first steps take longer"] if remaining else []
+    num_lengths = len(run.padded_lengths(rows, training.num_train_epochs))
+    compiled = [f"compile  one step for each of up to {num_lengths} row lengths, in every trial; "
+                "the first steps take longer"] if remaining else []
     length = (f"{len(run.combinations)} combinations of settings" if run.grid else
               f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
               "steps in all")

@@ -113,8 +113,8 @@ class Interrupts(StopRequest):
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
-        # TensorFlow turns an `Interrupted` that is raised while it traces into a RuntimeError.
-        if self.number is not None and isinstance(error[1], RuntimeError):
+        # TensorFlow turns an `Interrupted` that is raised while it traces into one of these.
+        if self.number is not None and isinstance(error[1], RuntimeError | SystemError):
             raise Interrupted(self.number) from None
 
 

@@ -46,12 +46,18 @@ try:
 except signals.Interrupted as error:
     raise RuntimeError('Exception encountered when calling layer') from error""", "interrupted."),
     ("""
+try:
+    ready()
+    time.sleep(20)
+except signals.Interrupted as error:
+    raise SystemError('returned a result with an exception set') from error""", "interrupted."),
+    ("""
 with signals.StopRequest() as stop:
     ready()
     while stop.number is None:
         time.sleep(0.01)
     raise signals.Interrupted(stop.number, 'stopped at step 3.')""", "stopped at step 3.")],
-    ids=["interrupted", "interrupted in TensorFlow", "asked to stop"])
+    ids=["interrupted", "in TensorFlow", "in a library in C", "asked to stop"])
 def test_a_signal_ends_a_command_in_one_line(body, line, number, status, ignoring):
     process = started(body, ignoring=ignoring)
     process.send_signal(number)
