@@ -51,7 +51,13 @@ from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
 from electra_tf.text import coverage
 from electra_tf.training import failures
-from electra_tf.training.devices import build_state, build_step, device_name, run_on_replicas
+from electra_tf.training.devices import (
+    build_state,
+    build_step,
+    device_name,
+    run_on_replicas,
+    temporary_variables,
+)
 
 
 @failures.explained()
@@ -74,18 +80,19 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             trial_run = run.changed(plan.changes)
             data = data.of(trial_run, task, plan.fold).with_teacher(trial_run)
             trial_run = trial_run.weighted(data.examples)
-            model = (trial_run.trained_model() if plan.extended
-                     else trial_run.build_model(plan.seed, initial))
-            with tracked(run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
-                         override(trial_run.config, {"training.seed": plan.seed}),
-                         {"task": results.task, "initial": results.initial}, plan.name) as track:
+            with temporary_variables(), tracked(
+                    run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
+                    override(trial_run.config, {"training.seed": plan.seed}),
+                    {"task": results.task, "initial": results.initial}, plan.name) as track:
+                model = (trial_run.trained_model() if plan.extended
+                         else trial_run.build_model(plan.seed, initial))
                 trial = train_trial(trial_run, model, data, results.metrics, plan, track)
-            results = results.with_trial(trial)
-            if results.best is trial:
-                step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
-                                   name="step")
-                CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
-                                  keep=0).save(results.best_number)
+                results = results.with_trial(trial)
+                if results.best is trial:
+                    step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
+                                       name="step")
+                    CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
+                                      keep=0).save(results.best_number)
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
             results.save(run.model_dir)
             checkpoint_files.remove(

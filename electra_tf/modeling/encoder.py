@@ -67,7 +67,7 @@ class Embeddings(tf_keras.layers.Layer):
 
 
 class SelfAttention(tf_keras.layers.Layer):
-    """The dense layers of attention for queries, keys and values; `attend_to_tokens` runs them."""
+    """The dense layers of attention for queries, keys and values; `run_layer` runs them."""
 
     def __init__(self, path: str, config: EncoderConfig, parts: LayerFactory):
         """Creates the three dense layers."""
@@ -141,43 +141,38 @@ def run_layer(x: tf.Tensor, bias: tf.Tensor, weights: LayerWeights, streams: Str
               positions: int | None) -> tf.Tensor:
     """Computes an `EncoderLayer`, as a function of its weights: one graph for all layers.
 
-    The `streams` are those of dropout in attention, after it and at the end; the other arguments
-    are those of `EncoderLayer`. Graphs of their own delay ELECTRA-Small's first step by seconds.
+    `streams` are those of dropout in attention, after it and at the end; the other arguments are
+    those of `EncoderLayer`. With a graph for each layer ELECTRA-Small starts seconds later.
     """
     keys = [None] * 3 if streams is None else streams.dropout_keys(dimensions(x)[0])
-    attended = attend_to_tokens(x, bias, weights, keys[0], num_heads, attention_dropout, positions)
-    x = x if positions is None else x[:, :positions]
 
-    kernel, dense_bias = weights.attention_output
-    x = residual_norm(x, matmul(attended, kernel), dense_bias, *weights.attention_norm,
-                      hidden_dropout, keys[1])
-
-    kernel, dense_bias = weights.intermediate
-    expanded = gelu(matmul(x, kernel), dense_bias)
-    kernel, dense_bias = weights.output_dense
-    return residual_norm(x, matmul(expanded, kernel), dense_bias, *weights.output_norm,
-                         hidden_dropout, keys[2])
-
-
-def attend_to_tokens(x: tf.Tensor, bias: tf.Tensor, weights: LayerWeights, keys: tf.Tensor | None,
-                     num_heads: int, rate: float, positions: int | None) -> tf.Tensor:
-    """Computes softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
-
-    Maps [B, L, H] to [B, L or positions, H]. Queries, keys and values come from one matmul,
-    transposed so that each is a contiguous third. The split and its gradient then copy no data.
-    """
+    # softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
     if positions is None:
         query, key, value = _project(x, weights[:3], num_heads)
     else:
         (query,) = _project(x[:, :positions], weights[:1], num_heads)
         key, value = _project(x, weights[1:3], num_heads)
+        x = x[:, :positions]
     scores = tf.matmul(query, key, transpose_b=True)
-    context = tf.transpose(attend(scores, bias, value, rate, keys), [0, 2, 1, 3])
-    return tf.reshape(context, [dimensions(x)[0], -1, x.shape[2]])
+    heads = tf.transpose(attend(scores, bias, value, attention_dropout, keys[0]), [0, 2, 1, 3])
+
+    kernel, dense_bias = weights.attention_output
+    branch = matmul(tf.reshape(heads, dimensions(x)), kernel)
+    x = residual_norm(x, branch, dense_bias, *weights.attention_norm, hidden_dropout, keys[1])
+
+    kernel, dense_bias = weights.intermediate
+    expanded = gelu(matmul(x, kernel), dense_bias)
+    kernel, dense_bias = weights.output_dense
+    branch = matmul(expanded, kernel)
+    return residual_norm(x, branch, dense_bias, *weights.output_norm, hidden_dropout, keys[2])
 
 
 def _project(x: tf.Tensor, parts: Sequence[Pair], num_heads: int) -> list[tf.Tensor]:
-    """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts."""
+    """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts.
+
+    They come from one matmul, transposed so that each is contiguous. The split and its gradient
+    then copy no data.
+    """
     kernels, biases = zip(*parts, strict=True)
     joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.concat(kernels, axis=1))
     return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(parts), num_heads,

@@ -72,8 +72,10 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*arguments):
-        is_shared = not tf.executing_eagerly() and not _INFERENCE.get() and is_for_cpu()
-        return (traced if is_shared else function)(*arguments)
+        if tf.executing_eagerly() or _INFERENCE.get() or not is_for_cpu():
+            return function(*arguments)
+        # Concrete functions avoid TensorFlow's warning about frequent retracing.
+        return traced.get_concrete_function(*arguments)(*arguments)
 
     return run
 

@@ -1,7 +1,8 @@
 """The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -87,6 +88,26 @@ def distributed(strategy: tf.distribute.Strategy,
     one_cpu = device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
     return strategy.distribute_datasets_from_function(batches, tf.distribute.InputOptions(
         experimental_fetch_to_device=False) if one_cpu else None)
+
+
+@contextlib.contextmanager
+def temporary_variables() -> Iterator[None]:
+    """Frees the memory of all variables that the block creates, after it.
+
+    TensorFlow keeps a traced step, and with it the variables that it reads, until the process ends.
+    Scopes of strategies have to be entered within the block.
+    """
+    created: list[tf.Variable] = []
+
+    def create(next_creator: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
+        created.append(next_creator(**arguments))
+        return created[-1]
+
+    with tf.variable_creator_scope(create):
+        yield
+    for variable in created:
+        tf.raw_ops.AssignVariableOp(
+            resource=variable.handle, value=tf.zeros([0], variable.dtype))
 
 
 def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
