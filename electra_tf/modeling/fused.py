@@ -22,8 +22,6 @@ from electra_tf.platform.machine import cpu_multiplies_bfloat16
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
-NOT_INLINED = {"_noinline": True}
-"""Attribute of a traced function, so that its calls share the start-up and memory of one graph."""
 LAYER_NORM_EPSILON = 1e-12
 _SATURATED = 4.5  # |x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1.
 _NORMAL_CDF = (
@@ -68,7 +66,7 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     The calls share one graph, which TensorFlow prepares once. Elsewhere the function's ops become a
     part of the caller's graph, for XLA and for exported models.
     """
-    traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
+    traced = tf.function(function, autograph=False, experimental_attributes={"_noinline": True})
 
     @functools.wraps(function)
     def run(*arguments):

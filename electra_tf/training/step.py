@@ -12,7 +12,6 @@ import tf_keras
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.modeling.fused import NOT_INLINED
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.training.adam import Adam, clip_factor_and_norm
@@ -21,6 +20,8 @@ from electra_tf.training.schedule import Schedule
 SUM = tf.distribute.ReduceOp.SUM
 RowsFunction = Callable[[Any, tf.Tensor], Any]
 """Maps a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
+NOT_INLINED = {"_noinline": True}
+"""Attribute of a traced function, so that all parts share the start-up and memory of one graph."""
 
 
 class Settings(Protocol):

@@ -2,7 +2,8 @@
 
 The limits are the values of 2026-11-26 plus 3 %, so that a setting or a case fits; for fine-tuning,
 which then had just learned two kinds of tasks, windows, folds, grids, teachers and trackers, the
-margin is 50 lines. Lower them after a simplification.
+margin is 50 lines. An encoder layer that is traced once, as a function of its weights, added 80
+lines and lets the first step begin 2 s earlier. Lower the limits after a simplification.
 """
 
 import pytest
@@ -11,8 +12,8 @@ from tests.support import sources
 
 LIMITS = {  # entry points: maximum of lines and of modules
     ("run_pretraining",): (9_780, 84),
-    ("run_finetuning",): (12_400, 94),
-    ("electra_tf.objectives.electra", "electra_tf.training.step"): (2_980, 25),
+    ("run_finetuning",): (12_500, 94),
+    ("electra_tf.objectives.electra", "electra_tf.training.step"): (3_020, 25),
 }
 
 

@@ -35,22 +35,20 @@ def ended(process):
     return process.returncode, out + errors
 
 
+CONVERTED = """
+try:
+    ready()
+    time.sleep(20)
+except signals.Interrupted as error:
+    raise {}('Exception encountered when calling layer') from error"""
+
+
 @pytest.mark.parametrize("ignoring", [False, True])
 @SIGNALS
 @pytest.mark.parametrize(("body", "line"), [
     ("ready()\ntime.sleep(20)", "interrupted."),
-    ("""
-try:
-    ready()
-    time.sleep(20)
-except signals.Interrupted as error:
-    raise RuntimeError('Exception encountered when calling layer') from error""", "interrupted."),
-    ("""
-try:
-    ready()
-    time.sleep(20)
-except signals.Interrupted as error:
-    raise SystemError('returned a result with an exception set') from error""", "interrupted."),
+    (CONVERTED.format("RuntimeError"), "interrupted."),
+    (CONVERTED.format("SystemError"), "interrupted."),
     ("""
 with signals.StopRequest() as stop:
     ready()
