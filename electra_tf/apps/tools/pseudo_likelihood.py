@@ -18,6 +18,7 @@ from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
+from electra_tf.training.strategies import NO_REWRITING
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 _BATCH_ROWS = 64
@@ -40,6 +41,8 @@ class PseudoLikelihood:
                             "pre-training run.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
         self.best = DISCRIMINATOR if has_energies(networks) else self.networks[0]
+        # TensorFlow's graph rewriting delays each length, and prints warnings that have no switch.
+        tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
         self._hidden_log_probabilities = CompiledByShape(self._compute_generator)
         self._sums = CompiledByShape(self._compute_discriminator)
 
