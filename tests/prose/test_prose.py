@@ -26,7 +26,7 @@ def prose(page):
 
 def lengths(page):
     """Returns the number of words of each sentence; tables and headings are left out."""
-    text = re.sub(r"(?m)^(\||#|\*\*Command).*$", ".", prose(page))
+    text = re.sub(r"(?m)^ *(\||#|\*\*Command).*$", ".", prose(page))
     text = re.sub(r"(?m)^\s*([-*]|\d+\.) ", ". ", text)
     sentences = re.split(r"[.!?:;](?:\s|$|\*)|\n\s*\n", text)
     counts = (len(re.findall(r"[A-Za-z]\S*", sentence)) for sentence in sentences)
