@@ -26,7 +26,7 @@ _MAX_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 _BUFFER_BYTES = 1 << 20  # Bytes of one read, which is a request to an object store.
 NOT_CONVERTED = tf.autograph.experimental.do_not_convert
-"""AutoGraph, which nothing here needs, would delay the first step of pre-training by 0.5 s."""
+"""AutoGraph, which nothing here needs, would delay the first step of pre-training by 0.4 s."""
 
 
 @NOT_CONVERTED
