@@ -80,7 +80,7 @@ class Evaluator:
         for name in [name.removesuffix("/sum") for name in batches[0] if name.endswith("/sum")]:
             total, weight = (sum(batch[f"{name}/{part}"].sum() for batch in batches)
                              for part in ("sum", "weight"))
-            means[name] = float(total / max(weight, 1.0))
+            means[name] = float(total / (weight or 1.0))
         results = {"loss": sum(weight * means[name] for name, weight in coefficients.items()),
                    **{name: means[name] for name in coefficients},
                    **self._run.objective.scores(details, means)}

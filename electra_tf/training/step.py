@@ -66,7 +66,7 @@ class TrainStep:
         inputs, num_terms = self.objective.prepare_inputs(
             with_static_rows(batch, num_rows), randomness)
         num_terms = replica_context.all_reduce(SUM, dict(num_terms))
-        factors = {name: coefficient / tf.maximum(num_terms[name], 1.0)
+        factors = {name: tf.math.divide_no_nan(coefficient, num_terms[name])
                    for name, coefficient in self.objective.coefficients.items()}
 
         def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
