@@ -62,11 +62,11 @@ class MultiLabel(texts.Classification):
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
         """Predicts the most frequent labels, as many as have the best micro F1 in training."""
         labels, truth = _truth(spec, examples)
-        counts = _truth(spec, train)[1].sum(axis=0)
+        counts = _truth(spec, train)[1][:, :len(spec.labels)].sum(axis=0)
         order = np.argsort(-counts, kind="stable")
         f1 = np.cumsum(counts[order]) / (counts.sum() + len(train) * np.arange(1, len(order) + 1))
         best = order[:f1.argmax() + 1]
-        predicted = np.tile(np.isin(np.arange(len(labels)), best), [len(truth), 1])
+        predicted = np.tile(np.isin(np.arange(len(counts)), best), [len(truth), 1])
         return (f"always {', '.join(labels[index] for index in best)}",
                 set_scores(truth, predicted, 1.0))
 
@@ -83,9 +83,8 @@ class MultiLabel(texts.Classification):
     def _score(self, spec: TaskSpec, examples: Sequence[TextExample], config: TaskConfig,
                results: Sequence[base.RowResults], threshold: float | None) -> base.Scored:
         """Returns predictions and scores; a `threshold` None is the setting, or searched."""
-        labels, truth = _truth(spec, examples)
-        probabilities = np.zeros(truth.shape)  # Labels that the task lacks are never predicted.
-        probabilities[:, :len(spec.labels)] = special.expit(
+        _, truth = _truth(spec, examples)
+        probabilities = special.expit(
             np.stack([result["logits"] for result in results]).astype(np.float64))
         is_known, searched = all(example.label is not None for example in examples), {}
         if is_known and not (threshold or config.label_threshold):
@@ -94,9 +93,9 @@ class MultiLabel(texts.Classification):
         records = [
             {"key": example.key, "texts": list(example.texts)}
             | ({} if example.label is None else {"gold": list(example.label)})
-            | {"prediction": [label for label, share in zip(labels, row, strict=True)
+            | {"prediction": [label for label, share in zip(spec.labels, row, strict=True)
                               if share >= threshold],
-               "probabilities": dict(zip(spec.labels, row.tolist(), strict=False))}
+               "probabilities": dict(zip(spec.labels, row.tolist(), strict=True))}
             for example, row in zip(examples, probabilities, strict=True)]
         return base.Scored(records=records, scores=set_scores(
             truth, probabilities, threshold) | searched if is_known else {})
@@ -128,10 +127,12 @@ def decision_threshold(config: TaskConfig, searched: float | None) -> float:
 
 
 def best_threshold(truth: np.ndarray, probabilities: np.ndarray) -> float:
-    """Returns the threshold with the best micro F1, [N, labels] each; 0.5 if no text has a label.
+    """Returns the threshold with the best micro F1; 0.5 if no text has a label of the task.
 
-    It is in the middle of a gap, and exported models can tell it from 0 and 1 in float32.
+    It is in the middle of a gap, and exported models can tell it from 0 and 1 in float32. Arguments
+    are those of `set_scores`; labels that the task lacks have no effect.
     """
+    truth = truth[:, :probabilities.shape[1]]
     if not truth.any():
         return 0.5
     precision, recall, cutoffs = metrics.precision_recall_curve(
@@ -143,13 +144,17 @@ def best_threshold(truth: np.ndarray, probabilities: np.ndarray) -> float:
 
 def set_scores(truth: np.ndarray, probabilities: np.ndarray,
                threshold: float) -> dict[str, float]:
-    """Returns the scores of N texts, [N, labels] each; macro scores are means over labels.
+    """Returns the scores of N texts; macro scores are means over labels.
 
-    ROC AUC and average precision leave out the labels of no text, or all; NaN if none is left.
+    `probabilities` are [N, labels of the task]. `truth` bool may have more columns, for labels that
+    the task lacks; they count as missed. ROC AUC and average precision leave them out, as well as
+    labels of no text, or all; NaN if none is left.
     """
-    predicted = probabilities >= threshold
+    predicted = np.zeros_like(truth)
+    predicted[:, :probabilities.shape[1]] = probabilities >= threshold
     hits, marked = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
-    pairs = [pair for pair in zip(truth.T, probabilities.T, strict=True) if 0 < pair[0].mean() < 1]
+    pairs = [pair for pair in zip(truth.T, probabilities.T, strict=False)
+             if 0 < pair[0].mean() < 1]
     ranking = np.mean([(metrics.roc_auc_score(*pair), metrics.average_precision_score(*pair))
                        for pair in pairs] or [(np.nan, np.nan)], axis=0)
     return dict(zip(MultiLabel.metrics, map(float, (
