@@ -18,6 +18,7 @@ from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import FinetuningTrainingConfig, LongTexts
 from electra_tf.config.overrides import override
+from electra_tf.config.runtime import Precision
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.finetuning.outputs import progress
 from electra_tf.finetuning.predictor import Predictor
@@ -34,7 +35,6 @@ from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskObjective, sum_where
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
-from electra_tf.training.devices import POLICIES
 
 TEACHER, LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
@@ -121,7 +121,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
     teacher, training = run.teacher, run.config.training
     spec = TaskSpec.of_facts(teacher.task, teacher.source)
     config = dataclasses.replace(override(recipe(spec.name, teacher.model), {
-        **teacher.task_settings, "training.precision": training.precision.value,
+        **teacher.task_settings, "training.precision": Precision.FLOAT32.value,
     }), runtime=run.config.runtime)
     reader = dataclasses.replace(run, config=config, spec=spec, text=teacher.text, teacher=None,
                                  objective=KINDS[spec.kind].objective(spec, config.task))
@@ -150,13 +150,13 @@ def student(run: FinetuningRun, model: tf_keras.Model,
     """Returns the objective, and what it trains: a model, and a projection of hidden vectors."""
     training = run.config.training
     if training.distillation_hidden_weight:
-        policy, parts = POLICIES[training.precision], (model.encoder, model.head)
+        parts = (model.encoder, model.head)
         with run.strategy.scope():
-            model = tf_keras.Model(name="student", dtype=policy)
+            model = tf_keras.Model(name="student")
             model.encoder, model.head = parts
             model.projection = Dense(
                 "distillation/projection", run.config.model.hidden_size,
-                run.teacher.model.hidden_size, Build(seed=seed, policy=policy))
+                run.teacher.model.hidden_size, Build(seed=seed))
     return DistillationObjective(run.objective, training), model
 
 
@@ -212,7 +212,7 @@ class DistillationObjective:
             divergences = tf.reduce_mean(divergences, axis=-1)
         distances = tf.zeros_like(divergences)
         if f"{TEACHER}vectors" in targets:
-            projected = tf.cast(model.projection(vectors[0]), tf.float32)
+            projected = model.projection(tf.cast(vectors[0], tf.float32))
             distances = 1.0 + tf_keras.losses.cosine_similarity(  # The negative cosine.
                 targets[f"{TEACHER}vectors"], projected)
         return outcome._replace(loss_sums={

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.config.runtime import Precision
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.fused import inference_mode
@@ -15,7 +16,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.tasks.kinds.base import RowResults
-from electra_tf.training.devices import device_type
+from electra_tf.training.devices import POLICIES, device_type
 from electra_tf.training.strategies import NO_REWRITING
 
 BatchDetails = Mapping[str, tf.Tensor]
@@ -38,17 +39,20 @@ class CompiledByShape:
 
 
 class Predictor:
-    """A model that returns the details of its objective for rows."""
+    """A model that returns the details of its objective for rows, in the run's precision."""
 
     def __init__(self, run: FinetuningRun, model: TaskNetwork):
         self._run, self._model = run, model
+        precision = run.config.training.precision
         self._on_one_cpu = (
             run.strategy.num_replicas_in_sync == 1 and device_type(run.strategy) == "CPU")
         if self._on_one_cpu:
-            dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
+            dtype = tf.bfloat16 if precision is Precision.BFLOAT16 else tf.float32
             self._encoder = InferenceEncoder(model.encoder, dtype)
             self._traced: Callable[[RowBatch], BatchDetails] | None = None
         else:
+            is_same = model.dtype_policy.name == POLICIES[precision]
+            self._network = model if is_same else run.build_model(seed=0)
             self._padded_lengths: tuple[int, ...] = ()
             self._compiled = CompiledByShape(self._gathered_details)
 
@@ -107,6 +111,8 @@ class Predictor:
                      plan: Sequence[np.ndarray]) -> Iterator[BatchDetails]:
         """Yields details of batches of a few static shapes, which replicas share."""
         run = self._run
+        if self._network is not self._model:
+            self._network.set_weights(self._model.get_weights())
         replicas = run.strategy.num_replicas_in_sync
         size = -(-run.config.runtime.eval_batch_size // replicas) * replicas
         self._padded_lengths = self._padded_lengths or run.padded_lengths(rows)
@@ -117,7 +123,7 @@ class Predictor:
 
     def _gathered_details(self, batch: RowBatch) -> BatchDetails:
         strategy = self._run.strategy
-        results = strategy.run(lambda part: self._details(self._model, part), (batch,))
+        results = strategy.run(lambda part: self._details(self._network, part), (batch,))
         return {name: strategy.gather(value, axis=0) for name, value in results.items()}
 
     def _details(self, model: Any, batch: RowBatch) -> BatchDetails:

@@ -14,6 +14,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import Changes, override
+from electra_tf.config.runtime import Precision
 from electra_tf.data.buckets import COMPILED_TOKENS, Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
@@ -110,6 +111,11 @@ class FinetuningRun:
         return dataclasses.replace(self, config=config,
                                    objective=self.kind.objective(self.spec, config.task))
 
+    @property
+    def in_float32(self) -> "FinetuningRun":
+        """The run in the precision of predictions and scores, which exported models have too."""
+        return self.changed({"training.precision": Precision.FLOAT32.value})
+
     def weighted(self, examples: Sequence[Example]) -> "FinetuningRun":
         """Returns the run with the class weights of these training examples."""
         if self.config.task.class_weights != BALANCED:
@@ -139,7 +145,7 @@ class FinetuningRun:
         if initial.task is None:
             return False
         task = TaskSpec.of_facts(initial.task, initial.source)
-        head = self.objective.build_head(self.config.model, seed=0, policy="float32")
+        head = self.objective.build_head(self.config.model, seed=0)
         return all(getattr(task, name) == getattr(self.spec, name)
                    for name in ("kind", "label_words", "scale", "offset")) and {
             variable.name.split(":")[0]: tuple(variable.shape) for variable in head.variables} == {
@@ -185,5 +191,7 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
                         "fine-tuned run.")
     spec = TaskSpec.of_facts(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
-    config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
+    config = override(FinetuningConfig(), {
+        **run_directory.settings_of(saved), "training.precision": Precision.FLOAT32.value,
+        **changes})
     return prepare(config, spec, run_directory.text_settings(model_dir), model_dir)

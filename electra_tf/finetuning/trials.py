@@ -100,7 +100,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             if run.grid:  # The saved settings are those of the kept model.
                 run_directory.claim(run.model_dir, {**identity, **results.best.changes},
                                     replaced=tuple(run.grid))
-        kept_run = run.changed(results.best.changes)
+        kept_run = run.changed(results.best.changes).in_float32
         dev = data.of(kept_run, task, results.best.fold).dev
         mistakes = write_outputs(kept_run, task, dev, results)
     print(f"\n{results.table()}{mistakes}\n"
@@ -121,7 +121,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
     train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed,
                                     finished_at=finished_at)
     progress = _Progress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
-    predictor, stopped_early = Predictor(run, model), False
+    predictor, stopped_early = Predictor(run.in_float32, model), False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
         losses, mean_loss = _train_epoch(
             run, train_step, data.rows, progress, track, seed=plan.seed, epoch=len(epochs) + 1)

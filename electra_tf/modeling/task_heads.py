@@ -1,6 +1,7 @@
 """The model of fine-tuning and its heads (ELECTRA, section 3.3 and appendix B; XLNet for QA).
 
-Unlike BERT, it has no pooler: a dense layer reads the last hidden vectors.
+Unlike BERT, it has no pooler: a dense layer reads the last hidden vectors. Heads compute in float32
+in every policy: bfloat16 would round a score of 4 to 8 to a multiple of 1/32.
 """
 
 from typing import NamedTuple
@@ -39,19 +40,20 @@ class ScoreHead(tf_keras.layers.Layer):
     """
 
     def __init__(self, path: str, hidden_size: int, outputs: int, *, dropout_rate: float, seed: int,
-                 policy: str, hidden_layer: bool = False):
-        super().__init__(name=path, dtype=policy)
+                 hidden_layer: bool = False):
+        super().__init__(name=path, dtype="float32")
         self.dropout_rate = dropout_rate
-        build = Build(seed=seed, policy=policy)
+        build = Build(seed=seed)
         self.hidden = (GeluDense(f"{path}/hidden", hidden_size, hidden_size, build)
                        if hidden_layer else None)
         self.dense = Dense(f"{path}/dense", hidden_size, outputs, build)
 
     def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
         """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; `randomness` is for dropout."""
+        vectors = tf.cast(vectors, tf.float32)
         if self.hidden is not None:
             vectors = self.hidden(self._dropped(vectors, "hidden_dropout", randomness))
-        return tf.cast(self.dense(self._dropped(vectors, "dropout", randomness)), tf.float32)
+        return self.dense(self._dropped(vectors, "dropout", randomness))
 
     def _dropped(self, vectors: tf.Tensor, stream: str,
                  randomness: Randomness | None) -> tf.Tensor:
@@ -96,11 +98,11 @@ class QuestionHead(tf_keras.layers.Layer):
     """
 
     def __init__(self, path: str, hidden_size: int, *, conditioned: bool = True,
-                 answerability: bool = True, seed: int, policy: str):
-        super().__init__(name=path, dtype=policy)
+                 answerability: bool = True, seed: int):
+        super().__init__(name=path, dtype="float32")
 
         def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
-            return kind(f"{path}/{name}", inputs, outputs, Build(seed=seed, policy=policy))
+            return kind(f"{path}/{name}", inputs, outputs, Build(seed=seed))
 
         pair = 2 * hidden_size
         self.start = dense("dense", hidden_size, 1)
@@ -115,12 +117,14 @@ class QuestionHead(tf_keras.layers.Layer):
 
         `allowed` bool [B, L] is that of `answer_positions`.
         """
+        hidden = tf.cast(hidden, tf.float32)
         start = _positions(self.start(hidden)) + _forbidding(allowed)
         ends = self._end_logits(hidden, allowed, true_start[:, tf.newaxis])
         return SpanLogits(start, ends[:, 0], self._impossible_logit(hidden, start))
 
     def beams(self, hidden: tf.Tensor, allowed: tf.Tensor, size: int) -> SpanBeams:
         """Returns the `size` most probable starts, and as many ends for each; see `call`."""
+        hidden = tf.cast(hidden, tf.float32)
         start = _positions(self.start(hidden)) + _forbidding(allowed)
         start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
         ends = self._end_logits(hidden, allowed, start_index)
@@ -135,9 +139,7 @@ class QuestionHead(tf_keras.layers.Layer):
             return tf.repeat(logits[:, tf.newaxis], dimensions(starts)[1], axis=1)
         size = hidden.shape[-1]
         # As [start; end] W = start W_s + end W_e, vectors are not repeated for every pair.
-        # `beams` is not `call`, in which alone Keras casts weights.
-        kernel = tf.cast(tf.convert_to_tensor(self.end_hidden.kernel), hidden.dtype)
-        bias = tf.cast(tf.convert_to_tensor(self.end_hidden.bias), hidden.dtype)
+        kernel, bias = self.end_hidden.parameters()
         from_starts = tf.matmul(tf.gather(hidden, starts, batch_dims=1), kernel[:size])
         from_ends = tf.matmul(hidden, kernel[size:])
         joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis], bias)
@@ -146,15 +148,14 @@ class QuestionHead(tf_keras.layers.Layer):
     def _impossible_logit(self, hidden: tf.Tensor, start: tf.Tensor) -> tf.Tensor | None:
         if self.impossible_hidden is None:
             return None
-        weights = tf.cast(tf.nn.softmax(start), hidden.dtype)
-        mean_start = tf.squeeze(tf.matmul(weights[:, tf.newaxis], hidden), axis=1)
+        mean_start = tf.squeeze(tf.matmul(tf.nn.softmax(start)[:, tf.newaxis], hidden), axis=1)
         both = tf.concat([hidden[:, 0], mean_start], axis=-1)  # [CLS] is first.
         return _positions(self.impossible(self.impossible_hidden(both)))
 
 
 def _positions(scores: tf.Tensor) -> tf.Tensor:
-    """Drops the last axis, of size 1; float32."""
-    return tf.cast(tf.squeeze(scores, axis=-1), tf.float32)
+    """Drops the last axis, of size 1."""
+    return tf.squeeze(scores, axis=-1)
 
 
 def _forbidding(allowed: tf.Tensor) -> tf.Tensor:

@@ -1,17 +1,22 @@
 """Fine-tuning learns, reports at intervals, and predicts in the order of the rows."""
 
 import contextlib
+import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import special
 
 from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.finetuning import predictor, trials
+from electra_tf.data.buckets import Row, make_batch
+from electra_tf.export import servable
+from electra_tf.finetuning import outputs, predictor, setup, trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.formats import pretrained
 from electra_tf.objectives.objective import Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
@@ -71,6 +76,62 @@ def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch
     on_replicas = Predictor(run, model).predict(split.rows)
     for results, expected in zip(on_replicas, on_one_cpu, strict=True):
         np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)
+
+
+@pytest.mark.parametrize("weights", ["1,3", "0.01,0.03", "1e-6,3e-6"])
+@pytest.mark.parametrize("labels", [[0, 1, 1, 0, 0, 1, 0, 0], [1]])
+def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
+    """The mean and its gradient are those of PyTorch's CrossEntropyLoss(weight), by hand."""
+    run = run_of(training__freeze_layers=-1, task__class_weights=weights, task__dropout=0.0,
+                 model__hidden_dropout=0.0, model__attention_dropout=0.0)
+    rows = [Row(np.array([2, 5 + index, 3], np.int32), np.zeros(3, np.int32),
+                {"label": np.int32(label)}) for index, label in enumerate(labels)]
+    batch, model = make_batch(rows, 8, (4,), pad_id=0), run.build_model(1)
+    tokens = tuple(part[:len(labels)] for part in (batch.ids, batch.segment_ids, batch.valid))
+    vectors = model.encoder.first(*map(tf.constant, tokens)).numpy().astype(float)
+    logits = vectors @ model.head.dense.kernel.numpy() + model.head.dense.bias.numpy()
+    results = trials.compile_train_step(run, model, num_steps=1, seed=1)(
+        batch.ids.shape, run.distributed(batch))
+    factors = np.array([float(part) for part in weights.split(",")])[labels]
+    factors /= factors.sum()
+    shares = special.softmax(logits, axis=1)
+    gradient = factors[:, np.newaxis] * (shares - np.eye(2)[labels])
+    norm = np.sqrt(np.sum((vectors.T @ gradient) ** 2) + np.sum(gradient.sum(axis=0) ** 2))
+    loss = -np.sum(factors * np.log(shares[range(len(labels)), labels]))
+    assert float(results["loss"].sum / results["loss"].weight) == pytest.approx(loss, rel=1e-5)
+    assert float(results["gradient_norm"].sum) == pytest.approx(norm, rel=1e-4)
+
+
+def test_predictions_and_scores_are_float32_whatever_the_precision_of_training(
+        tmp_path, monkeypatch):
+    run, task = run_of(tmp_path, training__precision="bfloat16",
+                       training__num_train_epochs=1), task_of(20)
+    (epoch,) = trials.train(run, task, None).best.epochs
+    served = servable.build(pretrained.read(tmp_path))
+    expected = served.answer(tf.constant([example.texts[0] for example in task.train]))
+    expected = expected["probabilities"].numpy()
+
+    def assert_exact(records):
+        np.testing.assert_allclose(
+            [list(record["probabilities"].values()) for record in records], expected, atol=1e-5)
+
+    assert_exact(map(json.loads, (tmp_path / "predictions/dev.jsonl").read_text().splitlines()))
+    loaded = setup.prepare_trained(tmp_path, {})
+    split = loaded.encode(task.train)
+    scored = outputs.TaskPredictor(loaded).scored(split)
+    assert_exact(scored.records)
+    assert scored.scores == epoch.scores["dev"]
+    chosen = setup.prepare_trained(tmp_path, {"training.precision": "bfloat16"})
+    with pytest.raises(AssertionError):
+        assert_exact(outputs.TaskPredictor(chosen).scored(split).records)
+    model = run.trained_model()  # In bfloat16, as after an epoch.
+    monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")
+    on_replicas = Predictor(run.in_float32, model)
+    for _ in range(2):
+        assert_exact(split.score(on_replicas.predict(split.rows), None).records)
+        expected = 1 - expected
+        model.head.dense.kernel.assign(-model.head.dense.kernel)
+        model.head.dense.bias.assign(-model.head.dense.bias)
 
 
 def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(

@@ -78,11 +78,11 @@ LAYERS = {
         weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),), draws=False),
     "ScoreHead": Case(
         build=lambda build: ScoreHead("x", H, 3, dropout_rate=0.5, seed=build.seed,
-                                      policy=build.policy, hidden_layer=True),
+                                      hidden_layer=True),
         inputs=(HIDDEN[:, 0],), weights=dense("x/hidden", H, H) | dense("x/dense", H, 3),
         outputs=((B, 3),)),
     "QuestionHead": Case(
-        build=lambda build: QuestionHead("x", H, seed=build.seed, policy=build.policy),
+        build=lambda build: QuestionHead("x", H, seed=build.seed),
         inputs=(HIDDEN, VALID, STARTS),
         weights=dense("x/dense", H, 1) | dense("x/qa_hidden", 2 * H, 512)
         | dense("x/dense_1", 512, 1) | dense("x/dense_2", 2 * H, 512) | dense("x/dense_3", 512, 1),

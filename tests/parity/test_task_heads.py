@@ -10,7 +10,7 @@ from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
 from tests.support import golden_files, named_arrays
 
 INPUTS = golden_files.load_part("finetune_encoder", "input")
-BUILD = {"dropout_rate": 0.0, "seed": 0, "policy": "float32"}
+BUILD = {"dropout_rate": 0.0, "seed": 0}
 ATOL = 2e-5
 
 
@@ -82,7 +82,7 @@ def allowed() -> tf.Tensor:
 @pytest.mark.parametrize(("name", "options"), [
     ("squad_train", {}), ("squad_not_joint_train", {"conditioned": False, "answerability": False})])
 def test_questions_in_training(name, options):
-    case = Case(name, QuestionHead("head", 32, seed=0, policy="float32", **options))
+    case = Case(name, QuestionHead("head", 32, seed=0, **options))
     start, end = (INPUTS[f"{kind}_positions"] for kind in ("start", "end"))
     with tf.GradientTape() as tape:
         logits = case.head(case.hidden(), allowed(), tf.constant(start))
@@ -100,7 +100,7 @@ def test_questions_in_training(name, options):
 
 
 def test_questions_by_beams():
-    case = Case("squad_eval", QuestionHead("head", 32, seed=0, policy="float32"))
+    case = Case("squad_eval", QuestionHead("head", 32, seed=0))
     beams = case.head.beams(case.hidden(), allowed(), 5)
     # Forbidden positions tie near -1000, in an order that rounding decides.
     starts, ends = (case.golden[f"output|{kind}_top_log_probs"] > -500 for kind in ("start", "end"))

@@ -145,17 +145,16 @@ class TaskObjective(abc.ABC):
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
         return batch.present
 
-    def build_head(self, config: ModelConfig, *, seed: int,
-                   policy: str) -> tf_keras.layers.Layer:
+    def build_head(self, config: ModelConfig, *, seed: int) -> tf_keras.layers.Layer:
         """Creates the head, with an output for every label; weights' names begin with `HEAD`."""
         return ScoreHead(
-            HEAD, config.hidden_size, len(self.spec.labels) or 1, seed=seed, policy=policy,
+            HEAD, config.hidden_size, len(self.spec.labels) or 1, seed=seed,
             dropout_rate=self.config.dropout, hidden_layer=self.config.hidden_layer)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskNetwork:
         """Creates encoder and head."""
-        head = self.build_head(config, seed=seed, policy=policy)
+        head = self.build_head(config, seed=seed)
         return TaskNetwork(config, head, seed=seed, policy=policy, recompute=recompute)
 
     @abc.abstractmethod

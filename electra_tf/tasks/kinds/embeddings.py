@@ -64,7 +64,7 @@ class EmbeddingObjective(base.TaskObjective):
         negatives = max(1, columns - 1) * size - 1
         return [f"every text has {negatives:,} in-batch negatives"]
 
-    def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> PoolingHead:
+    def build_head(self, config: ModelConfig, *, seed: int) -> PoolingHead:
         """Creates the pooling, which has no weights."""
         return PoolingHead(self.config.pooling)
 

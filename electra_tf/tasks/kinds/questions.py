@@ -45,11 +45,11 @@ _BEAM_SPECS = SpanBeams(
 class QuestionObjective(base.TaskObjective):
     """The mean cross entropy of start and end, and the weighted answerability loss."""
 
-    def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
+    def build_head(self, config: ModelConfig, *, seed: int) -> QuestionHead:
         """Creates a `QuestionHead`."""
         return QuestionHead(
             base.HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
-            answerability=self.config.answerability, seed=seed, policy=policy)
+            answerability=self.config.answerability, seed=seed)
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
