@@ -122,10 +122,15 @@ def _line(error: Exception) -> str:
 
 
 def pip_install(extra: str) -> str:
-    """Returns the command that installs optional packages; a clone is installed from its folder."""
-    installed = any(metadata.distributions(name="electra-tf"))
-    source = "electra-tf" if installed else pathlib.Path(__file__).resolve().parents[2]
-    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
+    """Returns the command that installs optional packages; a clone is installed from its folder.
+
+    For an installed package it names their requirements: no package index has the package itself.
+    """
+    package = next(iter(metadata.distributions(name="electra-tf")), None)
+    requirements = [line.partition(";")[0].strip() for line in package and package.requires or ()
+                    if re.search(f"extra == .{extra}.$", line)]
+    clone = pathlib.Path(__file__).resolve().parents[2]
+    return f"pip install {shlex.join(requirements or [f'{clone}[{extra}]'])}"
 
 
 class _Output:

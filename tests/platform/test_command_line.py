@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 from importlib import metadata
 
 import pytest
@@ -129,5 +130,14 @@ def test_a_console_script_names_scripts_in_its_errors(tmp_path):
 def test_an_extra_is_installed_from_the_clone_that_runs(monkeypatch):
     monkeypatch.setattr(metadata, "distributions", lambda name: iter(()))
     assert pip_install("hub") == f"pip install '{pathlib.Path.cwd().resolve()}[hub]'"
-    monkeypatch.setattr(metadata, "distributions", lambda name: iter([name]))
-    assert pip_install("hub") == "pip install 'electra-tf[hub]'"
+
+
+def test_an_installed_package_names_the_requirements_of_an_extra(monkeypatch):
+    """No package index has the package itself: its name could be registered by others."""
+    package = types.SimpleNamespace(requires=[
+        "numpy<3,>=2.1", "huggingface-hub<3,>=1; extra == 'hub'", "pyarrow>=18; extra == 'data'",
+        'zstandard<1,>=0.23 ; extra == "data"', "tensorflow[and-cuda]<2.21; extra == 'cuda'"])
+    monkeypatch.setattr(metadata, "distributions", lambda name: iter([package]))
+    assert [pip_install(extra) for extra in ("hub", "data", "cuda")] == [
+        "pip install 'huggingface-hub<3,>=1'", "pip install 'pyarrow>=18' 'zstandard<1,>=0.23'",
+        "pip install 'tensorflow[and-cuda]<2.21'"]
