@@ -7,7 +7,6 @@ refuses what gives other ids than `text.tokenizer`.
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -83,7 +82,8 @@ _FIXED_ENTRIES = {
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _LengthLimit:
     __pydantic_config__ = strict_json.OPEN
-    model_max_length: Annotated[float, Ge(8)] | None = None
+    model_max_length: Annotated[float, Ge(3)] | None = None
+    max_len: Annotated[float, Ge(3)] | None = None  # The entry's name until transformers 3.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,11 +139,11 @@ def read_text(directory: Path) -> TextSettings:
         normalization, **_searched_tokens(directory, config, added_tokens, base_ids)))
 
 
-def read_max_length(directory: Path) -> float:
-    """Returns the number of tokens at which the tokenizer cuts texts; infinity without a limit."""
+def read_max_length(directory: Path, positions: int) -> int:
+    """Returns the number of tokens at which the tokenizer cuts texts, at most `positions`."""
     path = directory / SETTINGS_FILE
-    limit = _read(path, _LengthLimit).model_max_length if path.exists() else None
-    return limit or math.inf
+    limits = _read(path, _LengthLimit) if path.exists() else _LengthLimit()
+    return int(min(limits.model_max_length or limits.max_len or positions, positions))
 
 
 def _read(path: Path, form: Any) -> Any:
@@ -229,7 +229,8 @@ def _flat(step: Any, key: str) -> list[dict[str, Any]]:
 def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile | None
                  ) -> tuple[Mapping[str, int], Vocabulary, list[_Token]]:
     """Returns ids before tokens were added, the whole vocabulary, and the added tokens."""
-    base_ids = file.model.vocab if file else Vocabulary.load(directory / VOCABULARY_FILE).ids
+    vocab_file = directory / VOCABULARY_FILE
+    base_ids = file.model.vocab if file else Vocabulary.load(vocab_file).ids
     extra = config.extra_special_tokens or config.additional_special_tokens or []
     extra = [*(extra.values() if isinstance(extra, dict) else extra),
              *filter(None, (config.bos_token, config.eos_token))]
@@ -252,8 +253,10 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
             raise UserError(f"{directory}: the special token {shown(token.content)} "
                             "(additional_special_tokens) has no id; remove it from "
                             f"{SETTINGS_FILE} and {SPECIAL_FILE}.")
-    vocab_file = directory / VOCABULARY_FILE
     path = directory / TOKENIZER_FILE if file else vocab_file
+    if "" in ids:  # Of several empty lines of vocab.txt, transformers keeps the last one.
+        ids |= {f"[empty line {index + 1}]": index for index in set(range(
+            min(max(ids.values()), 2 * len(ids)))).difference(ids.values())}
     names = sorted(ids, key=ids.__getitem__)
     if [ids[name] for name in names] != list(range(len(names))):
         raise UserError(f"{path}: the ids of its {len(names)} tokens aren't 0, 1, 2 and so on; "
@@ -261,7 +264,7 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
     if file and vocab_file.exists():
         lines = Vocabulary.load(vocab_file).tokens
         for index, line in enumerate(lines):  # The library strips lines of more characters.
-            if index >= len(names) or line.strip() != names[index].strip():
+            if index >= len(names) or names[index].strip() not in ("", line.strip()):
                 raise UserError(f"{vocab_file}: the token of id {index} is {shown(line)}, but "
                                 f"another one in {path}; remove the file that is another model's.")
         names[:len(lines)] = lines
@@ -280,7 +283,8 @@ def _searched_tokens(directory: Path, config: _TokenizerConfig, added: Iterable[
         if (name in (*SPECIAL_TOKENS, *literal, *normalized)
                 or special and config.split_special_tokens):
             continue
-        problem = ("is matched as a whole word only; write \"single_word\": false"
+        problem = ("is empty or a line end; remove it" if not name.strip(" \t\r\n") else
+                   "is matched as a whole word only; write \"single_word\": false"
                    if token.single_word else
                    f"begins with {CONTINUATION}; remove it" if name.startswith(CONTINUATION) else
                    "is a word of the vocabulary too; write \"normalized\": true"

@@ -100,13 +100,13 @@ class TextSettings:
     normalization: Normalization = UNCASED
 
     @classmethod
-    def load(cls, vocab_file: Path, normalization: Normalization | None = None
+    def load(cls, vocab_file: Path, normalization: Normalization | None = None, **fix: str
              ) -> "TextSettings":
         """Reads a vocabulary, with or without a manifest beside it, or raises `UserError`.
 
         Without `normalization`, the manifest's normalization applies, or BERT's uncased one.
         """
-        vocabulary = Vocabulary.load(vocab_file)
+        vocabulary = Vocabulary.load(vocab_file, **fix)
         recorded = recorded_normalization(vocabulary, vocab_file)
         if recorded is not None and normalization not in (None, recorded):
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
@@ -172,7 +172,8 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
 
 def text_settings_from_flags(values: flags.FlagValues) -> TextSettings:
     """Reads the files of --vocab_file and --normalization; raises as `TextSettings.load`."""
-    return TextSettings.load(storage.path(values.vocab_file), normalization_from_flags(values))
+    return TextSettings.load(storage.path(values.vocab_file), normalization_from_flags(values),
+                             fix="make one with `python -m data_prep.build_vocab`.")
 
 
 def normalization_from_flags(values: flags.FlagValues) -> Normalization | None:

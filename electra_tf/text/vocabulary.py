@@ -14,7 +14,6 @@ from electra_tf.platform.storage import MIB, Path, read_bytes
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _NOT_IN_A_LINE = re.compile(r"[\x00\t\n\r]|^ | $")
 """Characters that a line can't hold or that `load` drops; a tab shows that the file is a table."""
-_FIX = "write another token in this line, such as [unused0], to keep the ids of later lines."
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
 MAX_WORD_CHARACTERS = 200
@@ -23,9 +22,10 @@ MAX_WORD_CHARACTERS = 200
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by id; missing special tokens, empty tokens and duplicates raise `UserError`.
+    """Tokens by id; missing special tokens and duplicates raise `UserError`.
 
-    A token may hold any character that a line can, such as U+2028, even if no text gives it.
+    A token may hold any character that a line can, such as U+2028, even if no text gives it. Empty
+    tokens and line ends, empty lines of a file, become distinct tokens that no text gives.
     """
 
     tokens: tuple[str, ...]
@@ -33,35 +33,42 @@ class Vocabulary:
     """The file, for messages."""
 
     def __post_init__(self):
+        object.__setattr__(self, "tokens", tuple(
+            token if token.strip(" \t\r\n") else f"[empty line {line}]"
+            for line, token in enumerate(self.tokens, start=1)))
         first_line: dict[str, int] = {}
         for line, token in enumerate(self.tokens, start=1):
-            if not token:
-                raise UserError(f"{self.source}: line {line} is empty; {_FIX}")
             if _NOT_IN_A_LINE.search(token):
                 raise UserError(f"{self.source}: line {line} must hold one token, without tabs and "
                                 f"other control characters. Received: {shown(token)}; name a "
                                 "vocabulary in UTF-8.")
             if token in first_line:
                 raise UserError(f"{self.source}: {shown(token)} is in line {first_line[token]} and "
-                                f"again in line {line}; {_FIX}")
+                                f"again in line {line}; write another token in this line, such "
+                                f"as [unused-{line}], to keep the ids of later lines.")
             first_line[token] = line
         missing = [token for token in SPECIAL_TOKENS if token not in first_line]
         if missing:
-            raise UserError(f"{self.source}: no line holds {' or '.join(missing)}; add it, or make "
-                            "a vocabulary with `python -m data_prep.build_vocab`.")
+            raise UserError(f"{self.source}: no line holds {' or '.join(missing)}; name the whole "
+                            "vocabulary of a model, or one of `python -m data_prep.build_vocab`.")
 
     @classmethod
-    def load(cls, path: str | Path) -> "Vocabulary":
-        """Reads `vocab.txt`, UTF-8 with one token per line, or raises `UserError`."""
+    def load(cls, path: str | Path, fix: str = (
+            "copy the vocab.txt or tokenizer.json with which the model was trained: another "
+            "vocabulary gives its tokens other ids.")) -> "Vocabulary":
+        """Reads `vocab.txt`, UTF-8 with one token per line, without empty lines at its end.
+
+        Raises `UserError`, which ends with `fix` for a missing file.
+        """
         try:
             content = read_bytes(storage.path(path), 64 * MIB).decode("utf-8-sig")
         except OSError as error:
-            raise UserError(f"cannot read the vocabulary {path}: {error.strerror}; make one with "
-                            "`python -m data_prep.build_vocab`.") from error
+            raise UserError(
+                f"cannot read the vocabulary {path}: {error.strerror}; {fix}") from error
         except UnicodeDecodeError as error:
             raise UserError(f"{path} is not UTF-8: bad byte at offset {error.start}; convert the "
                             "vocabulary to UTF-8.") from error
-        lines = content.removesuffix("\n").split("\n")
+        lines = content.rstrip(" \t\r\n").split("\n")
         return cls(tuple(line.strip(" \t\r") for line in lines), source=str(path))
 
     def save(self, path: str | Path) -> None:

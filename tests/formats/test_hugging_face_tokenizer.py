@@ -65,6 +65,26 @@ def test_two_vocabularies_that_disagree_are_refused(directory):
         hugging_face_tokenizer.read_text(directory)
 
 
+@pytest.mark.parametrize(("vocab", "lines"), [
+    ({"": 7, "x": 8}, None), ({"": 7, "x": 8}, ["", "", "x"]),  # As transformers 5 saves two lines.
+    ({"\n": 6, "x": 7}, None), ({"": 6, "x": 7}, ["", "x"])])
+def test_a_token_that_is_a_line_end_keeps_the_ids_of_the_others(tmp_path, vocab, lines):
+    tokens = (*SPECIAL_TOKENS, "the")
+    hugging_face_tokenizer.write_text(TextSettings(vocabulary=Vocabulary(tokens)), tmp_path, 512)
+    change_json(tmp_path / "tokenizer.json",
+                **{"model/vocab": {token: index for index, token in enumerate(tokens)} | vocab})
+    (tmp_path / "vocab.txt").unlink()
+    if lines:
+        (tmp_path / "vocab.txt").write_text("\n".join([*tokens, *lines]) + "\n")
+    text = hugging_face_tokenizer.read_text(tmp_path)
+    assert text.vocabulary.size == max(vocab.values()) + 1
+    assert Tokenizer(text).tokenize(["the \n x"]).to_list() == [[5, vocab["x"]]]
+    change_json(tmp_path / "tokenizer.json", added_tokens=[{"id": 6, "content": "\n"}])
+    if "\n" in vocab:
+        with refused(r"the added token '\\n' is empty or a line end; remove it"):
+            hugging_face_tokenizer.read_text(tmp_path)
+
+
 def test_a_class_of_the_library_needs_its_file(directory):
     (directory / "tokenizer.json").unlink()
     with refused("PreTrainedTokenizerFast needs tokenizer.json, which is missing; copy it"):
