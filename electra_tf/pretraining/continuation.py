@@ -3,8 +3,9 @@
 The records can have added tokens or longer examples, and the run a generator that it lacks.
 
 The row of an added token begins as the mean of the rows of its pieces, which the checkpoint has
-read in its place so far (as in Sachidananda et al., 2021). Positions beyond the checkpoint's begin
-as copies of its positions, in order (as in Beltagy et al., 2020, section 5).
+read in its place so far (as in Sachidananda et al., 2021), or as [UNK]'s if it has no pieces.
+Positions beyond the checkpoint's begin as copies of its positions, in order (as in Beltagy et al.,
+2020, section 5).
 """
 
 import dataclasses
@@ -68,8 +69,9 @@ def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: st
         elif name.endswith("/position_embeddings"):
             weights[name] = np.resize(value, (max(positions, max_positions), value.shape[1]))
     notes = []
-    if added:
-        notes.append(f"{len(added)} token{'s' * (len(added) > 1)} (mean of their pieces)")
+    unknown = pieces.count([old.unk_id])
+    notes += [f"{count} token{'s' * (count > 1)} ({start})" for count, start in (
+        (len(added) - unknown, "mean of their pieces"), (unknown, "copies of [UNK]")) if count]
     if max_positions > positions:
         notes.append(f"positions {positions} to {max_positions - 1} (copies of the first "
                      f"{positions})")
