@@ -171,9 +171,12 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     The settings are checked against `defaults`, a configuration; None checks the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
-    saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix, absent=(
-        f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
-        "another directory."))
+    advice = (f"{model_dir} is in Hugging Face's format. Convert it, and name the run: python -m "
+              f"electra_tf.apps.tools.convert_checkpoint --from={model_dir} "
+              f"--to={model_dir.name}_run --to_format=run" if (model_dir / "config.json").exists()
+              else f"no run was started in {model_dir}. Train first, or name another directory.")
+    saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix,
+                             absent=f"{path} does not exist: {advice}")
     strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)
     settings = settings_of(saved)
     if defaults is None:

@@ -17,6 +17,7 @@ import re
 import shutil
 import stat
 import types
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -24,6 +25,11 @@ from electra_tf.platform.errors import UserError, shown, tensorflow_reason
 
 MIB = 1 << 20
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
+_MODEL_PAGE = re.compile(
+    r"https?:/{1,2}(?:www\.)?(?:huggingface\.co|hf\.co)/(?!(?:datasets|spaces|docs)/)"
+    r"([^/?#]+/[^/?#]+)(?:/(?:tree|blob|resolve)/([^/?#]+)(?:/\w+\.(?:json|safetensors|bin|h5))?)?"
+    r"/?(?:[?#].*)?")
+"""Address of a model on the Hub, of its list of files or of a file. Groups: OWNER/NAME, revision"""
 
 
 class RemotePath(pathlib.PurePosixPath):
@@ -137,6 +143,8 @@ def path(name: str | os.PathLike) -> Path:
     (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
     name = re.sub("^hf:/(?!/)", "hf://", os.fspath(name).removeprefix("file://"))
+    if page := _MODEL_PAGE.fullmatch(name):
+        name = "hf://" + urllib.parse.unquote("@".join(filter(None, page.groups())))
     if "\0" in name:
         raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
     match = _SCHEME.match(name)
@@ -148,7 +156,8 @@ def path(name: str | os.PathLike) -> Path:
         known = sorted(map(tf.compat.as_text, tf.io.gfile.get_registered_schemes()))
         if match[1] not in known:
             raise UserError(f"{name}: this TensorFlow has no file system for {match[0]}; it has "
-                            f"{', '.join(f'{scheme}://' for scheme in known if scheme)}.")
+                            f"{', '.join(f'{scheme}://' for scheme in known if scheme)}. Download "
+                            "the file; a model of the Hugging Face Hub is hf://OWNER/NAME.")
     return RemotePath(name)
 
 
