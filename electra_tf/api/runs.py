@@ -11,7 +11,7 @@ from typing import Any
 
 from electra_tf.api import saving
 from electra_tf.api.electra import to_string
-from electra_tf.checkpoints.run_directory import TRACKERS_FILE
+from electra_tf.checkpoints.run_directory import SETTINGS_FILE, TRACKERS_FILE
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -107,9 +107,21 @@ class TaskModel:
         saving.write(pretrained.read(self._run.model_dir), directory, Format.HUGGING_FACE)
 
 
-def load_task(directory: PathName) -> TaskModel:
-    """Returns the fine-tuned model of a run's directory; raises UserError if there is none."""
-    return TaskModel(setup.prepare_trained(storage.path(directory), {}))
+def load_task(directory: PathName, *, text_columns: Sequence[str] = ()) -> TaskModel:
+    """Returns the fine-tuned model of a run's directory, or of another checkpoint as for `load`.
+
+    `text_columns` names the one or two texts that a model in Hugging Face's format reads, as
+    `convert_checkpoint --text_columns`. Raises UserError if there is no fine-tuned model.
+    """
+    path, temporary = storage.path(directory), None
+    if text_columns or not (path / SETTINGS_FILE).exists():
+        networks = pretrained.with_texts(pretrained.read(path), text_columns)
+        if networks.task is None:
+            raise UserError(f"{path} is not fine-tuned; `electra_tf.finetune` does this.")
+        temporary = tempfile.TemporaryDirectory(prefix="electra-")
+        path = storage.path(temporary.name)
+        pretrained.write(networks, path, Format.RUN)
+    return TaskModel(setup.prepare_trained(path, {}), temporary)
 
 
 def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathName,

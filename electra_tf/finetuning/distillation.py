@@ -108,8 +108,10 @@ def with_unlabelled(task: Task, own: Files) -> Task:
 
 def facts(teacher: Pretrained) -> Mapping[str, str]:
     """Returns the source of a teacher, and a digest of all that its outputs depend on."""
+    settings = {name: value for name, value in teacher.task_settings.items()
+                if name != "training.precision"}  # A teacher computes in its student's.
     digest = hashlib.sha256(repr((
-        teacher.task, teacher.task_settings, teacher.model, teacher.text.facts())).encode())
+        teacher.task, settings, teacher.model, teacher.text.facts())).encode())
     for name, weight in sorted(teacher.weights.items()):
         digest.update(name.encode() + weight.tobytes())
     return {"teacher": teacher.source, "teacher_digest": digest.hexdigest()}

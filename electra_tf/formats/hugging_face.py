@@ -78,6 +78,10 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
     if (directory / sentence_transformers.MODULES_FILE).exists():
         directory, pooling, lower_case = sentence_transformers.read(directory)
     config, model = read_config(directory)
+    positions = model.max_position_embeddings
+    if (pooling is not Pretrained.pooling and pooling.max_length is None
+            and (limit := read_max_length(directory, positions)) < positions):
+        pooling = dataclasses.replace(pooling, max_length=limit)
     text, tensors = read_text(directory), read_weights(directory)
     if lower_case:
         text = dataclasses.replace(text, normalization=dataclasses.replace(
@@ -99,10 +103,10 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
                 hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
             head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
             spec, settings, head = hugging_face_heads.from_hugging_face(
-                _BERT_HEADS.get(architecture, architecture), config, head, str(directory))
+                _BERT_HEADS.get(architecture, architecture), config, head, str(directory),
+                is_cross_encoder=pooling is not Pretrained.pooling)
             weights |= head
-            settings["task.max_seq_length"] = int(
-                min(read_max_length(directory), model.max_position_embeddings))
+            settings["task.max_seq_length"] = read_max_length(directory, positions)
             task = spec.facts()
         elif not encoder_only and config.electra_tf is not None and pooling.normalize:
             spec, settings = hugging_face_heads.embedding_task(config, pooling)

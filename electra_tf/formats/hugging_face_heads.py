@@ -20,7 +20,8 @@ from electra_tf.config.overrides import override
 from electra_tf.formats.pretrained import Pooling, Pretrained
 from electra_tf.modeling.weight_table import dense
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError, note_once, shown
+from electra_tf.tasks import files
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Kind, TaskSpec
 
@@ -84,6 +85,9 @@ class Config:
     hidden_dropout_prob: float
     classifier_dropout: float | None = None
     electra_tf: _TaskEntry | None = None
+    sentence_transformers: Any = None
+    """This entry and the next one are those of a CrossEncoder, which reads pairs."""
+    sbert_ce_default_activation_function: Any = None
 
     @property
     def architecture(self) -> str:
@@ -99,8 +103,10 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
     spec, source = TaskSpec.of_facts(networks.task, networks.source), networks.source
     form, inputs = KINDS[spec.kind].hugging_face, networks.model.hidden_size
     head = {name: value for name, value in networks.weights.items() if name.startswith(HEAD)}
+    precision = {name: value for name, value in networks.task_settings.items()
+                 if name == "training.precision"}
     if not form.layers:  # The files of sentence-transformers have the settings.
-        return {}, {"architectures": [form.architecture], "electra_tf": _entry(spec, {})}
+        return {}, {"architectures": [form.architecture], "electra_tf": _entry(spec, precision)}
     *hidden, (output, parts) = form.layers.items()
     sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in head}
     sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
@@ -136,7 +142,7 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
     task, default = task_config(networks), recipe(spec.name, networks.model).task
     settings = {name: value for name, value in vars(task).items()
                 if value != getattr(default, name) and f"task.{name}" not in form.settings}
-    config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, {
+    config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, precision | {
         f"task.{name}": value for name, value in settings.items()
         if name not in ("dropout", "max_seq_length")})}
     return {name: value for layer, (kernel, bias) in layers.items()
@@ -170,8 +176,9 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     return (first, first_bias), (second, np.zeros(outputs, np.float32))
 
 
-def from_hugging_face(architecture: str, config: Config, weights: Weights, source: str
-                      ) -> tuple[TaskSpec, dict[str, Any], Weights]:
+def from_hugging_face(
+        architecture: str, config: Config, weights: Weights, source: str, *,
+        is_cross_encoder: bool = False) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, the settings that build such a head, and its weights by our names.
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
@@ -210,6 +217,13 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
             head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
     spec, settings = kind.converted(config.finetuning_task, labels), dict(form.settings)
+    if form.problem_type and spec.texts == TaskSpec.texts:
+        if (is_cross_encoder or config.sentence_transformers
+                or config.sbert_ce_default_activation_function):
+            spec = dataclasses.replace(spec, texts=("text_1", "text_2"))
+        elif config.electra_tf is None:
+            note_once(f"{source} is read as a model of one text, because config.json does not name "
+                      f"a task of pairs{files.PAIRS}")
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)
     if entry := config.electra_tf:
@@ -220,5 +234,7 @@ def from_hugging_face(architecture: str, config: Config, weights: Weights, sourc
 def embedding_task(config: Config, pooling: Pooling) -> tuple[TaskSpec, dict[str, Any]]:
     """Returns the task of a model of sentence embeddings, and the settings of its pooling."""
     spec = KINDS[Kind.SENTENCE_EMBEDDINGS].spec(str(Kind.SENTENCE_EMBEDDINGS))
-    return config.electra_tf.describe(spec), {"task.pooling": pooling.modes[0],
-                                              "task.max_seq_length": pooling.max_length}
+    return config.electra_tf.describe(spec), {
+        "task.pooling": pooling.modes[0],
+        "task.max_seq_length": pooling.max_length or config.max_position_embeddings,
+        **config.electra_tf.settings}

@@ -8,18 +8,20 @@ import dataclasses
 import enum
 import importlib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints.run_directory import SETTINGS_FILE
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, SETTINGS_FILE
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform import hub, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenization import Normalization, TextSettings
 
 BERT_SIZES = {
@@ -109,17 +111,22 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     Garden, `vocab_file`, `normalization` and `num_heads` replace what the files beside them say.
     Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
     """
-    if not hub.is_model_name(path) and (path / SETTINGS_FILE).exists():
-        networks = Format.RUN.module.read(path)
-    elif hub.is_model_name(path) or any((path / name).exists() for name in (
-            "config.json", "discriminator/config.json", "modules.json")):
-        networks = Format.HUGGING_FACE.module.read(path, encoder_only=encoder_only)
-    elif (prefix := _find_prefix(path)) is not None:
-        networks = Format.GOOGLE.module.read(prefix, vocab_file, normalization, num_heads)
+    form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
+    if form is Format.RUN:
+        networks = form.module.read(path)
+    elif form is Format.HUGGING_FACE:
+        networks = form.module.read(path, encoder_only=encoder_only)
+    elif form is Format.GOOGLE:
+        prefix = _find_prefix(path)
+        folder = storage.path(prefix).parent
+        if folder.name == CHECKPOINTS and (run := folder.parent / SETTINGS_FILE).exists():
+            raise UserError(f"{path} is a checkpoint of a run; name the run's directory, "
+                            f"{run.parent}.")
+        networks = form.module.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
                         "program), nor config.json (Hugging Face), nor *.index (Google, Model "
-                        "Garden).")
+                        f"Garden).{_advice(path)}")
     for name, value in networks.weights.items():
         if not np.isfinite(value).all():
             raise UserError(f"{networks.source}: {name} holds values that are not finite, perhaps "
@@ -127,13 +134,50 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     return networks
 
 
+def with_texts(networks: Pretrained, columns: Sequence[str]) -> Pretrained:
+    """Returns a fine-tuned model that reads one or two columns; the same model for no columns."""
+    if not columns:
+        return networks
+    if networks.task is None:
+        raise UserError(f"{networks.source} is not fine-tuned; leave --text_columns out.")
+    spec = TaskSpec.of_facts(networks.task, networks.source)
+    return dataclasses.replace(networks, task=dataclasses.replace(
+        spec, texts=tuple(columns)).facts())
+
+
 def write(networks: Pretrained, directory: Path, form: Format) -> None:
     """Writes a model into a new directory; refuses weights that the format cannot hold."""
     form.module.write(networks, directory)
 
 
+def _find_format(path: Path) -> Format | None:
+    """Returns the format of the checkpoint that a path is or holds; None if there is none."""
+    if (path / SETTINGS_FILE).exists():
+        return Format.RUN
+    if any((path / name).exists() for name in (
+            "config.json", "discriminator/config.json", "modules.json")):
+        return Format.HUGGING_FACE
+    return None if _find_prefix(path) is None else Format.GOOGLE
+
+
+def _advice(path: Path) -> str:
+    """Returns the end of a message: what to name instead of a path; the newest checkpoint first."""
+    if path.is_file():
+        found = [path.parent] if _find_format(path.parent) else []
+    else:  # The last pattern is of the Hub's cache.
+        found = [entry for pattern in ("*", "*/*", "*/snapshots/*") for entry in path.glob(pattern)
+                 if entry.is_dir() and os.access(entry, os.X_OK) and _find_format(entry)]
+    names = [str(entry) for entry in sorted(found, key=os.path.getmtime, reverse=True)
+             if entry.parent not in found]
+    return f" Name {' or '.join(names[:5])}." if names else ""
+
+
 def _find_prefix(path: Path) -> str | None:
-    """Returns the prefix of the checkpoint that a path is or holds; None if there is none."""
+    """Returns the prefix of the checkpoint that a path is or holds; None if there is none.
+
+    The path may also be a file of the checkpoint: PREFIX.index, .meta or .data-00000-of-00001.
+    """
+    path = storage.path(re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path)))
     if storage.path(f"{path}.index").exists():
         return str(path)
     newest = tf.train.latest_checkpoint(str(path))

@@ -38,7 +38,8 @@ def read(model_dir: Path) -> Pretrained:
     if GENERATOR_BIAS in weights and not any(name.startswith("generator/") for name in weights):
         # Masked language modelling trains one encoder, whatever the settings of a generator are.
         model = dataclasses.replace(model, tying=Tying.EVERYTHING)
-    settings = {name: saved[name] for name in saved if name.startswith("task.")}
+    settings = {name: value for name, value in saved.items() if name.startswith("task.")
+                or (name, value) == ("training.precision", "float32")}  # Others need a device.
     path = model_dir / run_directory.RESULTS_FILE
     if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
         results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)

@@ -18,6 +18,9 @@ from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
 from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
 from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
+PAIRS = (" (to read pairs with a model of transformers: python -m "
+         "electra_tf.apps.tools.convert_checkpoint --text_columns=text,text_pair)")
+"""Part of the message for a pair that a model of one text receives."""
 HELD_OUT = 10
 """Without a file for dev, one of `HELD_OUT` training examples is scored and not trained on."""
 
@@ -46,7 +49,8 @@ class Files:
         """Returns a task with the columns of these files; `UserError` for another number."""
         if self.texts and len(self.texts) != len(spec.texts):
             raise UserError(f"--text_columns={','.join(self.texts)}: the task {spec.name} reads "
-                            f"{len(spec.texts)} text(s) per example.")
+                            f"{len(spec.texts)} text(s) per example"
+                            f"{PAIRS if len(self.texts) == 2 else ''}.")
         return dataclasses.replace(spec, texts=self.texts or spec.texts,
                                    label=self.label or spec.label, key=self.key or spec.key)
 

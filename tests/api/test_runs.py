@@ -4,6 +4,7 @@ import re
 import pytest
 
 import electra_tf
+from electra_tf.finetuning import setup
 from electra_tf.tasks.task import Kind
 from tests.support.refusals import refused
 
@@ -70,6 +71,32 @@ def test_a_fine_tuned_run_is_an_encoder_and_a_pre_trained_one_no_task(task_direc
             method("the [MASK]")
     with refused("no fine-tuned model"):
         electra_tf.load_task(directory)
+
+
+def test_a_model_in_hugging_faces_format_predicts_like_its_run(task_directories, tmp_path, capsys):
+    classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
+    classifier.save_pretrained(tmp_path / "hf")
+    again = electra_tf.load_task(str(tmp_path / "hf"))
+    [expected], [record] = (model.predict(["the chef ate"]) for model in (classifier, again))
+    assert record.pop("probabilities") == pytest.approx(expected.pop("probabilities"), abs=1e-2)
+    assert record["prediction"] == expected["prediction"]
+    assert (again.results, again.evaluate(["the chef"], ["positive"]).keys()) == (
+        None, {"accuracy"})
+    pairs = electra_tf.load_task(tmp_path / "hf", text_columns=["a", "b"])
+    assert pairs.predict([("the chef", "ate")])[0]["texts"] == ["the chef", "ate"]
+    assert pairs.evaluate([("the chef", "ate")], ["positive"]).keys() == {"accuracy"}
+    with refused("reads 1 text.*convert_checkpoint --text_columns=text,text_pair"):
+        again.predict([("the chef", "ate")])
+    with refused("settings.json does not exist: .*/hf is in Hugging Face's format. .*"
+                 "convert_checkpoint --from=.*/hf --to=hf_run --to_format=run$"):
+        setup.prepare_trained(tmp_path / "hf", {})
+
+
+def test_without_a_fine_tuned_model_there_is_no_task(pair, tmp_path):
+    with refused("is not fine-tuned"):
+        electra_tf.load_task(pair)
+    with refused("holds no checkpoint"):
+        electra_tf.load_task(tmp_path / "nowhere")
 
 
 def test_settings_can_be_pickled_and_a_name_instead_is_refused(tmp_path):

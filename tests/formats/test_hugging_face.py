@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 from scipy import special
 
+from electra_tf.export import servable
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks import glue
@@ -113,6 +114,40 @@ def test_max_seq_length_is_the_tokenizers_or_the_encoders(networks, tmp_path, en
     change_json(path, model_max_length="24")
     with refused("json: 'model_max_length' must be a "):
         pretrained.read(path.parent)
+
+
+@pytest.mark.parametrize(("entries", "columns"), [
+    ({"finetuning_task": "mnli"}, ["sentence1", "sentence2"]),
+    ({"finetuning_task": "STS-B", "problem_type": "regression"}, ["sentence1", "sentence2"]),
+    ({"finetuning_task": "mnli-mm"}, ["sentence1", "sentence2"]),
+    ({"finetuning_task": "glue-qqp"}, ["question1", "question2"]),
+    ({"finetuning_task": "sst-2"}, ["text"]), ({"finetuning_task": "emotion"}, ["text"]),
+    ({"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
+     ["text_1", "text_2"]),
+    ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"},
+     ["text_1", "text_2"]),
+    ({}, ["text"])])
+def test_config_json_says_that_a_model_reads_pairs(networks, tmp_path, capsys, entries, columns):
+    model = finetuned(networks, Kind.CLASSIFICATION, ("no",), {"hidden": 32, "dense": 1})
+    model = dataclasses.replace(model, source=f"{entries}")
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    change_json(tmp_path / "out" / "config.json", **{
+        "electra_tf": None, "finetuning_task": None, "id2label": {"0": "no"}} | entries)
+    read = pretrained.read(tmp_path / "out")
+    assert read.task["task_texts"] == columns
+    assert ("--text_columns=text,text_pair" in capsys.readouterr().err) == (columns == ["text"])
+    (tmp_path / "out" / "modules.json").write_text(
+        '[{"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]')
+    assert len(pretrained.read(tmp_path / "out").task["task_texts"]) == 2  # A CrossEncoder.
+    again = pretrained.with_texts(read, ["a", "b"])
+    pretrained.write(again, tmp_path / "pairs", Format.HUGGING_FACE)
+    assert pretrained.read(tmp_path / "pairs").task == again.task
+    assert servable.build(pretrained.read(tmp_path / "pairs")).columns == ("a", "b")
+    assert pretrained.with_texts(read, []) is read
+    with refused("takes one column, or two .* Received: 'a,b,c'"):
+        pretrained.with_texts(read, ["a", "b", "c"])
+    with refused("is not fine-tuned; leave --text_columns out"):
+        pretrained.with_texts(networks, ["a", "b"])
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):

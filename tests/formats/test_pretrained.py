@@ -1,6 +1,8 @@
 """Networks move between the formats without a difference, bit for bit."""
 
 import dataclasses
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
+from tests.support.refusals import refused
 
 
 @pytest.mark.parametrize("tying", list(Tying))
@@ -58,7 +61,8 @@ def test_a_fine_tuned_model_keeps_its_settings_and_answers(
     model = tiny_networks.finetuned(networks, kind, labels, head, settings={
         **settings, "task.max_seq_length": 12, "task.dropout": 0.3})
     model = dataclasses.replace(model, task={
-        **model.task, "task_key": "id", "task_metrics": ["accuracy", "other"]})
+        **model.task, "task_key": "id", "task_metrics": ["accuracy", "other"]}, task_settings={
+            **model.task_settings, "training.precision": "float32"})
     source = model
     for number, form in enumerate((Format.RUN, Format.HUGGING_FACE, Format.RUN)):
         pretrained.write(source, tmp_path / str(number), form)
@@ -68,6 +72,7 @@ def test_a_fine_tuned_model_keeps_its_settings_and_answers(
     tiny_networks.require_equal_weights(source, model)
     assert (source.model.discriminator, source.task) == (model.model.discriminator, model.task)
     assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)
+    assert source.task_settings["training.precision"] == "float32"
     texts = [tf.constant([" ".join(tiny_networks.VOCABULARY.tokens[5:35])])] * (
         2 if kind is Kind.QUESTION_ANSWERING else 1)
     expected = servable.build(model).answer(*texts)
@@ -134,6 +139,53 @@ def test_the_published_models_heads_are_known():
         table = weight_table.full_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
         assert google.infer_model(weights, "a checkpoint").num_heads == heads
+
+
+def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(networks, tmp_path):
+    for number, name in enumerate(("checkpoint-500", "checkpoint-1000", "models--a--b/snapshots/f")):
+        pretrained.write(networks, tmp_path / "new", Format.HUGGING_FACE)
+        (tmp_path / "runs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "new" / "discriminator").rename(tmp_path / "runs" / name)
+        shutil.rmtree(tmp_path / "new")
+        os.utime(tmp_path / "runs" / name, (number, number))
+    root = tmp_path / "runs"
+    snapshot, *checkpoints = (root / "models--a--b" / "snapshots" / "f", root / "checkpoint-1000",
+                              root / "checkpoint-500")
+    for path, names in ((root, [snapshot, *checkpoints]), (root / "models--a--b", [snapshot]),
+                        (root / "checkpoint-500" / "model.safetensors", checkpoints[1:]),
+                        (root / "checkpoint-500" / "vocab.txt", checkpoints[1:])):
+        with refused(f"{path} holds no checkpoint: .* Name {' or '.join(map(str, names))}.$"):
+            pretrained.read(path)
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "nowhere" / "else" / "a"):
+        with refused(r"holds no checkpoint: .* Model Garden\)\.$"):
+            pretrained.read(path)
+
+
+def test_a_file_of_a_tensorflow_checkpoint_is_the_checkpoint(networks, tmp_path):
+    pretrained.write(networks, tmp_path / "out", Format.GOOGLE)
+    (tmp_path / "out" / "model.ckpt.meta").touch()
+    for path in ("model.ckpt", *(path.name for path in (tmp_path / "out").glob("model.ckpt.*"))):
+        tiny_networks.require_equal_weights(pretrained.read(tmp_path / "out" / path), networks)
+    pretrained.write(networks, tmp_path / "run", Format.RUN)
+    [index] = (tmp_path / "run" / "checkpoints").glob("*.index")
+    for path in (index, index.with_suffix(""), index.parent):
+        with refused(f"is a checkpoint of a run; name the run's directory, {tmp_path / 'run'}"):
+            pretrained.read(path)
+
+
+@pytest.mark.parametrize("form", [Format.HUGGING_FACE, Format.GOOGLE, Format.RUN])
+def test_a_missing_vocabulary_is_copied_and_not_built(networks, tmp_path, form):
+    """Another vocabulary of the same size would give every token another row."""
+    pretrained.write(networks, tmp_path / "out", form)
+    for path in tmp_path.glob("out/**/*"):
+        if path.name in ("vocab.txt", "tokenizer.json"):
+            path.unlink()
+    if form is Format.HUGGING_FACE:  # transformers writes this class beside the tokenizer's file.
+        (tmp_path / "out" / "discriminator" / "tokenizer_config.json").unlink()
+    with refused("cannot read the vocabulary .*vocab.txt: .*; copy the vocab.txt") as error:
+        pretrained.read(tmp_path / "out")
+    assert "build_vocab" not in str(error.value)
 
 
 def test_weights_that_are_not_finite_are_refused(networks, tmp_path):

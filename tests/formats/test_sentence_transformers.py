@@ -1,5 +1,6 @@
 """Directories of sentence-transformers: pooling, normalization and length are those of `embed`."""
 
+import contextlib
 import dataclasses
 import json
 
@@ -12,6 +13,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pooling
 from electra_tf.platform import storage
 from electra_tf.tasks.task import Kind
+from tests.formats import hugging_face_files
 from tests.support import tiny_networks
 from tests.support.refusals import refused
 
@@ -64,6 +66,27 @@ def test_the_pooling_normalization_and_length_are_those_of_its_files(pair):
         with pytest.warns(UserWarning, match="1 of 3 texts are longer than max_length=6 tokens"):
             vectors = loaded.embed(TEXTS, **arguments)
         np.testing.assert_allclose(vectors, expected_vectors, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("encoder", "tokenizer", "length"), [
+    ({"transformer_task": "feature-extraction"}, {"model_max_length": 7}, 7),  # Versions 5 and 6.
+    (None, {"model_max_length": 7}, 7),
+    ({"max_seq_length": None}, {"model_max_length": 7}, 7),
+    ({"max_seq_length": 5}, {"model_max_length": 7}, 5),
+    ({"max_seq_length": None}, {"model_max_length": int(1e30)}, None),
+    ({}, {"model_max_length": 512}, None), ({}, {"model_max_length": None}, None),
+    ({}, {"model_max_length": None, "max_len": 3}, 3)])
+def test_without_a_length_the_tokenizers_is_that_of_vectors(pair, encoder, tokenizer, length):
+    """min(max_position_embeddings, model_max_length), as sentence-transformers takes."""
+    directory = pair / "discriminator"
+    hugging_face_files.change_json(directory / "tokenizer_config.json", **tokenizer)
+    assert pretrained.read(directory).pooling == Pooling()  # Without modules.json.
+    write(directory, "Pooling", encoder=encoder, pooling={})
+    loaded = electra.load(directory)
+    with pytest.warns(UserWarning, match="longer than") if length else contextlib.nullcontext():
+        vectors = loaded.embed(TEXTS)
+    np.testing.assert_allclose(vectors, by_hand(loaded, ["mean_tokens"], length or 16),
+                               rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("pooling", "modes"), [

@@ -36,6 +36,7 @@ def main() -> None:
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
         num_heads=values.num_heads)
+    networks = pretrained.with_texts(networks, values.text_columns)
     with atomic_directory(target) as unfinished:
         pretrained.write(networks, unfinished, Format(values.to_format))
         loadable = target if networks.task is not None else target / DISCRIMINATOR
@@ -58,10 +59,13 @@ def define() -> None:
     flags.DEFINE_integer(
         "num_heads", None, "Number of attention heads. Default: the number in bert_config.json "
         "beside the checkpoint, otherwise as in the published model of this size.", lower_bound=1)
+    flags.DEFINE_list("text_columns", [], "Columns of the one or two texts that a fine-tuned model "
+                      "reads, such as text,text_pair. Default: of GLUE's task in config.json, "
+                      "text_1,text_2 for a CrossEncoder, otherwise text.")
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
-    "Networks": ["from", "to", "to_format"],
+    "Networks": ["from", "to", "to_format", "text_columns"],
     "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
 
 if __name__ == "__main__":

@@ -216,11 +216,16 @@ class TaskKind(abc.ABC):
                         **self.columns)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
-        """Returns GLUE's task of this name and label words, otherwise one named like the kind."""
-        task = glue.TASKS.get(name)
+        """Returns GLUE's task of this name and label words, otherwise one named like the kind.
+
+        That of numbers or other labels has the columns of GLUE's task if these are a pair.
+        """
+        task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
         if task and task.labels and labels == task.spec.label_words:
             return task.spec
-        return self.spec(str(self.kind), labels)
+        spec = self.spec(str(self.kind), labels)
+        is_pair = task and len(task.texts) == 2 and self.hugging_face.problem_type
+        return dataclasses.replace(spec, texts=task.texts, label=task.label) if is_pair else spec
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""

@@ -76,8 +76,8 @@ class TextKind(base.TaskKind):
         """Returns a text or a pair of texts to predict."""
         texts = (value,) if isinstance(value, str) else tuple(value)
         if len(texts) != len(spec.texts) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"the task {spec.name} reads {len(spec.texts)} text(s) per example. "
-                            f"Received: {shown(value)}")
+            raise UserError(f"the task {spec.name} reads {len(spec.texts)} text(s) per example"
+                            f"{files.PAIRS if len(texts) == 2 else ''}. Received: {shown(value)}")
         return TextExample(key=key, texts=texts)
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
