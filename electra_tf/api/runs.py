@@ -115,7 +115,7 @@ def load_task(directory: PathName, *, text_columns: Sequence[str] = ()) -> TaskM
     """
     path, temporary = storage.path(directory), None
     if text_columns or not (path / SETTINGS_FILE).exists():
-        networks = pretrained.with_texts(pretrained.read(path), text_columns)
+        networks = pretrained.read(path, text_columns=text_columns)
         if networks.task is None:
             raise UserError(f"{path} is not fine-tuned; `electra_tf.finetune` does this.")
         temporary = tempfile.TemporaryDirectory(prefix="electra-")

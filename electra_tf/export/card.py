@@ -92,8 +92,10 @@ def _read_scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ..
     path = source / run_directory.EVALUATION_FILE
     if not path.exists():
         return (), {}
-    scores = strict_json.read(path, dict[str, float | None])
+    scores = strict_json.read(path, dict[str, float | None | dict[str, float | None]])
     step = scores.pop("step", None)
+    for split in [name for name, value in scores.items() if isinstance(value, dict)]:
+        scores |= {f"{split}, {name}": value for name, value in scores.pop(split).items()}
     return (f"step {step:,.0f}" if step else "value",), {
         name: (_shown(value),) for name, value in scores.items()}
 

@@ -62,7 +62,8 @@ _BERT_HEADS = {f"BertFor{name}": f"ElectraFor{name}"
 """Classes whose heads are ELECTRA's; BERT's for classification reads a pooler."""
 
 
-def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
+def read(path: Path, *, encoder_only: bool = False,
+         text_columns: Sequence[str] = ()) -> Pretrained:
     """Returns the networks of a directory or of a model of the Hub.
 
     They are a fine-tuned model; a discriminator and, if there is one, its generator, in
@@ -101,10 +102,12 @@ def read(path: Path, *, encoder_only: bool = False) -> Pretrained:
             tensors, model, full_encoder(model.discriminator), text, directory)
         if not encoder_only and architecture in (
                 hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
+            if pooling is not Pretrained.pooling:  # modules.json beside a head: a CrossEncoder.
+                text_columns = text_columns or hugging_face_heads.PAIR
             head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
             spec, settings, head = hugging_face_heads.from_hugging_face(
                 _BERT_HEADS.get(architecture, architecture), config, head, str(directory),
-                is_cross_encoder=pooling is not Pretrained.pooling)
+                text_columns)
             weights |= head
             settings["task.max_seq_length"] = read_max_length(directory, positions)
             task = spec.facts()

@@ -32,6 +32,8 @@ ARCHITECTURES = frozenset(
 _REGRESSION, _CLASSIFICATION, _MULTILABEL = _PROBLEMS = (
     "regression", "single_label_classification", "multi_label_classification")
 """Values of problem_type in config.json."""
+PAIR = ("text_1", "text_2")
+"""Columns of texts of a CrossEncoder of sentence-transformers, whose files don't name them."""
 _Layer = tuple[np.ndarray, np.ndarray]
 """Kernel [inputs, outputs] and bias of a dense layer."""
 
@@ -86,7 +88,7 @@ class Config:
     classifier_dropout: float | None = None
     electra_tf: _TaskEntry | None = None
     sentence_transformers: Any = None
-    """This entry and the next one are those of a CrossEncoder, which reads pairs."""
+    """This entry or the next one marks a CrossEncoder."""
     sbert_ce_default_activation_function: Any = None
 
     @property
@@ -177,8 +179,8 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
 
 
 def from_hugging_face(
-        architecture: str, config: Config, weights: Weights, source: str, *,
-        is_cross_encoder: bool = False) -> tuple[TaskSpec, dict[str, Any], Weights]:
+        architecture: str, config: Config, weights: Weights, source: str,
+        text_columns: Sequence[str] = ()) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, the settings that build such a head, and its weights by our names.
 
     Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
@@ -217,17 +219,18 @@ def from_hugging_face(
             head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
     spec, settings = kind.converted(config.finetuning_task, labels), dict(form.settings)
-    if form.problem_type and spec.texts == TaskSpec.texts:
-        if (is_cross_encoder or config.sentence_transformers
-                or config.sbert_ce_default_activation_function):
-            spec = dataclasses.replace(spec, texts=("text_1", "text_2"))
-        elif config.electra_tf is None:
-            note_once(f"{source} is read as a model of one text, because config.json does not name "
-                      f"a task of pairs{files.PAIRS}")
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)
     if entry := config.electra_tf:
         spec, settings = entry.describe(spec), settings | entry.settings
+    elif form.problem_type and (
+            config.sentence_transformers or config.sbert_ce_default_activation_function):
+        text_columns = text_columns or PAIR
+    if text_columns:
+        spec = dataclasses.replace(spec, texts=tuple(text_columns))
+    elif entry is None and form.problem_type and spec.texts == TaskSpec.texts:
+        note_once(f"{source} is read as a model of one text, because config.json does not name a "
+                  f"task of pairs{files.PAIRS}.")
     return spec, settings, head
 
 

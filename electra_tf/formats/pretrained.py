@@ -21,7 +21,6 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform import hub, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenization import Normalization, TextSettings
 
 BERT_SIZES = {
@@ -102,12 +101,14 @@ class Pretrained:
 
 
 def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = None,
-         normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
+         normalization: Normalization | None = None, num_heads: int | None = None,
+         text_columns: Sequence[str] = ()) -> Pretrained:
     """Returns the model at a path, in any format.
 
     `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
     Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `encoder_only` leaves out a
-    generator and a task's head in Hugging Face's format. For checkpoints of Google and Model
+    generator and a task's head in Hugging Face's format; `text_columns` are those of the one or two
+    texts that a fine-tuned model in this format reads. For checkpoints of Google and Model
     Garden, `vocab_file`, `normalization` and `num_heads` replace what the files beside them say.
     Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
     """
@@ -115,7 +116,7 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
     if form is Format.RUN:
         networks = form.module.read(path)
     elif form is Format.HUGGING_FACE:
-        networks = form.module.read(path, encoder_only=encoder_only)
+        networks = form.module.read(path, encoder_only=encoder_only, text_columns=text_columns)
     elif form is Format.GOOGLE:
         prefix = _find_prefix(path)
         folder = storage.path(prefix).parent
@@ -127,22 +128,14 @@ def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = No
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
                         "program), nor config.json (Hugging Face), nor *.index (Google, Model "
                         f"Garden).{_advice(path)}")
+    if text_columns and (form is not Format.HUGGING_FACE or networks.task is None):
+        raise UserError(f"{path} is no fine-tuned model in Hugging Face's format; leave out "
+                        f"--text_columns={','.join(text_columns)}.")
     for name, value in networks.weights.items():
         if not np.isfinite(value).all():
             raise UserError(f"{networks.source}: {name} holds values that are not finite, perhaps "
                             "because training diverged; use another checkpoint.")
     return networks
-
-
-def with_texts(networks: Pretrained, columns: Sequence[str]) -> Pretrained:
-    """Returns a fine-tuned model that reads one or two columns; the same model for no columns."""
-    if not columns:
-        return networks
-    if networks.task is None:
-        raise UserError(f"{networks.source} is not fine-tuned; leave --text_columns out.")
-    spec = TaskSpec.of_facts(networks.task, networks.source)
-    return dataclasses.replace(networks, task=dataclasses.replace(
-        spec, texts=tuple(columns)).facts())
 
 
 def write(networks: Pretrained, directory: Path, form: Format) -> None:

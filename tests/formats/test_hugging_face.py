@@ -139,15 +139,25 @@ def test_config_json_says_that_a_model_reads_pairs(networks, tmp_path, capsys, e
     (tmp_path / "out" / "modules.json").write_text(
         '[{"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]')
     assert len(pretrained.read(tmp_path / "out").task["task_texts"]) == 2  # A CrossEncoder.
-    again = pretrained.with_texts(read, ["a", "b"])
-    pretrained.write(again, tmp_path / "pairs", Format.HUGGING_FACE)
-    assert pretrained.read(tmp_path / "pairs").task == again.task
-    assert servable.build(pretrained.read(tmp_path / "pairs")).columns == ("a", "b")
-    assert pretrained.with_texts(read, []) is read
+
+
+def test_columns_of_pairs_are_kept_by_every_conversion(networks, tmp_path, capsys):
+    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    pairs = pretrained.read(tmp_path / "out", text_columns=["a", "b"])
+    pretrained.write(pairs, tmp_path / "pairs", Format.HUGGING_FACE)
+    pretrained.write(pairs, tmp_path / "run", Format.RUN)
+    for path in (tmp_path / "pairs", tmp_path / "run"):
+        read = pretrained.read(path)
+        assert read.task == pairs.task
+        assert servable.build(read).columns == ("a", "b")
+    assert capsys.readouterr().err == ""
     with refused("takes one column, or two .* Received: 'a,b,c'"):
-        pretrained.with_texts(read, ["a", "b", "c"])
-    with refused("is not fine-tuned; leave --text_columns out"):
-        pretrained.with_texts(networks, ["a", "b"])
+        pretrained.read(tmp_path / "out", text_columns=["a", "b", "c"])
+    pretrained.write(networks, tmp_path / "both", Format.HUGGING_FACE)
+    for path in (tmp_path / "both", tmp_path / "run"):
+        with refused("no fine-tuned model in Hugging Face's format; leave out --text_columns=a,b"):
+            pretrained.read(path, text_columns=["a", "b"])
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):

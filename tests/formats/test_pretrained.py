@@ -142,7 +142,8 @@ def test_the_published_models_heads_are_known():
 
 
 def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(networks, tmp_path):
-    for number, name in enumerate(("checkpoint-500", "checkpoint-1000", "models--a--b/snapshots/f")):
+    names = "checkpoint-500", "checkpoint-1000", "models--a--b/snapshots/f"
+    for number, name in enumerate(names):
         pretrained.write(networks, tmp_path / "new", Format.HUGGING_FACE)
         (tmp_path / "runs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "new" / "discriminator").rename(tmp_path / "runs" / name)

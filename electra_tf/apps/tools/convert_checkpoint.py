@@ -35,8 +35,7 @@ def main() -> None:
     networks = pretrained.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
-        num_heads=values.num_heads)
-    networks = pretrained.with_texts(networks, values.text_columns)
+        num_heads=values.num_heads, text_columns=values.text_columns)
     with atomic_directory(target) as unfinished:
         pretrained.write(networks, unfinished, Format(values.to_format))
         loadable = target if networks.task is not None else target / DISCRIMINATOR

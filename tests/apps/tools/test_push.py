@@ -58,11 +58,12 @@ def test_the_card_of_a_fine_tuned_model_names_task_and_base(server, networks, tm
         networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
         settings={"task.hidden_layer": True})
     pretrained.write(model, tmp_path / "run", pretrained.Format.RUN)
+    (tmp_path / "run" / "eval_results.json").write_text('{"dev": {"accuracy": 0.5, "mcc": null}}')
     call(tmp_path / "run", "user/classifier", "--license=mit")
     tiny_networks.require_equal_weights(pretrained.read(storage.path("user/classifier")), model)
     metadata, text = card_of(server, "user/classifier")
     assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")
-    assert "| licence | mit |" in text
+    assert "| licence | mit |" in text and "| dev, accuracy | 0.5000 |" in text
     assert "labels: no, yes" in text and "| base model | the tiny networks |" in text
     assert "aggregation_strategy" not in text
     call("user/classifier", "user/again")
