@@ -78,7 +78,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
         self.config, self._seed = config, seed
         self._text = TextSettings(vocabulary=Vocabulary(tuple(vocabulary)),
                                   normalization=Normalization(**normalization))
-        self._row_encoder = RowEncoder(self._text, max_length)
+        self._row_encoder = RowEncoder(self._text, max_length, config.type_vocab_size)
         self._encoder = encoder or create_encoder(
             config, Build(seed=seed, policy=self.dtype_policy.name))
         self._training_calls = self.add_weight(

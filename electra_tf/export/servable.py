@@ -197,7 +197,8 @@ def build(networks: Pretrained, threshold: float | None = None) -> Servable:
         assign_weights(model.variables, networks.weights, networks.source)
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
-            threshold=threshold, texts=RowEncoder(networks.text, task_config.max_seq_length)))
+            threshold=threshold, texts=RowEncoder(
+                networks.text, task_config.max_seq_length, networks.model.type_vocab_size)))
     if has_energies(networks):
         raise UserError(f"{networks.source} was trained with objective.name={networks.objective}: "
                         "its outputs are energies, not probabilities of replaced tokens. To rank "

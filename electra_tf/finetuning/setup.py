@@ -54,7 +54,8 @@ class FinetuningRun:
 
     @functools.cached_property
     def _row_encoder(self) -> RowEncoder:
-        return RowEncoder(self.text, self.config.task.max_seq_length)
+        return RowEncoder(self.text, self.config.task.max_seq_length,
+                          self.config.model.type_vocab_size)
 
     def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the function that scores them."""

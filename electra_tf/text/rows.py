@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
@@ -45,12 +46,12 @@ class Windows(NamedTuple):
 
 
 class RowEncoder:
-    """A converter of texts to rows of at most `max_length` tokens."""
+    """A converter of texts to rows of at most `max_length` tokens; pairs need two segments."""
 
-    def __init__(self, text: TextSettings, max_length: int):
+    def __init__(self, text: TextSettings, max_length: int, num_segments: int = 2):
         self.tokenizer = Tokenizer(text)
         self.vocabulary = text.vocabulary
-        self.max_length = max_length
+        self.max_length, self._num_segments = max_length, num_segments
 
     def encode(self, *columns: tf.Tensor) -> Tokens:
         """Returns rows of one or two columns of texts, string [B], cut as `shortened` does."""
@@ -100,6 +101,10 @@ class RowEncoder:
 
     def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
         """Returns rows of one or two parts, int32 [B, (n)], with [CLS] before and [SEP] after."""
+        if len(parts) > self._num_segments:
+            raise UserError("the encoder has type_vocab_size=1 and reads no pairs of texts or "
+                            "questions about contexts; choose one with type_vocab_size=2, or join "
+                            "the texts of a pair in one column.")
         vocabulary = self.vocabulary
         ids = tf.concat([[vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id],
                          *(part.flat_values for part in parts)], axis=0)

@@ -202,6 +202,15 @@ def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, words):
         encoder(inputs)
 
 
+def test_an_encoder_of_one_segment_refuses_pairs(encoder):
+    config = encoder.get_config()
+    one_segment = electra_tf.ElectraEncoder(
+        **config | {"config": config["config"] | {"type_vocab_size": 1}})
+    assert one_segment(TEXTS).shape == encoder(TEXTS).shape
+    with refused("type_vocab_size=1"):
+        one_segment([("the chef", "meal")])
+
+
 def test_a_layer_is_made_from_its_configuration_or_refused(encoder):
     other = electra_tf.ElectraEncoder.from_config(encoder.get_config())
     assert {w.name: w.shape for w in other.weights} == {w.name: w.shape for w in encoder.weights}

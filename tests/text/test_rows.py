@@ -10,6 +10,7 @@ from electra_tf.text import rows
 from electra_tf.text.rows import RowEncoder, cut_notes, encode_texts, shortened
 from electra_tf.text.words import pack_in_rows, split_as_tokenized, tokenize
 from tests.support.few_words import TEXT, VOCABULARY
+from tests.support.refusals import refused
 
 ENCODER = RowEncoder(TEXT, 8)
 CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
@@ -48,6 +49,20 @@ def test_texts_and_pairs(columns, max_length):
         assert tokens.valid[line].numpy().tolist() == [
             column < size for column in range(tokens.ids.shape[1])]
         assert np.all(tokens.ids[line, size:] == VOCABULARY.pad_id)
+
+
+def test_an_encoder_of_one_segment_reads_single_texts_only():
+    one_segment = RowEncoder(TEXT, 32, num_segments=1)
+    np.testing.assert_array_equal(one_segment.encode(tf.constant(TEXTS)).ids,
+                                  RowEncoder(TEXT, 32).encode(tf.constant(TEXTS)).ids)
+    pieces = tf.ragged.constant([[7]], tf.int32)
+    pair = tf.constant(["a"]), tf.constant(["b"])
+    for encode in (lambda: one_segment.encode(*pair),
+                   lambda: encode_texts([("a", "b")], one_segment),
+                   lambda: one_segment.encode_in_windows(*pair, stride=4),
+                   lambda: rows.encode_windows(one_segment, pieces, pieces, [0], stride=4)):
+        with refused("type_vocab_size=1"):
+            encode()
 
 
 @pytest.mark.parametrize("columns", [[TEXTS], [TEXTS, TEXTS[::-1]]])
