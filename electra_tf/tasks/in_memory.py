@@ -151,27 +151,12 @@ def _elements(title: str, data: tf.data.Dataset, kind: Kind, label: str) -> list
 
 
 def _question_file(title: str, data: Any, labels: Any) -> MemoryFile:
-    """Returns a file of SQuAD's for its content, its articles, or rows with one question each.
-
-    A row has "question", "context", perhaps "id", and "answers", whose lists "text" and
-    "answer_start" are empty for a question without an answer, as in the Hub's data sets.
-    """
+    """Returns a file of SQuAD's content, articles, paragraphs, or rows with one question each."""
     articles = data["data"] if isinstance(data, Mapping) and "data" in data else data
     articles = [] if isinstance(articles, Mapping) else to_list(articles, title)
     if labels is not None or not articles or not all(isinstance(row, dict) for row in articles):
         raise UserError(f"{title} must be dictionaries with question, context and answers, as in "
                         f"SQuAD's files. Received: {shown(data)}")
-    for index, row in enumerate(articles):
-        if "paragraphs" in row:
-            continue
-        question = {"id": index + 1} | row
-        context = {name: question.pop(name) for name in ("context",) if name in row}
-        answers = question.get("answers")
-        if isinstance(answers, dict) and answers.keys() >= {"text", "answer_start"}:
-            question["answers"] = [{"text": text, "answer_start": start} for text, start in zip(
-                answers["text"], answers["answer_start"], strict=False)]
-            question.setdefault("is_impossible", not question["answers"])
-        articles[index] = {"paragraphs": [context | {"qas": [question]}]}
     return MemoryFile(title, ".json", _json(title, {"data": articles}), ())
 
 

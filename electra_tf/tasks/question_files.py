@@ -1,11 +1,18 @@
 """Reads questions in SQuAD's JSON (Rajpurkar et al., 2016 and 2018) or MRQA's JSON lines.
 
+A list or lines of paragraphs, or of rows with one question as in Hugging Face's datasets, may take
+the place of SQuAD's articles.
 The first line of a file of the MRQA 2019 shared task (Fisch et al., 2019) is a header; every other
 line is a context with its questions. A question has the accepted answers and the spans where they
 were detected; a span includes its last character. MRQA's marks [TLE], [DOC] and [PAR] are read as
 text, as in Google's code.
 """
 
+import codecs
+import collections
+import dataclasses
+import itertools
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -30,6 +37,11 @@ MAX_MRQA_BYTES = 16 << 30
 _Identifier = Annotated[str, pydantic.BeforeValidator(
     lambda value: str(value) if type(value) is int else value)]
 """A name of a question; tools for annotation write a number."""
+_Offset = Annotated[int, pydantic.BeforeValidator(lambda value: (
+    int(float(value)) if re.fullmatch(r"-?\d+(\.0)?", str(value)) else value))]
+"""Index of a character; pandas and other tools write "29" and 29.0."""
+_Counts = collections.Counter[str]
+"""What was converted -> how often."""
 
 
 def find(name: str, data_dir: Path | None, split: str) -> Path:
@@ -48,50 +60,78 @@ def find(name: str, data_dir: Path | None, split: str) -> Path:
                     f"published, or {name}/{split}.jsonl; --{split} names any other file.")
 
 
-def read_questions(path: Path, *, labelled: bool = True) -> list[QuestionExample]:
+def read_questions(path: Path, *, labelled: bool = True,
+                   notes: list[str] | None = None) -> list[QuestionExample]:
     """Returns the questions of SQuAD's JSON, or of MRQA's .jsonl and .jsonl.gz.
 
     The first answer whose text is at its offset is the one to train on; MRQA's may differ in case
-    and spaces. `labelled=False` ignores the answers. `UserError` locates a question with neither
-    an answer nor is_impossible, and a second one with the same id.
+    and spaces. Missing ids are numbers from 1. `labelled=False` ignores the answers. `notes`
+    receives what was converted. `UserError` locates a question with neither answers nor
+    is_impossible, and a second one with the same id.
     """
     examples: dict[str, QuestionExample] = {}
+    counts = _Counts()
     for prefix, paragraph in _paragraphs(path):
         for number, question in enumerate(paragraph.qas):
             location = f"{prefix}qas[{number}]"
-            example = question.example(location, paragraph.context, labelled)
+            example = question.example(location, paragraph.context, labelled, counts)
+            example = dataclasses.replace(example, key=example.key or str(len(examples) + 1))
             if example.key in examples:
                 raise UserError(f"{location}: a second question has the id {shown(example.key)}.")
             examples[example.key] = example
     if not examples:
         raise UserError(f"{path} holds no questions.")
+    if notes is not None:
+        notes += [f"{path}: {count:,} {what}" for what, count in counts.items()]
     return list(examples.values())
 
 
 class _SquadAnswer(pydantic.BaseModel):
     text: str
-    answer_start: int
+    answer_start: _Offset
+
+    def span(self, context: str, counts: _Counts) -> tuple[int, int] | None:
+        start, end = self.answer_start, self.answer_start + len(self.text)
+        if start >= 0 and context.startswith(self.text, start):
+            return start, end
+        for match in re.finditer(f"(?={re.escape(self.text)})", context):
+            first = match.start()
+            if len(context[:first].encode("utf-16-le")) == 2 * start:  # JavaScript's units.
+                counts["answers have offsets that count UTF-16's units, and are converted"] += 1
+                return first, first + len(self.text)
+        return None
+
+
+def _as_answers(value: Any) -> Any:
+    """Returns a list of the answers with a text; a row's answers are lists of their parts."""
+    if isinstance(value, dict):
+        parts = value.get("text"), value.get("answer_start")
+        value = [value] if not all(isinstance(part, list) for part in parts) else [
+            {"text": text, "answer_start": start} for text, start in itertools.zip_longest(*parts)]
+    return [answer for answer in value if not isinstance(answer, dict) or answer.get("text") != ""
+            ] if isinstance(value, list) else value
 
 
 class _SquadQuestion(pydantic.BaseModel):
-    id: _Identifier
+    id: _Identifier = ""
     question: str
-    answers: list[_SquadAnswer] | None = None
+    answers: Annotated[list[_SquadAnswer] | None, pydantic.BeforeValidator(_as_answers)] = None
     is_impossible: bool | None = None
 
-    def example(self, location: str, context: str, labelled: bool) -> QuestionExample:
+    def example(self, location: str, context: str, labelled: bool,
+                counts: _Counts) -> QuestionExample:
         answers = self.answers or () if labelled else ()
-        impossible = labelled and bool(self.is_impossible)
-        if labelled and impossible == bool(answers):
+        if labelled and self.answers == [] and not self.is_impossible:
+            counts["questions have an empty list of answers and count as unanswerable"] += 1
+        elif labelled and bool(self.is_impossible) == bool(answers):
             raise UserError(f"{location}: " + (
                 "is_impossible is true, but there are answers; remove one of the two." if answers
                 else "no answers; write is_impossible: true for a question without one."))
-        spans = ((answer.answer_start, answer.answer_start + len(answer.text))
-                 for answer in answers if answer.answer_start >= 0
-                 and context.startswith(answer.text, answer.answer_start))
+        spans = (answer.span(context, counts) for answer in answers)
         return QuestionExample(
-            key=self.id, context=context, question=self.question, is_impossible=impossible,
-            span=next(spans, None), gold=tuple(answer.text for answer in answers))
+            key=self.id, context=context, question=self.question,
+            is_impossible=labelled and not answers, span=next(filter(None, spans), None),
+            gold=tuple(answer.text for answer in answers))
 
 
 class _SquadParagraph(pydantic.BaseModel):
@@ -103,8 +143,15 @@ class _SquadArticle(pydantic.BaseModel):
     paragraphs: list[_SquadParagraph]
 
 
+def _as_article(value: Any) -> Any:
+    """Returns an article for a paragraph, or for a row with one question."""
+    if not isinstance(value, dict) or "paragraphs" in value:
+        return value
+    return {"paragraphs": [value if "qas" in value else value | {"qas": [value]}]}
+
+
 class _SquadFile(pydantic.BaseModel):
-    data: list[_SquadArticle]
+    data: list[Annotated[_SquadArticle, pydantic.BeforeValidator(_as_article)]]
 
 
 class _MrqaHeader(pydantic.BaseModel):
@@ -122,7 +169,8 @@ class _MrqaQuestion(pydantic.BaseModel):
     answers: list[str] | None = None
     detected_answers: list[_MrqaDetected] | None = None
 
-    def example(self, location: str, context: str, labelled: bool) -> QuestionExample:
+    def example(self, location: str, context: str, labelled: bool,
+                counts: _Counts) -> QuestionExample:
         if not labelled:
             return QuestionExample(key=self.qid, context=context, question=self.question)
         detected = [(answer.text.lower().split(), start, last + 1)
@@ -143,16 +191,24 @@ class _MrqaParagraph(pydantic.BaseModel):
 
 def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagraph]]:
     """Yields the location of a context's questions, as a prefix of messages, and the context."""
-    if path.name.endswith(MRQA_SUFFIXES):
-        lines = byte_lines(path, max_bytes=MAX_MRQA_BYTES)
-        number, line = next(lines, (1, b""))
-        _parsed(f"{path}:{number}", line, _MrqaHeader, fix=(
+    is_lines = path.name.endswith(MRQA_SUFFIXES)
+    lines = byte_lines(path, max_line_bytes=MAX_FILE_BYTES,
+                       max_bytes=MAX_MRQA_BYTES if is_lines else MAX_FILE_BYTES)
+    number, first = next(lines, (1, b""))
+    if is_lines and (b'"header"' in first or b'"qid"' in first):
+        _parsed(f"{path}:{number}", first, _MrqaHeader, fix=(
             '; the first line of MRQA\'s files is their header, {"header": {"dataset": "..."}}'))
         for number, line in lines:
             yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _MrqaParagraph)
         return
-    content = b"".join(line for _, line in byte_lines(path, max_line_bytes=MAX_FILE_BYTES))
-    for number, article in enumerate(_parsed(str(path), content, _SquadFile).data):
+    content = (first + b"".join(line for _, line in lines)).removeprefix(codecs.BOM_UTF8).strip()
+    joined, count = re.subn(rb"\}\s*\n\s*\{", b"},\n{", content)
+    if content.startswith(b"{") and (count or is_lines):
+        content = b"[" + joined + b"]"
+    if content.startswith(b"["):
+        content = b'{"data":' + content + b"}"
+    fix = "; a line has question, context and answers, or the first one MRQA's header" * is_lines
+    for number, article in enumerate(_parsed(str(path), content, _SquadFile, fix).data):
         for index, paragraph in enumerate(article.paragraphs):
             yield f"{path}: data[{number}].paragraphs[{index}].", paragraph
 

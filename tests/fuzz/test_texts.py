@@ -80,10 +80,12 @@ def require_questions(labelled, result, content):
     expected = [(paragraph["context"], question)
             for article in json.loads(content.decode("utf-8-sig"))["data"]
             for paragraph in article["paragraphs"] for question in paragraph["qas"]]
-    for example, (context, question) in zip(result, expected, strict=True):
+    for number, (example, (context, question)) in enumerate(
+            zip(result, expected, strict=True), start=1):
         assert (example.key, example.question, example.context) == (
-            question["id"], question["question"], context)
-        assert example.is_impossible == (labelled and bool(question.get("is_impossible")))
+            question.get("id") or str(number), question["question"], context)
+        answers = [answer["text"] for answer in question.get("answers") or () if answer["text"]]
+        assert example.is_impossible == (labelled and not answers)
         if example.span:
             assert context[slice(*example.span)] in example.gold
         assert bool(example.gold) == (labelled and not example.is_impossible)

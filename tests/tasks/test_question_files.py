@@ -9,6 +9,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks import question_files, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.question_files import read_questions
+from tests.support.refusals import refused
 
 GAME = "Denver beat Carolina 24–10 in 2016."
 GOOD = {"id": "q1", "question": "Who won?", "answers": [
@@ -50,7 +51,8 @@ def test_a_misplaced_answer_of_squad_is_scored_but_not_learned(tmp_path, starts,
     ({"data": []}, "holds no questions"),
     ({"data": [{"paragraphs": [{"qas": []}]}]},
      r"data\[0\]\.paragraphs\[0\]: 'context' is missing"),
-    (asked_of({"question": "y"}), r"qas\[0\]: 'id' is missing"),
+    (asked_of({"question": "y"}), r"qas\[0\]: no answers"), ([1], r"data\[0\]: must be an object"),
+    (asked_of(GOOD | {"answers": {"text": ["a", "b"], "answer_start": [0]}}), r"answers\[1\]: "),
     (asked_of(GOOD | {"is_impossible": "no"}), r"qas\[0\]: 'is_impossible' must be true or false"),
     (asked_of(GOOD | {"is_impossible": True}), r"qas\[0\]: is_impossible is true, but"),
     (asked_of({"id": "a", "question": "b"}), r"qas\[0\]: no answers"),
@@ -58,6 +60,66 @@ def test_a_misplaced_answer_of_squad_is_scored_but_not_learned(tmp_path, starts,
 def test_another_format_than_squads_is_named_with_the_place(tmp_path, content, message):
     with pytest.raises(UserError, match=message):
         squad(tmp_path, content)
+
+
+@pytest.mark.parametrize("start", ["30", 30.0, "30.0"])
+def test_offsets_may_be_texts_or_whole_floats(tmp_path, start):
+    answer = {"text": "2016", "answer_start": start}
+    (example,) = squad(tmp_path, asked_of(GOOD | {"answers": [answer]}))
+    assert GAME[slice(*example.span)] == "2016"
+    for wrong in (30.5, True, None, "x", " 30"):
+        with refused("'answer_start' must be a whole number"):
+            squad(tmp_path, asked_of(GOOD | {"answers": [answer | {"answer_start": wrong}]}))
+
+
+@pytest.mark.parametrize(("start", "span", "is_noted"), [
+    (8, (6, 9), True), (6, (6, 9), False), (7, None, False), (9, None, False), (80, None, False),
+    (-1, None, False)])
+def test_offsets_of_javascript_count_units_of_utf_16(tmp_path, start, span, is_noted):
+    context, notes = "Go 🏆🚀 Ada won", []
+    assert context.encode("utf-16-le").index("Ada".encode("utf-16-le")) == 2 * 8
+    (example,) = squad(tmp_path, {"data": [{"paragraphs": [{"context": context, "qas": [
+        GOOD | {"answers": [{"text": "Ada", "answer_start": start}]}]}]}]}, notes=notes)
+    assert (example.span, example.gold, bool(notes)) == (span, ("Ada",), is_noted)
+
+
+@pytest.mark.parametrize(("question", "is_noted"), [
+    ({"answers": [{"text": "", "answer_start": 0}], "is_impossible": True}, False),
+    ({"answers": [{"text": "", "answer_start": -1}]}, True), ({"answers": []}, True),
+    ({"answers": [], "is_impossible": False}, True), ({"is_impossible": True}, False),
+    ({"answers": {"text": [], "answer_start": []}}, True)])
+def test_questions_with_empty_answers_have_none(tmp_path, question, is_noted):
+    notes = []
+    (example,) = squad(tmp_path, asked_of({"id": "a", "question": "Who?"} | question), notes=notes)
+    assert (example.is_impossible, example.span, example.gold) == (True, None, ())
+    assert bool(notes) is is_noted
+
+
+ROWS = [{"context": GAME, "question": asked, "answers": {"text": [text], "answer_start": [start]}}
+        for asked, text, start in (("Who won?", "Denver", 0), ("When?", "2016", 30))]
+PARAGRAPHS = [{"context": GAME, "qas": [{"question": row["question"], "answers": [
+    {"text": row["answers"]["text"][0], "answer_start": row["answers"]["answer_start"][0]}]}]}
+    for row in ROWS]
+
+
+@pytest.mark.parametrize("rows", [ROWS, PARAGRAPHS])
+@pytest.mark.parametrize(("name", "form"), [
+    ("a.json", json.dumps), ("a.json", lambda rows: json.dumps(rows, indent=1)),
+    ("a.json", lambda rows: json.dumps({"data": rows})),
+    *((name, lambda rows: "\r\n\n".join(map(json.dumps, rows)))
+      for name in ("a.json", "a.jsonl", "a.jsonl.gz"))])
+def test_rows_and_paragraphs_are_read_as_articles(tmp_path, rows, name, form):
+    content = f"\ufeff{form(rows)}".encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    examples = read_questions(tmp_path / name)
+    assert [(one.key, one.question, GAME[slice(*one.span)]) for one in examples] == [
+        ("1", "Who won?", "Denver"), ("2", "When?", "2016")]  # Without ids they are numbered.
+
+
+def test_another_file_of_json_lines_names_both_formats(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
+    with refused("'context' is missing; a line has question, context .* MRQA"):
+        read_questions(tmp_path / "a.jsonl")
 
 
 CONTEXT = "[TLE] Ünal 🏆 [PAR] Ada  Ünal won in 2016 ."

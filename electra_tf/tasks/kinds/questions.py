@@ -93,7 +93,7 @@ class QuestionAnswering(base.TaskKind):
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> list[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
-        return read_questions(path, labelled=labelled)
+        return read_questions(path, labelled=labelled, notes=notes)
 
     def example(self, spec: TaskSpec, key: str, value: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict from a question and its context."""
