@@ -9,7 +9,7 @@ second is the word.
 import collections
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
@@ -32,17 +32,23 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     """Returns the sentences of a file; `words` and `tags` are names or numbers of columns.
 
     By default words are in the first column and tags, as they are written, in the last. Tabs
-    separate columns if every line has one, otherwise spaces and tabs. `notes` receives a line that
-    says what was read and left out. `tagged=False` reads tags only from a column that is selected
-    and exists. `UserError` for no sentences, uneven columns, and columns without words or tags.
+    separate columns if every line has one, otherwise spaces and tabs. Without empty lines a column
+    that numbers the sentences divides them. `notes` receives a line on what was read and left out.
+    `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
+    sentences, uneven columns, and columns without words or tags.
     """
-    lines = [(number, line.strip(" \t") if line.strip() else "")
-             for number, line in read_lines(path)]
+    raw = list(read_lines(path))
+    lines = [(number, line.strip(" \t") if line.strip() else "") for number, line in raw]
     by_tabs = _tabs_separate([line for _, line in lines])
     rows = [(number, _cells(line, by_tabs)) for number, line in lines]
-    widths = collections.Counter(len(cells) for _, cells in rows if cells and cells[0][0] != "#")
-    width = max(widths, key=widths.get, default=1)
-    kept = _without_comments(rows, width)
+    indents = {number: by_tabs * (len(line) - len(line.lstrip("\t"))) for number, line in raw}
+    widths = collections.Counter((not indents[number], len(cells)) for number, cells in rows
+                                 if cells and cells[0][0] != "#")
+    _, width = max(widths, key=lambda size: (size[0], widths[size]), default=(True, 1))
+    # Leading tabs are empty cells if these complete the width of lines without such tabs.
+    kept = [(number, [""] * (width - len(cells)) + cells)
+            if 0 < width - len(cells) == indents[number] < width else (number, cells)
+            for number, cells in _without_comments(rows, width)]
     left_out = {"comment lines": len(rows) - len(kept)}
 
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
@@ -72,8 +78,12 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
             expected = "at least 2" if len(cells) == width else str(width)
             raise UserError(f"{path}:{number}: {len(cells)} columns, but {expected} are expected. "
                             f"Received: {shown(' '.join(cells))}")
-        if not (cells[word] and cells[tag or 0]):
-            raise UserError(f"{path}:{number}: the word or its tag is empty.")
+        if not (cells[word] and cells[word if tag is None else tag]):
+            raise UserError(f"{path}:{number}: the word or its tag is empty; --text_columns and "
+                            "--label_column select other columns by number.")
+    divider = None
+    if len(sentences) == 1:
+        sentences, divider = _divided(sentences[0], {*range(width)} - {word, tag}, names)
     if not all(name.isdecimal() or name in names 
                for name in ((words, tags) if has_tags else (words,))):
         _require_words(path, sentences, word, tag)
@@ -82,11 +92,34 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
         notes.append("".join([
             f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, ",
             f"words in column {word + 1}", "" if tag is None else f", tags in column {tag + 1}",
+            "" if divider is None else f", numbers of sentences in column {divider + 1}",
             *(f"; {count:,} {kind} left out" for kind, count in left_out.items() if count)]))
     return [TaggedExample(
         key=str(sentence[0][0]), words=tuple(cells[word] for _, cells in sentence),
         tags=None if tag is None else tuple(cells[tag] for _, cells in sentence))
         for sentence in sentences]
+
+
+def _divided(rows: Sequence[_Row], columns: Collection[int],
+             names: Sequence[str] = ()) -> tuple[list[list[_Row]], int | None]:
+    """Returns sentences and the only column that numbers them, or one sentence and None.
+
+    Numbers such as "Sentence: 1" increase, or their column's name begins with "sent". Sentences
+    have two words on average or more; an empty cell repeats the one above.
+    """
+    named = [column for column in columns if names and re.match("sent(?!im)", names[column], re.I)]
+    found = []
+    for column in named or columns:
+        ids = itertools.accumulate((cells[column] for _, cells in rows), lambda above, cell:
+                                   cell or above)
+        groups = [(number, [row for _, row in group]) for number, group in itertools.groupby(
+            zip(ids, rows, strict=True), lambda pair: pair[0])]
+        ids = [number for number, _ in groups]
+        numbers = [int(digits) for number in ids for digits in re.findall(r"\d+$", number)]
+        if 1 < len({*ids}) == len(ids) <= len(rows) / 2 and (
+                named or (len(numbers) == len(ids) and numbers == sorted({*numbers}))):
+            found.append(([group for _, group in groups], column))
+    return found[0] if len(found) == 1 else ([[*rows]], None)
 
 
 def _tabs_separate(lines: Sequence[str]) -> bool:
@@ -154,9 +187,11 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
         tags = 3 if width == len(CONLLU) else next(
             (index for index in range(2, width) if has_spans[index]), width - 1)
         wrong, problem, better = 0, "numbers the words", (1, tags)
-    elif width > 3 and has_long_sentence and len(first_cells) > 1 and all(
+    elif word == 0 and width > 3 and has_long_sentence and len(first_cells) > 1 and all(
             len({*values}) == 1 for values in first_cells):
         wrong, problem, better = 0, "has one value in every sentence", (3, width - 1)
+    elif word == 0 and width > 2 and len(sentences) == 1 and _divided(sentences[0], [0])[1] == 0:
+        wrong, problem, better = 0, "numbers the sentences", (1, width - 1)
     elif tag is not None and ((has_spans[word] and not has_spans[tag])
                               or len(columns[tag]) > max(MAX_TAGS, len(columns[word]))):
         wrong, problem, better = word, "looks like tags", (tag, word)

@@ -49,7 +49,48 @@ def test_words_and_tags(tmp_path, text, columns, sentences, note):
     assert (note or "") in note_read
 
 
+def numbered(filled=True, header="Sentence #\tWord\tPOS\tTag\n", form="Sentence: {}"):
+    """Returns a table of sentences of 2, 3 and 1 words without empty lines between them."""
+    words = iter("abcdef")
+    return header + "".join(
+        f"{form.format(number) if filled or not place else ''}\t{next(words)}\tNN\tB-x\n"
+        for number, size in ((3, 2), (11, 3), (12, 1)) for place in range(size))
+
+
+SPLIT = ["a/B-x b/B-x", "c/B-x d/B-x e/B-x", "f/B-x"]
+INDEXED = "".join(f"{place}\t{line}" if place >= 0 else f"\t{line}" for place, line in enumerate(
+    numbered().splitlines(keepends=True), start=-1))
+
+
+@pytest.mark.parametrize(("text", "columns"), [
+    (numbered(), ()), (numbered(filled=False), ()), (numbered(filled=False), ("Word", "Tag")),
+    (numbered().replace("\n", "\r\n"), ()), (f"\ufeff{numbered()}", ()), (INDEXED, ()),
+    (numbered(header="", form="{}"), ("2", "4")), (numbered(header=""), ("2", "4")),
+    (numbered(header="sentence_id\ttoken\tpos\tner\n", form="{:x}-z"), ()),
+    (numbered().replace("11", "2"), ()), (numbered(header="n\tword\tpos\tner\n", form="{}"), ())])
+def test_a_column_of_numbers_divides_sentences_without_empty_lines(tmp_path, text, columns):
+    sentences, note = read(tmp_path, text, *columns)
+    assert (sentences, "numbers of sentences in column" in note) == (SPLIT, True)
+
+
+@pytest.mark.parametrize(("text", "columns"), [
+    ("n\tword\ttag\n1\ta\tO\n2\tb\tO\n3\tc\tO\n", ("word", "tag")),  # Numbers of words.
+    ("d\tn\tword\ttag\n1\t1\ta\tO\n1\t1\tb\tO\n2\t2\tc\tO\n2\t2\td\tO\n", ()),  # Two columns.
+    ("7 a O\n7 b O\n5 c O\n5 d O\n", ("2", "3")), ("x1 a O\nx1 b O\nx1 c O\n", ("2", "3")),
+    ("1 a O\n1 b O\n2 c O\n1 d O\n", ("2", "3"))])
+def test_other_columns_do_not_divide_a_sentence(tmp_path, text, columns):
+    ((_,), note) = read(tmp_path, text, *columns)
+    assert "numbers of sentences" not in note
+
+
+@pytest.mark.parametrize("text", ["EU\tO\n\tran\tO\n", "\tEU\tO\n\tran\tO\n", "\tEU\tO\nran\tO\n"])
+def test_tabs_around_complete_rows_are_no_cells(tmp_path, text):
+    assert read(tmp_path, text)[0] == ["EU/O ran/O"]
+
+
 @pytest.mark.parametrize(("text", "columns", "message"), [
+    (numbered(header=""), (), "numbers the sentences; .* --text_columns=2 --label_column=4"),
+    (numbered(header="", filled=False), (), ":2: the word .* is empty; --text_columns"),
     (CONLLU, (), "numbers the words; .* --text_columns=2 --label_column=4"),
     (CONLLU, ("2", "label"), "--text_columns=2 --label_column=4"),
     (GERMEVAL, (), "--text_columns=2 --label_column=3"),
