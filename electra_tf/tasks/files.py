@@ -15,7 +15,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
-from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
+from electra_tf.tasks.tag_schemes import as_iob2, as_known, scheme_name, span_parts
 from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
 PAIRS = (" (to read pairs with a model of transformers: python -m "
@@ -185,13 +185,13 @@ def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
 
 def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection[str],
             notes: list[str]) -> list[TaggedExample]:
-    """Returns sentences with tags of spans in IOB2, unless all are known tags in another scheme.
+    """Returns sentences with tags of spans in IOB2, or in the scheme of a model's known tags.
 
     `notes` receives a line about the scheme. `UserError` for tags that don't fit to the others.
     """
     tagged = [example.tags for example in examples if example.tags is not None]
     present = set(label_set(examples))
-    letters = {letter for letter, _ in span_parts(known)[0].values()}
+    letters = {letter for tag, (letter, _) in span_parts(known)[0].items() if tag in present}
     if not present or (present <= set(known) and not letters <= set("BIO")):
         return list(examples)
     if any("(" in tag and "*" in tag for tag in present):
@@ -207,11 +207,12 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
         notes.append("tags without B-, I- or another mark of spans, scored per word")
         return list(examples)
     converted = [example if example.tags is None else dataclasses.replace(
-        example, tags=as_iob2(example.tags, parts)) for example in examples]
+        example, tags=as_known(as_iob2(example.tags, parts), known)) for example in examples]
     changed = sum(old != new for before, after in zip(examples, converted, strict=True)
                   for old, new in zip(before.tags or (), after.tags or (), strict=True))
     notes.append(f"tags in {scheme_name(tagged, parts, form)}" + (
-        f"; {changed:,} of {sum(map(len, tagged)):,} rewritten as IOB2" if changed else ""))
+        f"; {changed:,} of {sum(map(len, tagged)):,} rewritten as "
+        + ("the model's tags" if known else "IOB2") if changed else ""))
     return converted
 
 

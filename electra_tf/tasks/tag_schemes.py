@@ -17,6 +17,8 @@ _LETTERS = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "BILOU": "BILU", "BMES": 
 """Scheme -> letters of its spans."""
 _FIRST, _LAST = "BSUW", "ESULW"
 """Letters of the first and the last word of a span."""
+_CHOICES = {(True, True): "SUWBEI", (True, False): "BI", (False, True): "ELI", (False, False): "MI"}
+"""Whether a word is the first of its span, and the last -> letters; a scheme uses its first one."""
 Parts = Mapping[str, tuple[str, str]]
 """Tag -> its letter, in upper case, and the type of its span, "" if it has none."""
 
@@ -60,6 +62,34 @@ def as_iob2(tags: Sequence[str], parts: Parts) -> tuple[str, ...]:
         written.append("O" if letter == "O" else ("B" if begins else "I") + (kind and f"-{kind}"))
         before = letter, kind
     return tuple(written or tags)
+
+
+def as_known(tags: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """Returns the tags of a sentence, given in IOB2, in the scheme of known tags, or their types.
+
+    A known type without "B-" shows IOB1, in which "B-" only separates spans of one type.
+
+    >>> as_known(["B-PER", "B-PER", "I-PER"], {"PER_U", "PER_B", "PER_L"})
+    ('PER_U', 'PER_B', 'PER_L')
+    """
+    parts, form, _ = span_parts(known)
+    if not parts:
+        return tuple(tag[2:] if tag[2:] in known else tag for tag in tags)
+    labels = {OUTSIDE: "O"} | {part: tag for tag, part in parts.items()}
+    letters = {"I"} | {letter for letter, _ in labels}
+    is_iob1 = letters <= set("BIO") and any(
+        letter == "I" and ("B", kind) not in labels for letter, kind in labels)
+    letters |= {"B"} if is_iob1 else set()
+    written = []
+    for before, tag, after in zip(["O", *tags], tags, [*tags[1:], "O"], strict=False):
+        letter, _, kind = tag.partition("-")
+        if letter != "O":
+            begins = letter == "B" and (not is_iob1 or before in (tag, f"I{tag[1:]}"))
+            choices = _CHOICES[begins, after != f"I{tag[1:]}"]
+            letter = next(choice for choice in choices if choice in letters)
+        written.append(labels.get((letter, kind)) or (
+            f"{kind}-{letter}" if form.endswith("last") else f"{letter}-{kind}"))
+    return tuple(written)
 
 
 def scheme_name(sentences: Collection[Sequence[str]], parts: Parts, form: str) -> str:

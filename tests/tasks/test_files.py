@@ -139,6 +139,9 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
     model = spec("tagging", labels=("U-X", "O"))  # A converted model may have another scheme.
     for task, tags in ((spec("tagging"), ("B-X", "B-X", "O")), (model, ("U-X", "U-X", "O"))):
         assert read_tagged(lines, task)[0].tags == tags
+    for labels, written in (("I-X O", "I-X B-X O"), ("X-B X-I O", "X-B X-B O")):
+        task = spec("tagging", labels=tuple(labels.split()))
+        assert read_tagged(lines, task)[0].tags == tuple(written.split())
     for text, message in (("a B-X\nb 0\nc I-X\n", r"a\.txt:1: the tag '0' is neither O nor"),
                           ("a (X*\nb *)\n", "bracket notation of CoNLL-2005")):
         with pytest.raises(UserError, match=message):

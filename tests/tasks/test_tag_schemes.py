@@ -5,7 +5,7 @@ import itertools
 import pytest
 from seqeval import scheme as schemes
 
-from electra_tf.tasks.tag_schemes import as_iob2, scheme_name, span_parts
+from electra_tf.tasks.tag_schemes import as_iob2, as_known, scheme_name, span_parts
 
 
 def spans(tags, scheme=schemes.IOB2):
@@ -34,6 +34,31 @@ def test_valid_tags_keep_the_spans_of_seqevals_strict_mode(name, scheme, max_len
             assert spans(written) == spans(sentence, scheme), sentence  # All words are valid.
             compared += 1
     assert compared > 150
+
+
+@pytest.mark.parametrize(("scheme", "letters"), [
+    (schemes.IOB1, "BI"), (schemes.IOB2, "BI"), (schemes.IOE2, "IE"), (schemes.IOBES, "BIES"),
+    (schemes.BILOU, "BILU")])
+def test_valid_tags_in_the_scheme_of_a_model_stay_as_they_are(scheme, letters):
+    tags = ["O", *(f"{letter}-{kind}" for letter in letters for kind in "XY")]
+    known = set(tags) - ({"B-X"} if scheme is schemes.IOB1 else set())
+    compared = 0
+    for sentence in itertools.product(tags, repeat=4):
+        covered = {index for _, begin, end in spans(sentence, scheme)
+                   for index in range(begin, end)}
+        if all((tag == "O") is (index not in covered) for index, tag in enumerate(sentence)):
+            assert as_known(as_iob2(sentence, span_parts(tags)[0]), known) == sentence
+            compared += 1
+    assert compared > 150
+
+
+@pytest.mark.parametrize(("known", "written"), [
+    ("B-A I-A O", "B-A B-A I-A I-A O B-C"), ("I-A I-C O", "I-A B-A I-A I-A O I-C"),
+    ("A-B A-I O", "A-B A-B A-I A-I O C-B"), ("B_A I_A o", "B_A B_A I_A I_A o B-C"),
+    ("B-A I-A L-A U-A U-C O", "U-A B-A I-A L-A O U-C"), ("a-s A-S A-B A-M A-E O",
+     "A-S A-B A-M A-E O C-S"), ("A C O", "A A A A O C"), ("N V", "B-A B-A I-A I-A O B-C")])
+def test_tags_are_written_as_a_model_writes_them(known, written):
+    assert as_known("B-A B-A I-A I-A O B-C".split(), known.split()) == tuple(written.split())
 
 
 @pytest.mark.parametrize(("name", "tags", "written"), [

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
+from seqeval.metrics import accuracy_score
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
+from electra_tf.tasks.files import read_tagged
 from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Contexts, Questions, answer_scores, best_threshold
 from electra_tf.tasks.kinds.tagging import WORD_SCORERS, Tagging, tag_scores
@@ -16,6 +18,7 @@ from electra_tf.tasks.kinds.texts import SCORERS, label_scores
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
 from electra_tf.text.rows import Windows
+from tests.support.text_files import write
 
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".
 LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])
@@ -66,6 +69,24 @@ def test_a_span_counts_only_with_its_ends_and_its_type():
     # Tags of BILOU and with the letter last: the first of two spans is right.
     for true, predicted in (("U-A U-A O", "U-A B-A L-A"), ("A-B A-B O", "A-B A-B A-I")):
         assert span_scores([true.split()], [predicted.split()])["f1"] == 1 / 2
+
+
+def test_accuracy_of_a_converted_model_is_that_of_its_own_scheme(tmp_path):
+    iob1 = "I-PER I-PER O\nI-PER B-PER I-LOC\n"
+    bilou = "B-PER L-PER O\nU-PER U-PER U-LOC\n"
+    labels = ("O", "I-PER", "I-LOC", "B-LOC"), ("O", *(
+        f"{letter}-{kind}" for letter in "BILU" for kind in ("PER", "LOC")))
+    for text, known in zip((iob1, bilou), labels, strict=True):
+        gold = [line.split() for line in text.splitlines()]
+        predicted = [[gold[0][0]] * 3, [gold[1][0]] * 3]
+        for written in (iob1, bilou, "B-PER I-PER O\nB-PER B-PER B-LOC\n"):
+            path = write(tmp_path / "a.txt", "\n\n".join(
+                "\n".join(f"w {tag}" for tag in line.split()) for line in written.splitlines()))
+            spec = TaskSpec(name="tagging", kind="tagging", labels=known, metrics=("f1",))
+            tags = [example.tags for example in read_tagged(path, spec)]
+            assert [list(part) for part in tags] == gold
+            scores = span_scores(tags, predicted)
+            assert scores["accuracy"] == accuracy_score(gold, predicted)
 
 
 def squad(gold):
