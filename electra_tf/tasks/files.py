@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.column_files import read_columns
-from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
+from electra_tf.tasks.tables import TableRow, json_lines, read_lines, read_rows, suffix_of
 from electra_tf.tasks.tag_schemes import as_iob2, as_known, scheme_name, span_parts
 from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
@@ -23,6 +24,19 @@ PAIRS = (" (to read pairs with a model of transformers: python -m "
 """Part of the message for a pair that a model of one text receives."""
 HELD_OUT = 10
 """Without a file for dev, one of `HELD_OUT` training examples is scored and not trained on."""
+_JSON = re.compile(r'[\[{][\[{\s]*"[^"\n]*"\s*[]:,]')
+_COMMAS = ("a tagger reads columns that are separated by tabs or spaces, not commas, or .jsonl; "
+           "save the table as tab-separated text, without quotes")
+_OTHER_FORMATS = {
+    r"(?m)^T\d+\t\S+ \d+ \d+[;\t]": "annotations of BRAT, whose tools/anntoconll.py writes "
+    "columns from them and their .txt, for --text_columns=4 --label_column=1",
+    r"(?i)\A<(\?xml version|!doctype html|html[^>\n]*>\n)":
+        "XML or HTML; write one word and its tag per line",
+    # All lines have a comma, none a tab, and the first names a column or none has a space.
+    r"(?i)\A(?=.*\b(word|token|form)s?\b|[^ ]*\Z)([^\t\n,]*+,[^\t\n]*+(\n|\Z)){2,}+\Z": _COMMAS}
+"""Content that is no column file -> what it is, and what to do."""
+_SPANS = ("JSON of Label Studio, Prodigy, doccano or spaCy has texts with spans instead: export "
+          "CoNLL2003, or split texts and spans by spacy.training.offsets_to_biluo_tags.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,7 +99,9 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
     train, dev = ([example for example, is_chosen in zip(examples, chosen, strict=True)
                    if is_chosen == held] for held in (False, True))
     if not train:
-        raise UserError("--dev is needed: the training file is too small to hold examples out.")
+        reason, = _long_sentence(examples) or [f"{len(examples):,} examples with the same text"]
+        raise UserError("--dev is needed: the training file is too small to hold examples out; "
+                        f"{reason}.")
     return train, dev, (f"without --dev {len(dev):,} of {len(examples):,} training examples are "
                         "held out as dev, the same ones in every run")
 
@@ -130,17 +146,15 @@ def label_columns(spec: TaskSpec) -> Sequence[str]:
 
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                 notes: list[str] | None = None) -> list[TaggedExample]:
-    """Returns the sentences of JSON lines with lists of words and tags, or of column files.
+    """Returns the sentences of JSON with lists of words and tags, or of column files.
 
-    Tags of spans become IOB2. `labelled=False` makes tags optional. `UserError` for missing keys or
-    columns, for tags that can't be read, and for plain sentences in the place of columns.
+    Tags of spans become IOB2, or those of a model. `labelled=False` makes tags optional.
+    `UserError` for missing keys or columns, for tags that can't be read, and for plain sentences
+    or another format in the place of columns.
     """
-    if suffix_of(path) == ".csv":
-        raise UserError(f"{path}: a tagger reads columns that are separated by tabs or spaces, or "
-                        ".jsonl; save the table as tab-separated text, without quotes.")
     tag_notes: list[str] = []
-    if suffix_of(path) == ".jsonl":
-        examples = tagged_examples(read_rows(path), spec, labelled=labelled)
+    if (rows := _json_rows(path)) is not None:
+        examples = tagged_examples(rows, spec, labelled=labelled)
     else:
         if not (labelled or spec.texts[0].isdecimal()):
             lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
@@ -154,9 +168,36 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
         examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled,
                                 notes=tag_notes)
     examples = in_iob2(path, examples, spec.labels, tag_notes)
+    tag_notes += _long_sentence(examples)
     if notes is not None and tag_notes:
         notes.append(f"{path}: {'; '.join(tag_notes)}")
     return examples
+
+
+def _json_rows(path: Path) -> Iterable[TableRow] | None:
+    """Returns the rows of JSON, in lines or in one list, or None for columns."""
+    if suffix_of(path) == ".jsonl":
+        return read_rows(path)
+    content = "\n".join(line for _, line in read_lines(path) if line.strip()).lstrip()
+    if _JSON.match(content):
+        with contextlib.suppress(strict_json.Unreadable):
+            values = strict_json.parse(content)
+            values = values if isinstance(values, list) else [values]
+            if all(isinstance(value, dict) for value in values):
+                return [TableRow(path, number, row) for number, row in enumerate(values, start=1)]
+        return json_lines(path)
+    problems = [problem for form, problem in _OTHER_FORMATS.items() if re.search(form, content)]
+    if problems or suffix_of(path) == ".csv":
+        raise UserError(f"{path}: {[*problems, _COMMAS][0]}.")
+    return None
+
+
+def _long_sentence(examples: Sequence[Example]) -> list[str]:
+    """Returns a note on a sentence to tag that probably is several."""
+    longest = max(len(getattr(example, "words", ())) for example in examples)
+    # CoNLL-2003's longest sentence has 124 words.
+    return [f"one sentence of {longest:,} words: in column files an empty line ends a sentence"
+            ] * (longest > (50 if len(examples) == 1 else 150))
 
 
 def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
@@ -172,7 +213,7 @@ def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
             tags_key = f" and a list of tags in {label!r}" if labelled else ""
             raise row.error(f"a sentence needs a list of words in {text!r}{tags_key}; "
                             "--text_columns and --label_column select other keys. "
-                            f"Received the keys: {', '.join(row.values)}.")
+                            f"Received the keys: {', '.join(row.values)}. {_SPANS}")
         words = _list(row, text)
         tags = _list(row, label) if has_tags else words
         if not words or len(tags) != len(words):
@@ -331,6 +372,10 @@ def _number(row: TableRow, column: str) -> float:
 def _list(row: TableRow, column: str) -> list[str]:
     value = row.values[column]
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        fix = f". {_SPANS}" * isinstance(value, str)
+        if isinstance(value, list) and {*map(type, value)} == {int}:
+            fix = ("; if these are indices of a ClassLabel, write the names that "
+                   f"dataset.features[{column!r}].feature.int2str returns.")
         raise row.error(f"{column!r} must be a list of strings, one for each word. Received: "
-                        f"{shown(value)}")
+                        f"{shown(value)}{fix}")
     return value

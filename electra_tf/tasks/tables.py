@@ -71,7 +71,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
     notes = [] if notes is None else notes
     suffix = suffix_of(path)
     if suffix == ".jsonl":
-        rows = _json_lines(path)
+        rows = json_lines(path)
     elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
         if suffix == ".csv":
             _, header = next(read_lines(path), (1, ""))
@@ -186,7 +186,8 @@ def _quoted(path: Path, separator: str) -> _Cells:
         raise UserError(f"{path}:{begin}: {error}.") from None
 
 
-def _json_lines(path: Path) -> Iterator[TableRow]:
+def json_lines(path: Path) -> Iterator[TableRow]:
+    """Yields the objects of JSON lines."""
     for number, line in read_lines(path):
         if not line.strip():
             continue

@@ -5,11 +5,12 @@ import json
 import pytest
 
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks import files, registry
+from electra_tf.tasks import files, in_memory, registry
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.tables import read_rows
-from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
+from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
+from tests.support.refusals import refused
 from tests.support.text_files import write
 
 
@@ -180,6 +181,78 @@ def test_tagged_sentences_of_json_lines(tmp_path):
         path.write_text(json.dumps(record))
         with pytest.raises(UserError, match=message):
             read_tagged(path, TAGGED)
+
+
+SENTENCES = [{"tokens": ["EU", "rejects"], "ner_tags": ["B-org", "O"]},
+             {"tokens": ["call"], "ner_tags": ["O"]}]
+LINES = "".join(f"{json.dumps(row)}\n" for row in SENTENCES)
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    *((name, LINES) for name in ("a.json", "a.txt", "a.conll", "a.csv", "a.tsv", "a")),
+    ("a.json", f"\ufeff\n{LINES}"), ("a.json", LINES.replace("\n", "\r\n\r\n")),
+    ("a.json", json.dumps(SENTENCES)), ("a.txt", json.dumps(SENTENCES, indent=2))])
+def test_json_is_read_under_any_name(tmp_path, name, content):
+    columns = spec("tagging", texts=("tokens",), label="ner_tags")
+    examples = read_tagged(write(tmp_path / name, content), columns)
+    assert [(list(example.words), list(example.tags)) for example in examples] == [
+        (row["tokens"], row["ner_tags"]) for row in SENTENCES]
+
+
+LABEL_STUDIO = [{"id": 1, "data": {"text": "Al Bo"}, "annotations": [{"result": [
+    {"value": {"start": 0, "end": 5, "labels": ["PER"]}}]}]}]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("a.json", json.dumps(LABEL_STUDIO), "Label Studio.* CoNLL2003"),
+    ("a.txt", json.dumps(LABEL_STUDIO, indent=1), "Label Studio"),
+    ("a.jsonl", '{"text": "Al Bo", "label": [[0, 5, "PER"]]}', "doccano"),
+    ("a.json", '{"text": "Al", "tokens": [{"text": "Al"}], "spans": []}', "JSON of .*Prodigy"),
+    ("a.json", '[{"id": 0, "paragraphs": []}]', "spaCy"), ("a.json", '[["Al", "O"]]', "JSON"),
+    ("a.json", '{"text": ["EU"], "label": ["O"]}\n{"text"', r"a\.json:2: not JSON"),
+    ("a.json", '[{"text": [}]', "not JSON"),
+    ("a.ann", "T1\tPER 0 5\tAl Bo\nT2\tPER 7 9\tCy\n", "BRAT"),
+    ("a.txt", "#1\tNote T1\tx\nT1\tPER 0 2;4 5\tAl o\n", "BRAT"),
+    ("a.xml", '<?xml version="1.0"?>\n<w t="O">a</w>\n', "XML"),
+    ("a.txt", "<!DOCTYPE html>\n<p>a b</p>\n", "HTML"),
+    ("a.txt", 'Sentence #,Word,Tag\nSentence: 1,Al,B-PER\nSentence: 1,",",O\n', "commas"),
+    ("a.tsv", "Al,B-PER\nran,O\n", "commas"), ("a.csv", "Al\tB-PER\n", "commas")])
+def test_other_formats_of_tags_are_named(tmp_path, name, content, message):
+    path = write(tmp_path / name, content)
+    for labelled in (True, False):
+        with refused(message):
+            read_tagged(path, spec("tagging"), labelled=labelled)
+
+
+@pytest.mark.parametrize("content", [
+    "[ ( O\nEU NNP B-org\n", "{ O\n\" O\n", '[ "" O\nEU x O\n', "<html> O\nEU B-org\n",
+    ", O\n,, O\n", "der ART,Nom\nHund N,Nom\n", "T1 NN O\n0 CD O\n"])
+def test_words_that_look_like_another_format_are_words(tmp_path, content):
+    (example,) = read_tagged(write(tmp_path / "a.txt", content), spec("tagging"))
+    assert example.words == tuple(line.split()[0] for line in content.splitlines())
+
+
+def test_indices_of_a_class_are_named(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"text": ["EU", "x"], "label": [3, 0]}')
+    with refused(r"Received: \[3, 0\].*dataset\.features\['label'\]\.feature\.int2str"):
+        read_tagged(path, spec("tagging"))
+
+
+@pytest.mark.parametrize(("sizes", "is_noted"), [
+    ([51], True), ([50], False), ([150, 1], False), ([151, 1], True)])
+def test_a_sentence_of_hundreds_of_words_is_noted(tmp_path, sizes, is_noted):
+    rows = [(["w"] * size, ["B-x"] * size) for size in sizes]
+    columns = write(tmp_path / "a.txt", "\n".join("w B-x\n" * size for size in sizes))
+    lines = write(tmp_path / "a.jsonl", "".join(
+        json.dumps({"text": words, "label": tags}) + "\n" for words, tags in rows))
+    data = in_memory.write("train", Kind.TAGGING, *zip(*rows, strict=True))
+    for file in (columns, lines, data):
+        notes = []
+        read_tagged(file, spec("tagging"), notes=notes)
+        assert ("empty line ends a sentence" in notes[0]) is is_noted, file
+    with refused("--dev is needed: .* 60 words: .* an empty line ends a sentence"):
+        registry.load("tagging", None, Files(train=[
+            write(tmp_path / "b.txt", "w B-x\nv O\n" * 30)]))
 
 
 def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path):
