@@ -54,7 +54,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-avx2 test-slow test-all fuzz lint docs peers compile-env compile-cuda tpu bench \
-	time-to-quality real-encoder lock sbom check-deploy bazel-check wheel-check clean
+	time-to-quality real-encoder lock sbom check-deploy wheel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -214,10 +214,9 @@ sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licence
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format=JSON \
 	  --output-file=sbom.json $(VENV)
 
-check-deploy: $(TOOLS_STAMP) ## Check docs/deploy: the Dockerfile, the shell script, the manifests.
+check-deploy: $(TOOLS_STAMP) ## Check the Dockerfile and the shell scripts.
 	$(TOOLS)/bin/hadolint docs/deploy/Dockerfile
 	$(TOOLS)/bin/shellcheck docs/deploy/slurm.sh .ci/run .ci/check_wheel
-	$(TOOLS)/bin/kubernetes-validate --strict docs/deploy/kubernetes.yaml docs/deploy/gke_tpu.yaml
 
 $(TOOLS_STAMP): requirements/tools.lock
 	$(need_python)
@@ -225,20 +224,6 @@ $(TOOLS_STAMP): requirements/tools.lock
 	@'$(PYTHON)' -m venv $(TOOLS)
 	@$(TOOLS)/bin/python $(INSTALL) -r requirements/tools.lock
 	@touch $@
-
-# Of these tests one reads golden numbers, one a page, one starts a command, one reads the checkout.
-BAZEL_TESTS := $(addprefix //tests:,data/test_manifest apps/planning/test_estimate_cost \
-	config/test_declarations reporting/test_curves supply_chain/test_locks)
-
-bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tests; without Bazel, say so.
-	@if ! command -v bazel >/dev/null; then \
-	  echo "skipped: no bazel (on Debian: apt-get install bazel-bootstrap)"; \
-	else \
-	  set -e; trap 'bazel shutdown' EXIT; \
-	  bazel build --noshow_progress //...; \
-	  bazel run --noshow_progress //:run_pretraining -- --help | grep -e --data_dir; \
-	  bazel test --noshow_progress $(BAZEL_TESTS); \
-	fi
 
 wheel-check: $(STAMP) ## Build the wheel, install it elsewhere and use it (5 minutes, 3 GB).
 	.ci/check_wheel $(BIN)/python
