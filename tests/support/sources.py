@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-"""The checkout, also where Bazel runs a test among links to its files."""
+"""The checkout."""
 
 PACKAGES = ("electra_tf", "data_prep", "benchmarks", "experiments")
 
