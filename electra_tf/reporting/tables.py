@@ -1,4 +1,4 @@
-"""Tables of text, for a terminal (`table_text`) and for a page (templates/tables.html)."""
+"""Tables of text for a terminal."""
 
 import dataclasses
 import re
@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 WIDTH = 100
-FIXED = "\u00a0"  # A no-break space: no line ends there.
 _NAME_WIDTH = 36  # Columns of a fact's name.
 
 
@@ -18,7 +17,6 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
     heading: tuple[str, ...] = ()
     """Names of the columns. Empty for facts: two columns, a name and words that are wrapped."""
-    bars: tuple[float, ...] = ()  # Length of each row's bar, in [0, 1].
     notes: tuple[str, ...] = ()
 
 
@@ -28,17 +26,15 @@ def table_text(table: TextTable) -> str:
     if table.heading:
         cells = [table.heading, *table.rows]
         widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
-        bars = ["", *("█" * round(24 * bar) for bar in table.bars or [0] * len(table.rows))]
-        for (name, *numbers), bar in zip(cells, bars, strict=True):
+        for name, *numbers in cells:
             padded = [name + " " * (widths[0] - columns(name))]
             padded += [" " * (width - columns(number)) + number
                        for number, width in zip(numbers, widths[1:], strict=True)]
-            lines.append(f"  {'  '.join([*padded, bar])}".rstrip())
+            lines.append(f"  {'  '.join(padded)}".rstrip())
     else:
         for name, value in table.rows:
             head = f"  {name}{' ' * max(2, _NAME_WIDTH - columns(name))}"
-            lines += (line.replace(FIXED, " ") for line in wrapped(
-                value.split(" "), head, " " * (2 + _NAME_WIDTH)))
+            lines += wrapped(value.split(" "), head, " " * (2 + _NAME_WIDTH))
     for note in table.notes:
         lines += wrapped(note.split(), "  ")
     return "\n".join(lines)

@@ -226,8 +226,8 @@ def test_what_a_page_tells_to_type_exists():
 
 
 @pytest.mark.parametrize(("text", "problem"), [
-    ("`python -m electra_tf.apps.inspection.inspect_records --data_dir=DIR` names it.",
-     "no --data_dir in electra_tf.apps.inspection.inspect_records"),
+    ("`python -m electra_tf.apps.tools.inspect_records --data_dir=DIR` names it.",
+     "no --data_dir in electra_tf.apps.tools.inspect_records"),
     ("run electra-inspect --nothing=1", "no --nothing in electra-inspect"),
     ("python -m electra_tf.apps.inspect records", "no program electra_tf.apps.inspect"),
     ("Give --modell_dir=x.", "no --modell_dir in run_pretraining.py"),
