@@ -5,7 +5,7 @@ import functools
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +20,7 @@ from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ranking_scores
+from electra_tf.objectives.objective import Ratio
 from electra_tf.objectives.pretraining import Arrays
 from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.atomic_file import write_json
@@ -70,16 +71,16 @@ class Evaluator:
         `keep_evaluating` takes the number of finished batches; if it returns False, the evaluation
         ends with None. Objectives that detect replaced tokens also have fixed-noise scores.
         """
-        batches: list[Arrays] = []
-        for batch in self._outcomes(self._run.config.runtime.eval_steps):
+        batches: list[EvaluatedBatch] = []
+        for batch in self._evaluated_batches(self._run.config.runtime.eval_steps):
             batches.append(batch)
             if not keep_evaluating(len(batches)):
                 return None
         coefficients, details = self._run.objective.coefficients, _joined_details(batches)
         means = {}
-        for name in [name.removesuffix("/sum") for name in batches[0] if name.endswith("/sum")]:
-            total, weight = (sum(batch[f"{name}/{part}"].sum() for batch in batches)
-                             for part in ("sum", "weight"))
+        for name in batches[0].means:
+            total, weight = (sum(part.sum() for part in parts) for parts in zip(
+                *(batch.means[name] for batch in batches), strict=True))
             means[name] = float(total / (weight or 1.0))
         results = {"loss": sum(weight * means[name] for name, weight in coefficients.items()),
                    **{name: means[name] for name in coefficients},
@@ -93,7 +94,8 @@ class Evaluator:
 
     def samples(self, count: int, batches: int = 1) -> list[Corruption]:
         """Returns readable examples of the first held-out batches, with corruptions."""
-        outcome, tokens = _joined_details(self._outcomes(batches)), self._run.vocabulary.tokens
+        outcome = _joined_details(self._evaluated_batches(batches))
+        tokens = self._run.vocabulary.tokens
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
                  for row in real]
@@ -103,8 +105,8 @@ class Evaluator:
         return [] if written is None else Corruption.of_arrays(
             rows, written.ids, tokens, written.replaced_probability)
 
-    def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
-        """Yields the outcomes of the first batches; of all for 0."""
+    def _evaluated_batches(self, num_batches: int) -> Iterator["EvaluatedBatch"]:
+        """Yields the results of the first batches; of all for 0."""
         run, replicas, corrupt = self._run, self._run.strategy.num_replicas_in_sync, self._corrupt
         dataset = distributed(
             run.strategy, lambda input_context: evaluation_batches(
@@ -114,17 +116,20 @@ class Evaluator:
         for index, batch in enumerate(dataset):
             if num_batches and index == num_batches:
                 return
-            outcome = self._run_batch(*batch, tf.constant(index, tf.int64))
-            yield {name: value.numpy().astype(bool) if name in self._bools else value.numpy()
-                   for name, value in outcome.items()}
+            result = self._run_batch(*batch, tf.constant(index, tf.int64))
+            means, details = tf.nest.map_structure(lambda value: value.numpy(), result)
+            yield EvaluatedBatch(means, {
+                name: values.astype(bool) if name in self._bools else values
+                for name, values in details.items()})
 
     @tf.function(autograph=False)
-    def _run_batch(self, *batch: Any) -> dict[str, tf.Tensor]:
-        results = self._run.strategy.run(self._run_replica, args=batch)
-        return {name: self._run.strategy.gather(value, axis=0) for name, value in results.items()}
+    def _run_batch(self, *batch: Any) -> "EvaluatedBatch":
+        strategy = self._run.strategy
+        return tf.nest.map_structure(lambda value: strategy.gather(value, axis=0),
+                                     strategy.run(self._run_replica, args=batch))
 
     def _run_replica(self, batch: Batch, corruptions: Mapping[str, Corrupted],
-                     index: tf.Tensor) -> dict[str, tf.Tensor]:
+                     index: tf.Tensor) -> "EvaluatedBatch":
         objective, replica_context = self._run.objective, tf.distribute.get_replica_context()
         batch, corruptions = with_static_rows((batch, corruptions), self._rows)
         randomness = Randomness(
@@ -134,33 +139,41 @@ class Evaluator:
                 + tf.cast(replica_context.replica_id_in_sync_group, tf.int64)))
         inputs, num_terms = objective.prepare_inputs(batch, randomness)
 
-        def compute(rows: Any, first_row: tf.Tensor) -> dict[str, tf.Tensor]:
-            """Runs the objective; sums have shape [1], to be concatenated like the rest."""
+        # Sums over the rows of a part have shape [1], to be concatenated like vectors of rows.
+        def compute(rows: Any, first_row: tf.Tensor) -> Any:
             outcome = objective.compute(self._model, rows, dataclasses.replace(
                 randomness, first_example=randomness.first_example + first_row), training=False)
-            sums = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
-            for name, ratio in outcome.measures.items():
-                sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
-            return {name: value[tf.newaxis] for name, value in sums.items()} | outcome.details
+            sums = dict(outcome.loss_sums), dict(outcome.measures)
+            return (*tf.nest.map_structure(lambda value: value[tf.newaxis], sums),
+                    dict(outcome.details))
 
-        results = concat_parts(compute, inputs, self._parts)
-        results |= {f"{name}/weight": value[tf.newaxis] for name, value in num_terms.items()}
+        loss_sums, means, details = concat_parts(compute, inputs, self._parts)
+        means |= {name: Ratio(loss_sums[name], num_terms[name][tf.newaxis]) for name in num_terms}
+
+        # Detection of replacements that are equal for all runs.
         for kind, (ids, replaced) in corruptions.items():
-            results[f"{kind}/replaced"] = replaced
-            results[f"{kind}/logits"] = concat_parts(
+            details[f"{kind}/replaced"] = replaced
+            details[f"{kind}/logits"] = concat_parts(
                 lambda rows, first_row: objective.detection_logits(self._model, rows),
                 batch._replace(ids=ids), self._parts)
-        results |= {"ids": batch.ids, "valid": batch.valid}
-        self._bools = {name for name, value in results.items() if value.dtype == tf.bool}
-        return {name: tf.cast(value, tf.int32) if name in self._bools else value
-                for name, value in results.items()}
+        details |= {"ids": batch.ids, "valid": batch.valid}
+        self._bools = {name for name, value in details.items() if value.dtype == tf.bool}
+        return EvaluatedBatch(means, {
+            name: tf.cast(value, tf.int32) if name in self._bools else value
+            for name, value in details.items()})
 
 
-def _joined_details(outcomes: Iterable[Arrays]) -> Arrays:
-    """Joins the tensors with a row per example; sums and weights have one per part."""
-    details = [{name: values for name, values in outcome.items()
-                if not name.endswith(("/sum", "/weight"))} for outcome in outcomes]
-    return {name: np.concatenate([outcome[name] for outcome in details]) for name in details[0]}
+class EvaluatedBatch(NamedTuple):
+    """The results of a batch of B examples, as tensors or arrays."""
+
+    means: dict[str, Ratio]  # Losses and metrics by name; [parts of the batch].
+    details: dict[str, Any]  # Name -> [B, ...]; workers gather booleans as integers.
+
+
+def _joined_details(batches: Iterable[EvaluatedBatch]) -> Arrays:
+    """Returns the details of all examples, name -> [M, ...]."""
+    details = [batch.details for batch in batches]
+    return {name: np.concatenate([part[name] for part in details]) for name in details[0]}
 
 
 def evaluate(run: Run) -> None:

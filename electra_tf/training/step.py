@@ -70,8 +70,8 @@ class TrainStep:
                    for name, coefficient in self.objective.coefficients.items()}
 
         def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
-                list[tf.Tensor], dict[str, tf.Tensor]]:
-            """Returns the gradients and sums of some rows of `inputs`."""
+                list[tf.Tensor], dict[str, tf.Tensor], dict[str, Ratio]]:
+            """Returns gradients, losses and metrics of some rows of `inputs`, summed over them."""
             with tf.GradientTape() as tape:
                 outcome = self.objective.compute(model, rows, dataclasses.replace(
                     randomness, first_example=first_example + first_row,
@@ -82,24 +82,21 @@ class TrainStep:
                          for gradient in tape.gradient(loss, model.trainable_variables)]
             if state.loss_scale.enabled:
                 gradients = [gradient / loss_scale for gradient in gradients]
-            sums = dict(outcome.loss_sums)
-            for name, ratio in outcome.measures.items():
-                sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
-            return gradients, sums
+            return gradients, dict(outcome.loss_sums), dict(outcome.measures)
 
         # Forward and backward, by micro-batches; then the sum over replicas.
-        def differentiate_all() -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+        def differentiate_all() -> Any:
             return sum_parts(differentiate, inputs, rounds=runtime.gradient_accumulation_steps,
                              parts=max(1, runtime.cpu_parts))
 
         if self.compile_with_xla:
             differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
-        gradients, sums = differentiate_all()
+        gradients, loss_sums, measures = differentiate_all()
         gradients = replica_context.all_reduce(SUM, gradients)
-        sums = replica_context.all_reduce(SUM, sums)
+        loss_sums, measures = replica_context.all_reduce(SUM, (loss_sums, measures))
 
         # Clipping and the update, which is left out if the loss or a gradient isn't finite.
-        loss = tf.add_n([factors[name] * sums[name] for name in factors])
+        loss = tf.add_n([factors[name] * loss_sums[name] for name in factors])
         clip_factor, norm = clip_factor_and_norm(gradients, self.config.optimizer.clip_norm)
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
         rate = self.schedule(step)
@@ -108,9 +105,7 @@ class TrainStep:
         state.step.assign_add(1)
         return {
             "loss": Ratio(loss, tf.ones([])),
-            **{name: Ratio(sums[name], num_terms[name]) for name in num_terms},
-            **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
-               for name in sums if name.endswith("/sum")},
+            **{name: Ratio(loss_sums[name], num_terms[name]) for name in num_terms}, **measures,
             "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}
 
 
