@@ -46,4 +46,4 @@ def _build(work: Workload, config: PretrainingConfig, strategy: tf.distribute.St
     text = Batch(ids=ids, valid=tf.ones(shape, tf.bool), segment_ids=tf.zeros(shape, tf.int32))
     run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
         tf.data.Dataset.from_tensor_slices(text).repeat()))
-    return lambda: float(run_steps(1)[0]["loss"].sum)
+    return lambda: float(run_steps(1)["loss"].sum)

@@ -24,7 +24,6 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require_one_of
 from electra_tf.pretraining import loop
 from electra_tf.pretraining.evaluation import saved_scores
-from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.in_memory import to_list
@@ -142,8 +141,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
         raise UserError("config must be a PretrainingConfig, such as "
                         f"electra_tf.pretraining_config('small'). Received: {shown(config)}")
     initial = None if init_checkpoint is None else pretrained.read(storage.path(init_checkpoint))
-    for run in stages(config, str(data_dir), storage.path(model_dir), initial=initial):
-        loop.train(run)
+    run = loop.pretrain(config, str(data_dir), storage.path(model_dir), initial=initial)
     return saved_scores(run.model_dir)
 
 

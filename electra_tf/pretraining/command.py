@@ -115,9 +115,8 @@ def main() -> None:
     from electra_tf.pretraining import evaluation, loop, setup
 
     if values.mode == "train":
-        for run in setup.stages(config, data_dir, model_dir, vocab_file, initial,
-                                restart=values.restart):
-            loop.train(run)
+        run = loop.pretrain(config, data_dir, model_dir, vocab_file, initial,
+                            restart=values.restart)
         evaluation.show_ending(run, data_dir)
         return
     fixed = list(changes) + (["model"] if values.model_size else [])

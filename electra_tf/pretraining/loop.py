@@ -1,6 +1,10 @@
-"""The training loop: from the newest checkpoint, or from new weights, to the last step."""
+"""The training loop: from the newest checkpoint, or from new weights, to the last step.
+
+`train` is the loop of one run; `pretrain` prepares and trains the one or two runs of a command.
+"""
 
 import contextlib
+import dataclasses
 import os
 import sys
 import tempfile
@@ -11,10 +15,20 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE, TRACKERS_FILE
-from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.checkpoints.run_directory import (
+    CHECKPOINTS,
+    FIRST_STAGE,
+    METRICS_FILE,
+    STEPS,
+    TRACKERS_FILE,
+)
+from electra_tf.checkpoints.weights import assign_parts, read_checkpoint
+from electra_tf.config.objectives import objective_class
+from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.pipeline import training_batches
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Pretrained
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
@@ -29,14 +43,53 @@ from electra_tf.pretraining.agreement import (
 )
 from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.setup import Run
-from electra_tf.pretraining.steps import Events, compile_steps, read_totals, steps_per_loop
+from electra_tf.pretraining.setup import Run, prepare
+from electra_tf.pretraining.steps import Events, StepMetrics, compile_steps, steps_per_loop
 from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
 from electra_tf.reporting.trackers import tracked
 from electra_tf.training import failures
 from electra_tf.training.devices import build_state, build_step, distributed
 from electra_tf.training.step import TrainState
+
+
+def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
+             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+             restart: bool = False) -> Run:
+    """Trains the run of a command and returns it; the arguments are those of `prepare`.
+
+    An objective of two stages first trains a generator, in a directory within `model_dir`; the
+    steps of `config` are those of both. `restart` removes the files of earlier runs.
+    """
+    def run_stage(config: PretrainingConfig, directory: Path) -> Run:
+        run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
+        if restart:
+            run_directory.restart(directory)
+        train(run)
+        return run
+
+    total = config.training.num_train_steps
+    first = config.objective.generator_steps(total)
+    if not first:
+        return run_stage(config, model_dir)
+
+    # Stage 1: a generator of the discriminator's size, unless it is trained already.
+    directory = config.objective.generator_dir(model_dir)
+    if not restart and run_directory.is_taken(model_dir):  # More steps extend the second stage.
+        first = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
+    begun = (directory / METRICS_FILE).exists()
+    if restart or not begun or read_checkpoint(directory)[1] < first:
+        print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
+        run_stage(override(config, {
+            "objective.name": objective_class(config.objective.name).generator_objective,
+            STEPS: first}), directory)
+
+    # Stage 2: the discriminator begins with the generator's weights. Their source has no path, so
+    # that a directory can be moved between the stages.
+    initial = dataclasses.replace(
+        pretrained.read(directory), source=f"{FIRST_STAGE}, step {first:,}")
+    print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}", flush=True)
+    return run_stage(override(config, {STEPS: total - first}), model_dir)
 
 
 def train(run: Run) -> None:
@@ -49,11 +102,13 @@ def train(run: Run) -> None:
     config, strategy = run.config, run.strategy
     batch_size, num_steps = config.training.train_batch_size, config.training.num_train_steps
     with contextlib.ExitStack() as stack:
+        # What ends with the run: the lock and logs of its directory, signals, explained failures.
         directory, out = stack.enter_context(_directory_of_reports(run))
         stack.enter_context(failures.explained(run.require_records))
         stop = stack.enter_context(_stop_request(run))
         stack.enter_context(report_lost_worker(strategy))
 
+        # The newest checkpoint, or new weights; the events of the steps that remain.
         state, manager, new_parts = restore(run)
         stack.callback(manager.close)
         step = int(state.step.numpy())
@@ -64,11 +119,14 @@ def train(run: Run) -> None:
             run.model_dir / TRACKERS_FILE, config, {"records": str(run.records)}))
         reporter = Reporter(run, directory, events, out=out, track=track)
         reporter.on_start(state, new_parts)
+
+        # Batches in an order that depends on the seed and the step alone; the compiled step masks,
+        # computes both losses and their gradients, clips and updates (training/step.py).
         batches = distributed(strategy, lambda input_context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
             buffer_examples=config.data.shuffle_buffer, global_batch_size=batch_size,
             first_step=events.first_step, last_step=num_steps, input_context=input_context))
-        run_steps = compile_steps(
+        train_steps = compile_steps(
             strategy, build_step(config, run.objective, state, strategy, num_steps,
                                  run.finished_at),
             batches, in_loops=events.steps_per_loop > 1)
@@ -79,7 +137,7 @@ def train(run: Run) -> None:
             reporter.on_evaluated(num_batches)
             return not agreement.received_signal(stop)
 
-        step_results, received = [], None
+        metrics, received = StepMetrics(config.training.precision), None
         while True:
             # A run that was interrupted may have evaluated this step; only the chief's log knows.
             if evaluator is not None and events.is_due("evaluation", step) and not agreement.any(
@@ -91,14 +149,17 @@ def train(run: Run) -> None:
                     reporter.on_eval(scores)
             if received or step == num_steps:
                 break
+
+            # One step, or on a TPU all steps up to the next event.
             count = events.steps_until_next(step)
-            step_results += run_steps(count)
+            metrics.update(train_steps(count))
             step += count
+
+            # Log, show samples and save where it is due; a signal ends the run after this step.
             received = agreement.received_signal(stop)
             if received or events.needs_results(step) or reporter.is_line_due():
-                reporter.on_train(read_totals(step_results, step, config.training.precision), step,
+                reporter.on_train(metrics.pop(step), step,
                                   complete=bool(received) or events.is_due("log", step))
-                step_results = []
             if received:
                 break
             if events.is_due("samples", step) and evaluator is not None:

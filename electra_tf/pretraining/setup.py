@@ -1,16 +1,15 @@
-"""Prepares the runs of a command: checks settings, records and devices before any writing."""
+"""Prepares a run: checks settings, records and devices before any writing."""
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, FIRST_STAGE, STEPS
-from electra_tf.checkpoints.weights import read_checkpoint
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -95,43 +94,6 @@ class Run:
                            seed=self.config.training.seed)
 
 
-def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-           vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-           restart: bool = False) -> Iterator[Run]:
-    """Yields the run of a command; the arguments are those of `prepare`.
-
-    There are two runs if a generator is trained first, in a directory within `model_dir`. Then the
-    steps of `config` are those of both, and the caller must finish the first run before it takes
-    the second. `restart` removes the files of earlier runs.
-    """
-    def prepared(config: PretrainingConfig, directory: Path) -> Run:
-        run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
-        if restart:
-            run_directory.restart(directory)
-        return run
-
-    total = config.training.num_train_steps
-    first = config.objective.generator_steps(total)
-    if first:
-        directory = config.objective.generator_dir(model_dir)
-        if not restart and run_directory.is_taken(model_dir):
-            # More steps extend the second stage.
-            first = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
-        begun = (directory / run_directory.METRICS_FILE).exists()
-        if restart or not begun or read_checkpoint(directory)[1] < first:
-            print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
-            yield prepared(override(config, {
-                "objective.name": objective_class(config.objective.name).generator_objective,
-                STEPS: first}), directory)
-        # Without its path, so that a directory can be moved between two stages.
-        initial = dataclasses.replace(
-            pretrained.read(directory), source=f"{FIRST_STAGE}, step {first:,}")
-        print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
-              flush=True)
-        config = override(config, {STEPS: total - first})
-    yield prepared(config, model_dir)
-
-
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
             restart: bool = False) -> Run:
@@ -141,6 +103,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
     shape, except for rows that `continuation.fit` adds. A step must fit into this machine's memory.
     """
+    # Records and vocabulary, and examples that fit into the model.
     trackers.require_installed(config.runtime.report_to)
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
@@ -159,6 +122,8 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with build_pretraining_data from more text or with a smaller "
                         "--held_out_fraction.")
+
+    # Initial networks, with rows for new tokens and positions; steps of an extended run.
     added_rows: list[str] = []
     if initial is not None:
         _check_shape(initial, config)
@@ -166,15 +131,18 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             initial, text, config.model.max_position_embeddings, str(records))
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
+
+    # The devices, before TensorFlow's first op, as threads and workers can be set only before it.
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
     strategy, resolved = strategies.setup_devices(config)
-    # After the devices: threads and workers can be set only before TensorFlow's first op.
     shards.check_first_examples(records)
     config = override(config, {
         "model.vocab_size": text.vocabulary.size,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
         "runtime.log_every_steps": config.runtime.log_interval(steps),
     } | resolved)
+
+    # The objective, with the generator that its settings name.
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
         networks = pretrained.read(source)

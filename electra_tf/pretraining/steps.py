@@ -1,7 +1,7 @@
 """The steps of a run: their function on the devices, their results, and the events between them."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -24,17 +24,17 @@ machine gets 30 s."""
 
 def compile_steps(strategy: tf.distribute.Strategy, train_step: TrainStep,
                   batches: tf.distribute.DistributedDataset, *, in_loops: bool = False
-                  ) -> Callable[[int], list[Results]]:
-    """Returns `run_steps(count)`, which starts steps on the next batches and returns their results.
+                  ) -> Callable[[int], Results]:
+    """Returns `train_steps(count)`, which starts steps on the next batches.
 
-    An accelerator may run on after the call. There is one result for each step or, with `in_loops`,
-    for all of them, which are then one loop on the devices.
+    It returns their results; an accelerator may run on after the call. `count` is 1, or with
+    `in_loops` the number of steps of one loop on the devices.
     """
     iterator, run_step = iter(batches), compile_step(strategy, train_step)
     if not in_loops:
-        return lambda count: [run_step(iterator) for _ in range(count)]
+        return lambda count: run_step(iterator)
     run_loop = compile_loop(run_step.get_concrete_function(iterator), iterator)
-    return lambda count: [run_loop(tf.constant(count))]
+    return lambda count: run_loop(tf.constant(count))
 
 
 def compile_step(strategy: tf.distribute.Strategy, train_step: TrainStep
@@ -77,26 +77,39 @@ def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> 
     return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)
 
 
-def read_totals(results: Sequence[Results], last_step: int, precision: Precision) -> Totals:
-    """Returns the totals of all steps up to `last_step` that have results; waits for the steps.
+class StepMetrics:
+    """The losses and metrics of the last steps, which stay on the devices until they are read."""
 
-    Raises `UserError` if a loss or gradient norm isn't finite; the weights are then those before
-    that step. In float16 loss scaling skips a step whose gradients overflow.
-    """
-    history = {name: np.column_stack([
-        np.hstack([result[name][part] for result in results]) for part in (0, 1)
-    ]).astype(np.float64) for name in results[0]}
-    for name in ("loss",) if precision is Precision.FLOAT16 else ("loss", "gradient_norm"):
-        not_finite = np.flatnonzero(~np.isfinite(history[name][:, 0]))
-        if not_finite.size:
-            first = last_step - len(history[name]) + 1
-            steps = ", ".join(str(first + index) for index in not_finite[:10])
-            raise UserError(
-                f"{name} is not finite at step {steps}{'...' if not_finite.size > 10 else ''}. "
-                "The last checkpoint is intact; continue from it in a new --model_dir, with "
-                "--init_checkpoint set to this run's directory, and a lower --learning_rate or "
-                "--precision=float32.")
-    return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
+    def __init__(self, precision: Precision):
+        # In float16 loss scaling skips a step whose gradients overflow.
+        self._finite = ("loss",) if precision is Precision.FLOAT16 else ("loss", "gradient_norm")
+        self._results: list[Results] = []
+
+    def update(self, results: Results) -> None:
+        """Adds the results of a step, or of a loop of steps."""
+        self._results.append(results)
+
+    def pop(self, last_step: int) -> Totals:
+        """Returns the totals of all steps since the last call, up to `last_step`; waits for them.
+
+        Raises `UserError` if a loss or gradient norm isn't finite; the weights are then those
+        before that step.
+        """
+        results, self._results = self._results, []
+        history = {name: np.column_stack([
+            np.hstack([result[name][part] for result in results]) for part in (0, 1)
+        ]).astype(np.float64) for name in results[0]}
+        for name in self._finite:
+            not_finite = np.flatnonzero(~np.isfinite(history[name][:, 0]))
+            if not_finite.size:
+                first = last_step - len(history[name]) + 1
+                steps = ", ".join(str(first + index) for index in not_finite[:10])
+                raise UserError(
+                    f"{name} is not finite at step {steps}"
+                    f"{'...' if not_finite.size > 10 else ''}. The last checkpoint is intact; "
+                    "continue from it in a new --model_dir, with --init_checkpoint set to this "
+                    "run's directory, and a lower --learning_rate or --precision=float32.")
+        return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from electra_tf.objectives.frozen_generator import replacement_logits
 from electra_tf.objectives.pretraining import TrainedGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import loop, setup
+from electra_tf.pretraining import loop
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
 from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
@@ -128,8 +128,7 @@ def test_a_run_without_a_generator_is_refused():
 
 def train(records, model_dir):
     config = tiny_run.config(objective__name="two_stage", training__num_train_steps=6, **SHORT)
-    for run in setup.stages(config, storage.path(records), storage.path(model_dir)):
-        loop.train(run)
+    loop.pretrain(config, storage.path(records), storage.path(model_dir))
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from electra_tf.config.pretraining import PretrainingConfig, TrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.platform.signals import STOPPING, Interrupted
 from electra_tf.pretraining import loop
-from electra_tf.pretraining.steps import Events, compile_steps, read_totals
+from electra_tf.pretraining.steps import Events, StepMetrics, compile_steps
 from tests.support import tiny_run
 
 
@@ -32,7 +32,6 @@ class Parts:
             self.step += 1
             if self.step == self._signal_at and not self._in_evaluation:
                 self._received = signal.SIGTERM
-        return [None]
 
     def received_signal(self, stop):
         return self._received
@@ -78,7 +77,9 @@ def train(monkeypatch, tmp_path):
                 "_directory_of_reports": lambda run: contextlib.nullcontext(
                     (tmp_path, io.StringIO())),
                 "restore": lambda run: (state, parts, []), "distributed": lambda *_: None,
-                "build_step": lambda *_: None, "read_totals": lambda *_: {},
+                "build_step": lambda *_: None,
+                "StepMetrics": lambda precision: SimpleNamespace(
+                    update=lambda results: None, pop=lambda step: {}),
                 "compile_steps": lambda *_, in_loops: parts.run_steps,
                 "Reporter": lambda *_, out, track: parts,
                 "Evaluator": lambda run, model: parts}.items():
@@ -165,10 +166,13 @@ def trained(records, counts, *, in_loops, **changes):
     state = tiny_run.state_of(run)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: tiny_run.batches(run, 7, context))
-    run_steps = compile_steps(
+    train_steps = compile_steps(
         run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
-    totals = [read_totals(run_steps(count), count, run.config.training.precision)
-              for count in counts]
+    metrics, totals = StepMetrics(run.config.training.precision), []
+    for count in counts:
+        for number in [count] if in_loops else [1] * count:
+            metrics.update(train_steps(number))
+        totals.append(metrics.pop(count))
     return totals, [variable.numpy() for variable in state.variables]
 
 
