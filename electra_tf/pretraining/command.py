@@ -13,17 +13,20 @@ takes all settings from the run. A larger --num_train_steps extends a finished r
 need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, then a slow
-fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes a run for two hours. Runs much
+fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes a size for two hours. Runs much
 shorter than the paper's million steps need --recipe=short (docs/explanation/short_runs.md).
 """
 
 import dataclasses
 import functools
+import operator
+import re
 from typing import Literal
 
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.run_directory import STEPS
 from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.data import manifest
@@ -57,6 +60,9 @@ class PretrainingFlags(Section, prefix="--"):
     the held-out shards, or samples to show what it replaces and detects in some sentences."""
     restart: bool = False
     """Delete an earlier run in --model_dir, and begin again."""
+    budget: str = ""
+    """Time for a new run, such as 45m, 1h30m or 2d, instead of --num_train_steps. The speed of the
+    first steps decides the number of steps, which the run keeps. Default: none."""
     init_checkpoint: str = ""
     """Networks to continue from: the directory of another run, a checkpoint of Google's code, or a
     directory in Hugging Face's format. The run takes their size. The records need their vocabulary,
@@ -67,6 +73,23 @@ class PretrainingFlags(Section, prefix="--"):
 
 SETTINGS = overrides.flags_of(PretrainingConfig(), "pretraining")
 """Flags of single settings."""
+
+
+def parse_duration(text: str) -> float:
+    """Returns the seconds of a duration; `UserError` for another text or less than a minute.
+
+    >>> parse_duration("1h30m"), parse_duration("0.5h"), parse_duration("2d")
+    (5400.0, 1800.0, 172800.0)
+    """
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+    match = re.fullmatch("".join(rf"(?:(\d{{1,9}}(?:\.\d{{1,9}})?){unit})?" for unit in units),
+                         text.strip())
+    amounts = match.groups(default="0") if match else "0000"
+    seconds = sum(map(operator.mul, map(float, amounts), units.values()))
+    if seconds < 60:
+        raise UserError("--budget must be a time of a minute or more, such as 45m, 1h30m or 2d. "
+                        f"Received: {text!r}")
+    return seconds
 
 
 def define() -> None:
@@ -97,7 +120,15 @@ def main() -> None:
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     changes = overrides.given_settings(SETTINGS)
-    saved, initial, shape = None, None, None
+    saved, initial, shape, seconds = None, None, None, None
+    if values.budget and values.mode == "train":
+        if STEPS in changes:
+            raise UserError("--budget decides the number of steps; leave --num_train_steps out.")
+        seconds = parse_duration(values.budget)
+        if run_directory.is_taken(model_dir) and not values.restart:
+            changes[STEPS], seconds = all_settings(model_dir)[STEPS], None
+            print(f"budget   {model_dir} keeps the {changes[STEPS]:,} steps that it began with; "
+                  "--num_train_steps extends a finished run", flush=True)
     if values.mode == "train":
         has_own_size = values.model_size or flags.FLAGS["recipe"].present
         if not (values.restart or has_own_size) and run_directory.is_taken(model_dir):
@@ -110,13 +141,16 @@ def main() -> None:
             shape = shape_of(initial)
     config = resolve(values.model_size, values.recipe, changes, saved=saved,
                      shape=None if values.model_size else shape)
+    if seconds is not None and config.objective.generator_steps(2):
+        raise UserError(f"--budget is for runs of one stage, and objective.name="
+                        f"{config.objective.name} has two; give --num_train_steps.")
 
     # Imported after the settings are checked.
     from electra_tf.pretraining import evaluation, loop, setup
 
     if values.mode == "train":
         run = loop.pretrain(config, data_dir, model_dir, vocab_file, initial,
-                            restart=values.restart)
+                            restart=values.restart, seconds=seconds)
         evaluation.show_ending(run, data_dir)
         return
     fixed = list(changes) + (["model"] if values.model_size else [])

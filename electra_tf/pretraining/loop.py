@@ -8,6 +8,7 @@ import dataclasses
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -34,7 +35,7 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining import continuation
+from electra_tf.pretraining import budget, continuation
 from electra_tf.pretraining.agreement import (
     Agreement,
     has_several_workers,
@@ -55,11 +56,12 @@ from electra_tf.training.step import TrainState
 
 def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
              vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-             restart: bool = False) -> Run:
+             restart: bool = False, seconds: float | None = None) -> Run:
     """Trains the run of a command and returns it; the arguments are those of `prepare`.
 
     An objective of two stages first trains a generator, in a directory within `model_dir`; the
-    steps of `config` are those of both. `restart` removes the files of earlier runs.
+    steps of `config` are those of both. `restart` removes the files of earlier runs. With `seconds`
+    the run gets the steps that fit into this time, which begins now.
     """
     def run_stage(config: PretrainingConfig, directory: Path) -> Run:
         run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
@@ -68,6 +70,14 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         train(run)
         return run
 
+    if seconds is not None:
+        begin = time.monotonic()
+        run = prepare(config, data_dir, model_dir, vocab_file, initial, restart=True)
+        speed = budget.measure(run)
+        steps = budget.steps_within(run, speed, seconds - (time.monotonic() - begin))
+        tokens = config.training.train_batch_size * run.length
+        print(f"budget   {steps:,} steps, at {tokens / speed.step:,.0f} tokens/s", flush=True)
+        config = override(config, {STEPS: steps})
     total = config.training.num_train_steps
     first = config.objective.generator_steps(total)
     if not first:

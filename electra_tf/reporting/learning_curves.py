@@ -5,6 +5,7 @@ against a run's own generator falls when the generator learns, so it cannot comp
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,7 +17,8 @@ class MeasuredNetwork:
     """A network with the results of measured runs."""
 
     name: str  # Layers x hidden size.
-    flags: tuple[str, ...]
+    size: str  # Model size.
+    settings: Mapping[str, int]  # Settings that differ from those of the size.
     measured: tuple[tuple[float, float], ...]  # Tokens and final AUC of whole runs.
     limit: float  # Asymptotic AUC: fitted where three runs were measured, otherwise assumed.
 
@@ -27,15 +29,18 @@ class MeasuredNetwork:
         return max(0.5, self.limit - float(np.exp(intercept)) * tokens**float(slope))
 
 
-_TINY = ("--model_size=tiny", "--set=model.num_heads=4",
-         "--set=model.max_position_embeddings=512")  # The default is 128; records may be longer.
+_TINY = {"model.num_heads": 4, "model.max_position_embeddings": 512}
+"""The default is 128 positions; records may be longer."""
 NETWORKS = (
-    MeasuredNetwork(name="2 x 128", flags=_TINY, limit=0.91,
-            measured=((2.05e6, 0.752), (8.19e6, 0.835), (18.4e6, 0.861))),
-    MeasuredNetwork(name="4 x 128", limit=0.93, measured=((2.05e6, 0.758), (6.14e6, 0.820)), flags=(
-        *_TINY, "--set=model.num_layers=4", "--set=model.embedding_size=128")),
-    MeasuredNetwork(name="4 x 256", limit=0.95, measured=((4.10e6, 0.814), (57.3e6, 0.902)), flags=(
-        "--model_size=small", "--set=model.num_layers=4")),
+    MeasuredNetwork(
+        name="2 x 128", size="tiny", settings=_TINY, limit=0.91,
+        measured=((2.05e6, 0.752), (8.19e6, 0.835), (18.4e6, 0.861))),
+    MeasuredNetwork(
+        name="4 x 128", size="tiny", limit=0.93, measured=((2.05e6, 0.758), (6.14e6, 0.820)),
+        settings=_TINY | {"model.num_layers": 4, "model.embedding_size": 128}),
+    MeasuredNetwork(
+        name="4 x 256", size="small", limit=0.95, measured=((4.10e6, 0.814), (57.3e6, 0.902)),
+        settings={"model.num_layers": 4}),
 )
 """Smallest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
 `short`; docs/how_to/size_and_recipe.md has the commands and all results."""

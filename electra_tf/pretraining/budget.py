@@ -1,0 +1,77 @@
+"""Fits the number of steps to a time, from the speed of a run's first steps on this machine."""
+
+import time
+from typing import NamedTuple
+
+from electra_tf.data.pipeline import training_batches
+from electra_tf.platform.errors import UserError
+from electra_tf.pretraining.agreement import has_several_workers
+from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.steps import StepMetrics, compile_steps, steps_per_loop
+from electra_tf.training.devices import (
+    build_state,
+    build_step,
+    distributed,
+    temporary_variables,
+)
+
+MAX_STEPS = 10**8
+WARM_UP_SECONDS, MEASURED_SECONDS = 4.0, 12.0
+"""A small network's first 100 steps have two thirds of its later speed."""
+SPARE, END_SECONDS = 0.02, 5.0
+"""Fraction of the time for checkpoints and samples, and duration of the last curves."""
+
+
+class Speed(NamedTuple):
+    """The durations of a run's parts in seconds."""
+
+    start: float  # From the networks' creation to the end of the first step.
+    step: float  # A later step.
+
+
+def measure(run: Run) -> Speed:
+    """Trains new networks for 16 s and discards them; returns the speed."""
+    config, strategy, begin = run.config, run.strategy, time.monotonic()
+    if has_several_workers(strategy):
+        raise UserError("--budget measures one process; give all workers --num_train_steps.")
+    with temporary_variables():
+        state = build_state(config, run.build_model(), strategy)
+        batches = distributed(strategy, lambda input_context: training_batches(
+            run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
+            buffer_examples=config.data.shuffle_buffer, first_step=0, last_step=MAX_STEPS,
+            global_batch_size=config.training.train_batch_size, input_context=input_context))
+        count = steps_per_loop(config.runtime, strategy)
+        train_steps = compile_steps(
+            strategy, build_step(config, run.objective, state, strategy, MAX_STEPS), batches,
+            in_loops=count > 1)
+        metrics = StepMetrics(config.training.precision)
+
+        # Every call waits for its steps, as the clock counts what the devices have finished.
+        def train_for(seconds: float) -> float:
+            begin, steps = time.monotonic(), 0
+            while not steps or time.monotonic() - begin < seconds:
+                metrics.update(train_steps(count))
+                steps += count
+                metrics.pop(steps)
+            return (time.monotonic() - begin) / steps
+
+        train_for(0.0)
+        start = time.monotonic() - begin
+        train_for(WARM_UP_SECONDS)
+        return Speed(start=start, step=train_for(MEASURED_SECONDS))
+
+
+def steps_within(run: Run, speed: Speed, seconds: float) -> int:
+    """Returns the steps of a run that ends within `seconds`, its evaluations included.
+
+    An example of an evaluation takes no longer than one of training.
+    """
+    runtime, batch = run.config.runtime, run.config.training.train_batch_size
+    evaluation = 0.0
+    if held_out := run.examples("eval"):
+        examples = runtime.eval_steps * runtime.eval_batch_size or held_out
+        evaluation = min(examples, held_out) / batch * speed.step
+    available = (1 - SPARE) * (seconds - speed.start - END_SECONDS - evaluation)
+    if runtime.eval_every_steps:
+        speed = speed._replace(step=speed.step + evaluation / runtime.eval_every_steps)
+    return min(MAX_STEPS, max(1, int(available / speed.step)))
