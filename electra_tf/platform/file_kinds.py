@@ -4,8 +4,11 @@ from electra_tf.platform.errors import UserError
 
 HEAD = 1 << 12
 """Bytes of a file's beginning that `require_text` needs."""
+_TO_JSON_LINES = "('FILE').to_json('rows.jsonl', orient='records', lines=True)\"`"
 _KINDS = {
-    b"PK\x03\x04": "a zip archive or an Office document; unpack it with unzip, or save it as text",
+    b"PK\x03\x04": "a zip archive or an Office document; unpack it with unzip, or save it as text "
+                   "with `python -c \"import pandas; pandas.read_excel('FILE').to_csv('rows.csv', "
+                   "index=False)\"`",
     b"PK\x05\x06": "an empty zip archive; name a file with text",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it with `7z x`",
     b"Rar!\x1a\x07": "a rar archive; unpack it with `unrar x`",
@@ -17,8 +20,12 @@ _KINDS = {
     b"{\\rtf": "RTF; save it as text in UTF-8",
     b"\xd0\xcf\x11\xe0": "an Office document; save it as text in UTF-8",
     b"PAR1": "Parquet; data_prep reads it with --input='parquet:PATTERN#COLUMN', other programs "
-             "read JSON lines: pandas.read_parquet(...).to_json(..., orient='records', lines=True)",
-    b"ARROW1": "an Arrow file; write its texts as JSON lines",
+             f"read JSON lines: `python -c \"import pandas; pandas.read_parquet{_TO_JSON_LINES}",
+    b"ARROW1": "an Arrow file; write JSON lines with "
+               f"`python -c \"import pandas; pandas.read_feather{_TO_JSON_LINES}",
+    b"\xff\xff\xff\xff": "an Arrow stream, as datasets saves; write JSON lines with `python -c \""
+                         "import datasets; datasets.Dataset.from_file('FILE').to_json('rows.jsonl')"
+                         "\"`",
     b"\x89HDF\r\n\x1a\n": "HDF5; write its texts as JSON lines",
     b"SQLite format 3\0": "a SQLite database; write its texts as JSON lines",
     b"Obj\x01": "an Avro file; write its texts as JSON lines",
@@ -28,7 +35,7 @@ _KINDS = {
     b"\0\0\xfe\xff": "UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
     b"\xff\xfe\0\0": "UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
 }
-"""First bytes -> what the file is, and what to do. The longest match counts."""
+"""First bytes -> what the file is, and what to do with FILE. The longest match counts."""
 
 
 def require_text(path: object, head: bytes) -> None:
@@ -37,7 +44,7 @@ def require_text(path: object, head: bytes) -> None:
     if head[:3] == b"BZh" and not head[4:10] == b"1AY&SY":
         starts = []
     if starts:
-        raise UserError(f"{path} is {_KINDS[max(starts, key=len)]}.")
+        raise UserError(f"{path} is {_KINDS[max(starts, key=len)].replace('FILE', str(path))}.")
     if head[257:262] == b"ustar":
         raise UserError(f"{path} is a tar archive; unpack it with `tar -xf`.")
     if b"\0" in head:

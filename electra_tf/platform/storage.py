@@ -212,7 +212,13 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 def read_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a file that can't be read."""
-    advice = " Name a file in it." if isinstance(error, IsADirectoryError) else ""
+    advice = ""
+    if isinstance(error, IsADirectoryError):
+        splits = "['train']" if (path / "dataset_dict.json").exists() else ""
+        is_data_set = splits or (path / "dataset_info.json").exists()
+        advice = (" It was saved by datasets; write JSON lines with `python -c \"import datasets; "
+                  f"datasets.load_from_disk('{path}'){splits}.to_json('rows.jsonl')\"`." if
+                  is_data_set else " Name a file in it.")
     return UserError(f"cannot read {path}: {error.strerror or error}.{advice}")
 
 
