@@ -100,6 +100,7 @@ def with_unlabelled(task: Task, own: Files) -> Task:
     """Returns a task with the texts of `own.unlabelled`; a note counts labels, which are unused."""
     notes, spec = [*task.notes], dataclasses.replace(own.select(task.spec), key="")
     examples = KINDS[spec.kind].read(own.unlabelled, spec, labelled=False, notes=notes)
+    examples, _ = KINDS[spec.kind].learnable(examples)
     if known := sum(example.label is not None for example in examples):
         notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
     return dataclasses.replace(task, notes=notes, unlabelled=[

@@ -4,9 +4,10 @@ import collections
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.column_files import read_columns
-from electra_tf.tasks.tables import TableRow, json_lines, read_lines, read_rows, suffix_of
+from electra_tf.tasks.labels import INDICATORS, are_multi_hot, in_order, parsed, separators
+from electra_tf.tasks.tables import (
+    TableRow,
+    is_label_name,
+    json_rows,
+    read_lines,
+    read_rows,
+    suffix_of,
+)
 from electra_tf.tasks.tag_schemes import as_iob2, as_known, scheme_name, span_parts
 from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
@@ -119,22 +128,51 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.texts, dataclasses.replace(spec, key="")
-    labels = label_columns(spec)
+    labels, known = label_columns(spec), {*spec.labels, *spec.label_words}
     selected = () if columns else filter(
         None, (*spec.texts, *(labels if labelled else ()), spec.key))
     rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
-    if spec.kind is Kind.MULTILABEL and len(labels) == 1 and suffix_of(path) in (".tsv", ".csv"):
-        rows = functools.partial(_split_labels, path, labels[0], rows)
+    counts: collections.Counter[str] = collections.Counter()
     read_label = {  # Those of pairs of sentence embeddings are texts if they are optional.
-        Kind.REGRESSION: _number, Kind.MULTILABEL: _label_set,
+        Kind.REGRESSION: _number, Kind.MULTILABEL: _indicators,
         Kind.SENTENCE_EMBEDDINGS: _number if labelled else _label}.get(spec.kind, _label)
+    if read_label is _label:
+        read_label = functools.partial(_label, known=known, counts=counts)
+    elif spec.kind is Kind.MULTILABEL and len(labels) == 1:
+        read_label = functools.partial(
+            _label_set, sets=_label_sets(path, labels[0], rows(), known, notes))
+    num_rows = 0
     for row in rows(notes=notes):
+        num_rows += 1
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, *labels)
-        yield TextExample(key=_key(row, spec), label=label,
-                          texts=tuple(map(row.text, spec.texts)))
+        texts = tuple(map(row.text, spec.texts))
+        if not all(map(str.strip, texts)):
+            counts["an empty text; training leaves them out, predictions keep them"
+                   if is_empty(texts, spec.kind) else "one empty text, and are used"] += 1
+        yield TextExample(key=_key(row, spec), label=label, texts=texts)
+    if notes is not None and not published:
+        notes += [f"{path}: {count:,} of {num_rows:,} rows have {what}"
+                  for what, count in counts.items()]
+
+
+def is_empty(texts: Sequence[str], kind: Kind) -> bool:
+    """Returns True for texts of spaces alone; for sentence embeddings one of them is enough."""
+    blank = [not text.strip() for text in texts]
+    return any(blank) if kind is Kind.SENTENCE_EMBEDDINGS else all(blank)
+
+
+def unused_labels(paths: Sequence[Path], spec: TaskSpec) -> dict[str, set[str]]:
+    """Returns the values of each column that seems to have labels and isn't one of the texts."""
+    columns = collections.defaultdict(set)
+    tables = [path for path in paths if suffix_of(path) != ".txt"]
+    for row in itertools.chain(*(read_rows(path, selected=spec.texts) for path in tables)):
+        for name, value in row.values.items():
+            if name not in (*spec.texts, spec.key) and (name == spec.label or is_label_name(name)):
+                columns[name].add(str(value))
+    return columns
 
 
 def label_columns(spec: TaskSpec) -> Sequence[str]:
@@ -185,7 +223,7 @@ def _json_rows(path: Path) -> Iterable[TableRow] | None:
             values = values if isinstance(values, list) else [values]
             if all(isinstance(value, dict) for value in values):
                 return [TableRow(path, number, row) for number, row in enumerate(values, start=1)]
-        return json_lines(path)
+        return json_rows(path)
     problems = [problem for form, problem in _OTHER_FORMATS.items() if re.search(form, content)]
     if problems or suffix_of(path) == ".csv":
         raise UserError(f"{path}: {[*problems, _COMMAS][0]}.")
@@ -259,7 +297,7 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
 
 def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
     """Returns the distinct labels or tags, sorted."""
-    return tuple(sorted({label for example in examples for label in labels_of(example)}))
+    return in_order({label for example in examples for label in labels_of(example)})
 
 
 def check_labels(source: object, examples: Sequence[TextExample | TaggedExample],
@@ -282,7 +320,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
         key, label = next((example.key, label) for example in examples
                           for label in labels_of(example) if label in unknown)
         raise UserError(f"{source}: {key}: the label {shown(label)} isn't among the labels of the "
-                        f"training file: {', '.join(sorted(known)[:20])}.")
+                        f"training file: {', '.join(in_order(known)[:20])}.")
     names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
                       for label, count in unknown.most_common(8))
     notes.append(f"{source}: {unknown.total():,} labels that training never shows count as missed: "
@@ -305,58 +343,94 @@ def _key(row: TableRow, spec: TaskSpec) -> str:
     return str(value) if isinstance(value, int) else row.text(spec.key)
 
 
-def _label(row: TableRow, column: str) -> str:
+def _label(row: TableRow, column: str, *, known: Collection[str],
+           counts: collections.Counter[str]) -> str:
+    """Returns a label; `known` ones stay as they are, and `counts` receives what was converted."""
     value = row.value(column)
+    labels = parsed(value)
+    if isinstance(labels, list) and len(labels) == 1 and str(value) not in known:
+        counts["a list of one label, which is read as the label"] += 1
+        value = labels[0]
+    elif isinstance(labels, list) and not isinstance(value, str):
+        raise row.error(f"a text has one label with --task=classification, and {column!r} is "
+                        f"a list; use --task=multilabel. Received: {shown(value)}")
     if isinstance(value, int | float):  # In JSON, true and 1 are labels too.
         return str(value)
-    if isinstance(value, list):
-        raise row.error(f"a text has one label with --task=classification, and {column!r} is "
-                        "a list; use --task=multilabel.")
-    if value == "":
+    if not isinstance(value, str):
+        raise row.wrong(column, "text")
+    if not value.strip():
         raise row.error(f"the label in column {column!r} is empty.")
-    return row.text(column)
+    if value in known or value == value.strip():
+        return value
+    counts["spaces around the label, which are removed"] += 1
+    return value.strip()
 
 
-def _label_set(row: TableRow, *columns: str) -> tuple[str, ...]:
-    """Returns the labels of a list, sorted, or the columns that have a 1."""
-    labels = row.value(columns[0])
-    if len(columns) > 1 or isinstance(labels, int | float):
-        indicators = {column: str(row.value(column)).lower() for column in columns}
-        for column, value in indicators.items():
-            if value not in ("0", "0.0", "false", "1", "1.0", "true"):
-                raise row.error(f"{column!r} must be 0 or 1. Received: {shown(row.values[column])}")
-        return tuple(column for column in columns if indicators[column][0] in "1t")
+def _indicators(row: TableRow, *columns: str) -> tuple[str, ...]:
+    """Returns the columns that have a 1."""
+    applies = {column: INDICATORS.get(str(row.value(column)).strip().lower()) for column in columns}
+    if None in applies.values():
+        raise row.wrong(next(column for column in columns if applies[column] is None), "0 or 1")
+    return tuple(filter(applies.get, columns))
+
+
+def _label_set(row: TableRow, column: str, *, sets: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the labels of a list, sorted."""
+    value = row.value(column)
+    if isinstance(value, int | float):
+        return _indicators(row, column)
+    labels = sets[repr(value)]
     if not isinstance(labels, list) or len({*map(str, labels)}) < len(labels) or not all(
             isinstance(label, str | int) and str(label).strip() for label in labels):
-        raise row.error(f"{columns[0]!r} must be a list of different labels, none of them empty; "
-                        f"in a table, a separator joins them. Received: {shown(labels)}")
-    return tuple(sorted(map(str, labels)))
+        raise row.wrong(column, "a list of different labels, none of them empty (in a table: "
+                        "sports,money), or of 0 and 1 for each label, in every row of one length")
+    return in_order(map(str, labels))
 
 
-def _split_labels(path: Path, column: str, rows: Callable[..., Iterable[TableRow]],
-                  notes: list[str] | None) -> Iterator[TableRow]:
-    """Yields a table's rows with lists of labels instead of the cells that join them, or 0 and 1.
+def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collection[str],
+                notes: list[str] | None) -> dict[str, Any]:
+    """Returns the list of labels of every value, by its `repr`; values that have none stay.
 
-    All cells decide what separates labels, and a note says so.
+    All rows decide what separates labels, or if they are 0 and 1, and a note says so. Labels that
+    are `known` are not split.
     """
-    cells = {row.values[column] for row in rows() if column in row.values}
-    marks = [mark for mark in ",;|" if any(mark in cell for cell in cells)]
-    has_indicators = "1" in cells and cells <= {"0", "1", ""}
+    is_table, sets, is_printed = suffix_of(path) in (".tsv", ".csv"), {}, False
+    for row in rows:
+        value = row.values.get(column)
+        sets[repr(value)] = parsed(value)
+        is_printed |= isinstance(value, str | dict) and isinstance(sets[repr(value)], list)
+    # Cells of a table: what is common to all of them.
+    cells = {value.strip() for value in sets.values() if is_table and isinstance(value, str)}
+    cells -= {*known}
+    applies = {cell: INDICATORS.get(cell.lower()) for cell in cells - {""}}
+    has_indicators = True in applies.values() and None not in applies.values()
+    marks = separators(cells - {""})
     if len(marks) > 1:
         raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
                         "labels by one of them, which no label has, or write lists in .jsonl.")
-    if cells and notes is not None:
-        notes.append(f"{path}: column {column!r} has " + (
-            "0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
-            "one label in a cell, or none"))
-    for row in rows(notes=notes):
-        cell = row.values.get(column, "[")
-        if cell[:1] != "[":  # Python's way to print lists is refused as text.
-            labels = cell.split(marks[0]) if marks else [cell]
-            row = dataclasses.replace(row, values={
-                **row.values, column: {"0": 0, "1": 1}.get(cell, cell) if has_indicators
-                else list(map(str.strip, labels)) if cell.strip() else []})
-        yield row
+    for key, value in sets.items():
+        cell = value.strip() if is_table and isinstance(value, str) else "["
+        if cell in applies and has_indicators:
+            sets[key] = [column] * applies[cell]
+        elif not cell.startswith("[") and (cell or not has_indicators):
+            parts = cell.strip(marks[0]).split(marks[0]) if marks and cell in cells else [cell]
+            sets[key] = [*map(str.strip, parts)] if cell else []
+        elif isinstance(value, list):
+            sets[key] = [label.strip() if isinstance(label, str) and label not in known else label
+                         for label in value]
+    forms = ["0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
+             "one label in a cell, or none"] if cells else []
+    # Lists of 0 and 1 are told from lists of numbers of labels by their lengths.
+    lists = [labels for labels in sets.values() if isinstance(labels, list)]
+    if are_multi_hot(lists) and {*known} <= {*map(str, range(len(lists[0])))}:
+        sets |= {key: [str(index) for index, item in enumerate(labels) if INDICATORS[
+            str(item).lower()]] for key, labels in sets.items() if isinstance(labels, list)}
+        forms = ["lists of 0 and 1 for each label; the labels are named 0, 1 and so on"]
+    if is_printed:
+        forms.append("printed lists or objects, which are read")
+    if notes is not None and forms:
+        notes.append(f"{path}: column {column!r} has {'; '.join(forms)}")
+    return sets
 
 
 def _number(row: TableRow, column: str) -> float:
@@ -365,7 +439,7 @@ def _number(row: TableRow, column: str) -> float:
         with contextlib.suppress(ValueError):
             value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise row.error(f"{column!r} must be a number. Received: {shown(row.values[column])}")
+        raise row.wrong(column, "a number")
     return float(value)
 
 

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, BinaryIO
 
@@ -10,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.tasks.labels import are_multi_hot
+from electra_tf.tasks.tables import is_label_name
 from electra_tf.tasks.task import Kind
 
 MAX_EXAMPLES = 10_000_000
@@ -101,8 +104,10 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
             row.setdefault(key, str(number))
     if kind is Kind.CLASSIFICATION:
         _require_one_type(title, [row[label] for row in rows])
-    content = b"\n".join(_json(title, {  # Other columns may hold dates and missing numbers.
-        name: row[name] for name in (*texts, *names, key) if name in row}) for row in rows)
+    content = b"\n".join(_json(f"{title}:{number}", {
+        **{name: str(value) for name, value in row.items() if is_label_name(str(name))},
+        **{name: row[name] for name in (*texts, *names, key) if name in row},
+    }) for number, row in enumerate(rows, start=1))
     return MemoryFile(title, ".jsonl", content, texts)
 
 
@@ -123,11 +128,17 @@ def to_list(values: Any, what: str = "texts") -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value of NumPy, pandas or TensorFlow as Python's; bytes are decoded as UTF-8."""
+    """Returns a value of NumPy, pandas or TensorFlow as Python's; bytes are decoded as UTF-8.
+
+    The missing values of pandas are None.
+    """
     if isinstance(value, tf.RaggedTensor):
         value = value.to_list()
     elif hasattr(value, "__array__"):  # Also: tensors, and the rows of a data frame.
         value = np.asarray(value).tolist()
+    if type(value).__name__ in ("NAType", "NaTType") or (
+            isinstance(value, float) and math.isnan(value)):
+        return None
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, list | tuple):
@@ -161,7 +172,9 @@ def _question_file(title: str, data: Any, labels: Any) -> MemoryFile:
 
 
 def _indicators(location: str, labels: Any, names: Sequence[str]) -> dict[str, int]:
-    """Returns a column of 0 or 1 for each name of a label."""
+    """Returns a column of 0 or 1 for each name of a label; `labels` may have these numbers."""
+    if isinstance(labels, list) and len(labels) == len(names) and are_multi_hot([labels]):
+        return dict(zip(names, labels, strict=True))
     if not isinstance(labels, list) or not {*map(str, labels)} <= {*names}:
         raise UserError(f"{location}: labels must be a list of some of {', '.join(names)}. "
                         f"Received: {shown(labels)}")

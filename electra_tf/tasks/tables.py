@@ -23,6 +23,10 @@ _QUOTED = r'"(?:[^"]|"")*+"'
 _QUOTED_FILE = re.compile(rf'(?:(?:{_QUOTED}|[^"\t\n]*+)(?:[\t\n]|$))*+')
 LABEL_NAMES = ("label", "labels", "tags", "tag", "ner_tags", "ner", "class", "category", "target")
 """Usual names of the column of labels or tags in a header."""
+_LABEL_NAME = re.compile(
+    r".*(label|score|duplicate|similar|relatedness|judge?ment|paraphrase|entailment).*"
+    r"|(is_?)?(class|category|target|tag|quality|gold|rating|relevance|match|sentiment)s?|y"
+    r"|is_?(relevant|same|positive)")
 _Cells = Iterator[tuple[int, list[str]]]
 """Line number and cells of each row."""
 
@@ -40,10 +44,19 @@ class TableRow:
         """Returns an error about this row."""
         return UserError(f"{self.path}:{self.line}: {problem}")
 
+    def wrong(self, column: str, expected: str) -> UserError:
+        """Returns an error about a value."""
+        advice = "" if self.values[column] is not None else (
+            ", a missing value (in pandas NaN or NA); drop such rows, with dropna(), or read the "
+            "file with keep_default_na=False.")
+        return self.error(
+            f"{column!r} must be {expected}. Received: {shown(self.values[column])}{advice}")
+
     def value(self, column: str) -> Any:
         """Returns a column's value; `UserError` if it is missing."""
         if column not in self.values:
-            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. For your "
+            names = ", ".join(name if name == name.strip() else repr(name) for name in self.values)
+            raise self.error(f"no column {column!r}. There are: {names}. For your "
                              "own files, --text_columns, --label_column and --key_column select "
                              "columns by name, or all by number if there is no header.")
         return self.values[column]
@@ -52,43 +65,57 @@ class TableRow:
         """Returns a column's string; `UserError` if it is missing or not a string."""
         value = self.value(column)
         if not isinstance(value, str):
-            raise self.error(f"{column!r} must be text. Received: {shown(value)}")
+            raise self.wrong(column, "text")
         return value
+
+
+def is_label_name(name: str) -> bool:
+    """Returns True for the usual names of columns of labels or scores, in any case."""
+    name = name.strip().lower()
+    return name in LABEL_NAMES or bool(_LABEL_NAME.fullmatch(name))
 
 
 def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Sequence[str] = (),
               published: bool = False, notes: list[str] | None = None) -> Iterator[TableRow]:
-    """Returns the rows of `.tsv` (tabs), `.csv` (RFC 4180; commas or semicolons), `.jsonl`, `.txt`.
+    """Returns the rows of `.tsv` (tabs), `.csv` (commas, semicolons or tabs), `.jsonl`, `.txt`.
 
     Files are UTF-8, with or without a byte-order mark, and compressed if ".gz" follows the suffix.
-    `columns` are their names if the first line isn't a header. Only a `.txt` needs them; its last
-    column holds the rest of the line. `selected` may have numbers of columns; if all are, the
-    file has no header. A `.tsv` is read with quotes if all its quotes enclose cells, some of them
-    doubled or around line ends, or cells of every row. A `published` benchmark is read without
-    quotes, and a few rows of another width are skipped. `notes` receives what was decided.
-    `UserError` names file and line of what can't be read.
+    `.jsonl` and `.json` have an object per line, or one list. `columns` are the columns' names if
+    the first line isn't a header. Only a `.txt` needs them; its last column holds the rest of the
+    line. `selected` may have numbers of columns; if all are, the file has no header. A `.csv` is
+    read with quotes (RFC 4180) unless they would enclose rows. A `.tsv` is read with quotes if all
+    its quotes enclose cells, some of them doubled or around line ends, or cells of every row. A
+    `published` benchmark is read without quotes, and a few rows of another width are skipped.
+    `notes` receives what was decided. `UserError` names file and line of what can't be read.
     """
     notes = [] if notes is None else notes
     suffix = suffix_of(path)
-    if suffix == ".jsonl":
-        rows = json_lines(path)
+    next(byte_lines(path), None)  # Names files of other kinds before their suffix is judged.
+    if suffix in (".jsonl", ".json"):
+        rows = json_rows(path)
     elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
-        if suffix == ".csv":
-            _, header = next(read_lines(path), (1, ""))
-            separator = next((mark for mark in ",;\t" if mark in header), ",")
-            if separator != ",":
-                notes.append(
-                    f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
-            cells = _quoted(path, separator)
-        elif suffix == ".tsv" and not published and _has_quoted_cells(path):
+        # Text between tabs is often unquoted, so that the first lines may have commas, too.
+        head = [line for _, line in itertools.islice(read_lines(path), 20) if line] or [""]
+        marks = ",;\t" if suffix == ".csv" and not all("\t" in line for line in head) else "\t"
+        separator = next((mark for mark in marks if mark in head[0]), marks[0])
+        if suffix == ".csv" and separator != ",":
+            notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
+        is_quoted = suffix == ".csv" or (
+            suffix == ".tsv" and not published and _has_quoted_cells(path))
+        if is_quoted and _swallows_rows(path, separator, selected):
+            notes.append(f"{path}: quotes do not enclose cells, so every line is a row")
+            is_quoted = False
+        elif is_quoted and suffix == ".tsv":
             notes.append(f"{path}: quotes enclose cells, as in .csv, and are removed")
-            cells = _quoted(path, "\t")
+        if is_quoted:
+            cells = _quoted(path, separator)
         else:
             max_splits = len(columns) - 1 if suffix == ".txt" else -1
-            cells = ((number, line.split("\t", max_splits)) for number, line in read_lines(path))
+            cells = ((number, line.split(separator, max_splits))
+                     for number, line in read_lines(path) if line or suffix != ".csv")
         if published:
             cells = _without_broken_lines(path, cells, notes)
-        rows = _named(path, cells, columns, selected, notes)
+        rows = _named(path, cells, columns, selected, notes, by_tabs=separator == "\t")
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, which decides how it is read.")
     first = next(rows, None)
@@ -118,29 +145,76 @@ def suffix_of(path: Path) -> str:
     return pathlib.PurePath(path.name.removesuffix(".gz")).suffix
 
 
-def _named(path: Path, cells: _Cells, columns: Sequence[str] | None,
-           selected: Sequence[str], notes: list[str]) -> Iterator[TableRow]:
+def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: Sequence[str],
+           notes: list[str], *, by_tabs: bool) -> Iterator[TableRow]:
+    """Yields rows with the names of columns: those of the first line, or numbers from 1.
+
+    By number, rows between tabs need the selected columns only; a comma may be one of the text.
+    """
+    needed = 0
     if columns is None:
         number, columns = next(cells, (1, []))
         # pandas numbers the columns of a table without names from 0, in a header.
-        if selected and all(map(str.isdecimal, selected)) and columns != [
-                str(index) for index in range(len(columns))]:
+        if _are_numbers(selected) and columns != [str(index) for index in range(len(columns))]:
             notes.append(f"{path}: columns are selected by number, so the first line is a row")
-            if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"}:
+            needed = min(len(columns), max(map(int, selected))) * by_tabs
+            chosen = [cell for index, cell in enumerate(columns, 1) if str(index) in selected]
+            if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"} or (
+                    any(map(is_label_name, chosen)) and all(
+                        re.fullmatch(r"\w{2,}", cell) for cell in chosen)):
                 raise UserError(f"{path}:{number}: this line is a header, {', '.join(columns)}; "
                                 "select columns by these names, or remove the line.")
             cells = itertools.chain([(number, columns)], cells)
             columns = [str(index) for index in range(1, len(columns) + 1)]
+        columns = [name if name in selected else name.strip() for name in columns]
         repeated = {name for name in columns if columns.count(name) > 1}
         if repeated:
             raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
+    uneven = []
     for number, values in cells:
         if len(values) != len(columns):
-            raise UserError(f"{path}:{number}: {len(values)} columns, but "
-                            f"{len(columns)} are expected ({', '.join(columns)}).")
-        yield TableRow(path, number, dict(zip(columns, values, strict=True)) | {
+            if not 0 < needed <= len(values):
+                raise UserError(f"{path}:{number}: {len(values)} columns, but "
+                                f"{needed or len(columns)} are expected ({', '.join(columns)}).")
+            uneven.append(number)
+        yield TableRow(path, number, dict(zip(columns, values, strict=False)) | {
             name: values[int(name) - 1] for name in selected if name.isdecimal()
             and name not in columns and 1 <= int(name) <= len(values)})
+    if uneven:
+        notes.append(f"{path}: {len(uneven):,} rows do not have the {len(columns)} columns of the "
+                     f"first line, such as line {uneven[0]}; the selected columns are read")
+
+
+def _are_numbers(selected: Sequence[str]) -> bool:
+    return bool(selected) and all(map(str.isdecimal, selected))
+
+
+def _swallows_rows(path: Path, separator: str, selected: Sequence[str]) -> bool:
+    """Returns True if quotes can't enclose the cells of a table, because these would hold rows.
+
+    The lines of such a cell all have the separators of a row. Commas must also be as many in all
+    other lines, and not before a space. It is also true if quotes are not closed, and most lines
+    have none.
+    """
+    header = next(read_lines(path), (1, ""))[1].count(separator)
+    by_tabs = separator == "\t"
+    if not by_tabs and any(line.count(separator) != header for _, line in read_lines(path) if line):
+        return False
+    needed = max(map(int, selected)) - 1 if _are_numbers(selected) else header
+    lines = [line for _, line in read_lines(path)]
+    begin, reader = 0, csv.reader((f"{line}\n" for line in lines), strict=True,
+                                  delimiter=separator)
+    try:
+        for values in reader:
+            counts = [line.count(separator) for line in lines[begin:reader.line_num]]
+            has_rows = len(counts) > 1 or (by_tabs and len(values) <= needed)
+            if has_rows and min(counts) >= needed and not any(
+                    f"{separator} " in value for value in values):
+                return True
+            begin = reader.line_num
+    except csv.Error:
+        return 2 * sum('"' in line for line in lines) < len(lines)
+    return False
 
 
 def _has_quoted_cells(path: Path) -> bool:
@@ -183,22 +257,30 @@ def _quoted(path: Path, separator: str) -> _Cells:
                 yield begin, values
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise UserError(f"{path}:{begin}: {error}.") from None
+        problem = str(error).replace("\t", r"\t")
+        raise UserError(f"{path}:{begin}: {problem}: quotes within a quoted cell are doubled; in "
+                        "a .tsv, quotes are text.") from None
 
 
-def json_lines(path: Path) -> Iterator[TableRow]:
-    """Yields the objects of JSON lines."""
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
+def json_rows(path: Path) -> Iterator[TableRow]:
+    """Yields the rows of JSON lines, or of one list, whose lines are positions."""
+    lines = ((number, line) for number, line in read_lines(path) if line.strip())
+    first = next(lines, (1, "[]"))
+    lines = itertools.chain([first], lines)
+    is_list = first[1].lstrip().startswith("[")
+    if is_list:
+        lines = iter([(1, "\n".join(line for _, line in lines))])
+    for number, line in lines:
         try:
             values = strict_json.parse(line)
         except strict_json.Unreadable as error:
-            raise UserError(f"{path}:{number}: {error}.") from None
-        if not isinstance(values, dict):
-            raise UserError(f"{path}:{number}: a JSON object is expected, for example "
-                            f'{{"text": "...", "label": "..."}}. Received: {shown(values)}')
-        yield TableRow(path, number, values)
+            advice = " Write an object per line, or one list." if line.strip() == "{" else ""
+            raise UserError(f"{path}:{number}: {error}.{advice}") from None
+        for position, row in enumerate(values, start=1) if is_list else [(number, values)]:
+            if not isinstance(row, dict):
+                raise UserError(f"{path}:{position}: a JSON object is expected, for example "
+                                f'{{"text": "...", "label": "..."}}. Received: {shown(row)}')
+            yield TableRow(path, position, row)
 
 
 def byte_lines(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES,

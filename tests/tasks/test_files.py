@@ -1,6 +1,8 @@
 """The user's own tables, sentences and label sets: read whole, or refused by their line."""
 
+import csv
 import json
+import re
 
 import pytest
 
@@ -341,7 +343,12 @@ def test_separators_and_numbers_of_columns(tmp_path, name, text, texts, label, e
     ("a.csv", "text,label\n".encode("utf-16"), "iconv -f utf-16 -t utf-8"),
     ("a.tsv", b"PK\x03\x04...", "is a zip archive or an Office document; unpack it"),
     ("a.csv", b"\x1f\x8b.", r"is compressed with gzip; let its name end with \.gz"),
-    ("a.xlsx", b"PK\x03\x04...", r"must end in \.tsv, \.csv or \.jsonl")])
+    ("a.xlsx", b"PK\x03\x04...", r"an Office document; .*read_excel\('/.*xlsx'\)"),
+    ("a.parquet", b"PAR1\x15\x04", r"is Parquet; .*read_parquet\('/.*a\.parquet'\)\.to_"),
+    ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", r"Arrow stream.*from_file\('/.*a\.arrow'\)"),
+    ("a.dat", "text,label\n", r"must end in \.tsv, \.csv or \.jsonl"),
+    ("a.json", '{\n"text": "x"}', r"a\.json:1: not JSON.*one list"),
+    ("a.json", "[1]", r"a\.json:1: a JSON object is expected")])
 def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, message):
     (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
     with pytest.raises(UserError, match=message):
@@ -357,3 +364,143 @@ def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, messag
 def test_columns_that_do_not_fit_the_task_are_named(tmp_path, text, task, message):
     with pytest.raises(UserError, match=message):
         read_texts(write(tmp_path / "a.tsv", text), task)
+
+
+def unquoted(path, separator="\t", **options):
+    """The rows as pandas reads them without quotes."""
+    frame = pytest.importorskip("pandas").read_csv(
+        path, sep=separator, quoting=csv.QUOTE_NONE, dtype=str, keep_default_na=False, **options)
+    return frame.to_numpy().tolist()
+
+
+@pytest.mark.parametrize(("name", "separator"), [
+    ("a.tsv", "\t"), ("a.csv", "\t"), ("a.csv", ","), ("a.csv", ";")])
+@pytest.mark.parametrize("marks", [
+    {3: '"{}'}, {3: '"{}', 9: '{}"'}, {3: '"{}', 4: '{}"'}, {3: '"{}', 4: '"{}"', 9: '{}"'},
+    {2: '"A" {}', 7: '{}"'}])
+def test_quotation_marks_in_text_swallow_no_rows(tmp_path, name, separator, marks):
+    lines = [marks.get(number, "{}").format(f"text {number}") + f"{separator}label{number % 2}"
+             for number in range(20)]
+    notes, path = [], write(tmp_path / name, "\n".join([f"text{separator}label", *lines, ""]))
+    examples = read_texts(path, spec(), notes=notes)
+    assert [[*example.texts, example.label] for example in examples] == unquoted(path, separator)
+    assert name == "a.tsv" or any("quotes do not enclose cells" in note for note in notes)
+
+
+@pytest.mark.parametrize(("name", "separator", "rows"), [
+    ("a.csv", ",", [["Hello, dear\nfriend", "b"], ["plain", "a"]]),
+    ("a.csv", ",", [["a, b\nc, d", "b"], ["e, f", "a"]]), ("a.csv", ";", [["x\n\ny", "b"]] * 3),
+    ("a.csv", ",", [['He said "no"', "b"], ["two\nlines", "a"], ["x,y", "b"]]),
+    ("a.csv", "\t", [["two\nlines", "b"], ["plain", "a"]]),
+    ("a.csv", "\t", [["plain", "b\nc"], ["d", "a"]]),
+    ("a.tsv", "\t", [["two\nlines", "b"], ["x", "a\n1"], ['say "x"', "a"]])])
+def test_line_ends_in_quoted_cells_stay(tmp_path, name, separator, rows):
+    with (tmp_path / name).open("w", newline="") as file:
+        csv.writer(file, delimiter=separator, lineterminator="\n").writerows(
+            [["text", "label"], *rows])
+    assert [[*example.texts, example.label] for example in read_texts(
+        tmp_path / name, spec())] == rows
+
+
+STS = ("a\tb\tc\t1\t{}\tA man, he eats.\tSome food.\n"
+       'a\tb\tc\t2\t{}\t"Go" he said.\tHe said "Go".\thttp://x\thttp://y\n'
+       'a\tb\tc\t3\t{}\t"He runs.\tHe ran."\n' + "a\tb\tc\t4\t{}\tPlain.\tText.\n" * 6)
+
+
+@pytest.mark.parametrize("name", ["sts.csv", "sts.tsv"])
+def test_columns_by_number_need_no_other_columns(tmp_path, name):
+    path, notes = write(tmp_path / name, STS.format(*range(9))), []
+    examples = read_texts(path, spec("regression", texts=("6", "7"), label="5"), notes=notes)
+    assert [[str(int(example.label)), *example.texts] for example in examples] == unquoted(
+        path, names=range(9), usecols=[4, 5, 6])
+    assert any("1 rows do not have the 7 columns" in note and "line 2" in note for note in notes)
+    with refused(r"sts\..sv:3: 2 columns, but 7 are expected"):
+        read_texts(write(path, STS.format(*range(9)).replace("a\tb\tc\t3\t2\t", "")),
+                   spec("regression", texts=("6", "7"), label="5"))
+
+
+def test_commas_of_text_are_no_further_columns(tmp_path):
+    with refused(r"a\.csv:2: 3 columns, but 2 are expected"):
+        read_texts(write(tmp_path / "a.csv", "x,a\ny, z,b\n"), spec(texts=("1",), label="2"))
+
+
+def test_a_header_is_no_row_of_columns_by_number(tmp_path):
+    path = write(tmp_path / "a.tsv", "gold_label\tsentence1\nneutral\tfine\n")
+    with refused(r"a\.tsv:1: this line is a header, gold_label, sentence1"):
+        read_texts(path, spec(texts=("2",), label="1"))
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("a.jsonl", '[{"text": "x", "label": "a"},\n {"text": "y", "label": "b"}]\n'),
+    ("a.json", '[{"text": "x", "label": "a"}, {"text": "y", "label": "b"}]'),
+    ("a.json", '{"text": "x", "label": "a"}\n{"text": "y", "label": "b"}\n'),
+    ("a.csv", "text, label \nx, a\ny,b \n"), ("a.tsv", "text \tlabel\nx\t a\ny\tb\n"),
+    ("a.jsonl", '{"text": "x", "label": ["a"]}\n{"text": "y", "label": {"a": 0, "b": 1}}\n'),
+    ("a.csv", "text,label\nx,['a']\ny,\"[\"\"b\"\"]\"\n")])
+def test_unusual_forms_are_the_same_rows(tmp_path, name, content):
+    notes = []
+    examples = read_texts(write(tmp_path / name, content), spec(), notes=notes)
+    assert [(example.texts, example.label) for example in examples] == [
+        (("x",), "a"), (("y",), "b")]
+    assert len(notes) == (name != "a.json" and content[0] != "[")
+
+
+def test_labels_of_a_trained_model_stay_as_they_are(tmp_path):
+    path = write(tmp_path / "a.csv", "text,label\nx, a\ny,['b']\nz, c\n")
+    examples = read_texts(path, spec(labels=(" a", "['b']")))
+    assert [example.label for example in examples] == [" a", "['b']", "c"]
+    path = write(tmp_path / "b.csv", "text,label\nx,a#b\ny,b\nz,a\nu,b#a\n")
+    task = spec(Kind.MULTILABEL, labels=("a", "b", "a#b", "b#a"))
+    assert [example.label for example in read_texts(path, task)] == [
+        ("a#b",), ("b",), ("a",), ("b#a",)]
+
+
+@pytest.mark.parametrize(("task", "labels"), [
+    ("classification", ["a", "b", "a", "b"]), ("regression", [1, 2, 3, 4]),
+    ("multilabel", [["a"], ["b"], [], ["b"]])])
+def test_empty_texts_are_not_trained_but_predicted(tmp_path, task, labels):
+    texts = ["x", " ", "\u00a0\t", "y"]
+    path = write(tmp_path / "a.jsonl", "".join(
+        json.dumps({"text": text, "label": label}) + "\n"
+        for text, label in zip(texts, labels, strict=True)))
+    loaded = registry.load(task, None, Files(train=[path], dev=[path], test=[path]))
+    assert [example.texts[0] for example in loaded.train] == ["x", "y"]
+    for examples in (loaded.dev["dev"], loaded.test["test"]):
+        assert [(example.key, example.texts[0]) for example in examples] == [
+            *zip("1234", texts, strict=True)]
+    assert [note for note in loaded.notes if "2 of 4 rows have an empty text" in note]
+    blank = write(tmp_path / "b.jsonl", path.read_text().replace('"x"', '""').replace('"y"', '""'))
+    with refused(r"b\.jsonl: no row has a text"):
+        registry.load(task, None, Files(train=[blank], dev=[path]))
+
+
+def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):
+    path = write(tmp_path / "a.csv", "title,body,label\na,,x\n,b,y\n,,x\nc,d,y\n")
+    task = registry.load("classification", None, Files(
+        train=[path], dev=[path], texts=("title", "body")))
+    assert [example.texts for example in task.train] == [("a", ""), ("", "b"), ("c", "d")]
+    assert {note.partition(": ")[2][:36] for note in task.notes} == {
+        "2 of 4 rows have one empty text, and", "1 of 4 rows have an empty text; trai"}
+
+
+@pytest.mark.parametrize(("name", "labels", "words"), [
+    ("a.csv", ["room", "staff", "room#staff"], "'room#staff'"),
+    ("a.csv", ["a", "A"], "'A' and 'a'"),
+    ("a.jsonl", [1, 1.0, 2], "'1' and '1.0'"), ("a.tsv", ["[a]", "b"], r"'\[a\]'")])
+def test_labels_that_are_hardly_meant_are_noted(tmp_path, name, labels, words):
+    rows = [{"text": f"t{number}", "label": label} for number, label in enumerate(labels)]
+    separator = "\t" if name == "a.tsv" else ","
+    path = write(tmp_path / name, "".join(map("{}\n".format, map(json.dumps, rows)))
+                 if name == "a.jsonl" else f"text{separator}label\n" + "".join(
+                     f"{row['text']}{separator}{row['label']}\n" for row in rows))
+    notes = registry.load("classification", None, Files(train=[path], dev=[path])).notes
+    assert any(re.search(words, note) for note in notes)
+
+
+def test_a_saved_data_set_is_named_with_a_command(tmp_path):
+    write(tmp_path / "saved" / "dataset_info.json", "{}")
+    write(tmp_path / "splits" / "dataset_dict.json", "{}")
+    with refused(r"load_from_disk\('/.*saved'\)\.to_json"):
+        read_texts(tmp_path / "saved", spec())
+    with refused(r"load_from_disk\('/.*splits'\)\['train'\]\.to_json"):
+        read_texts(tmp_path / "splits", spec())

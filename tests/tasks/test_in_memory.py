@@ -159,7 +159,11 @@ def test_other_data_is_refused_in_one_line(data, words):
 
 
 @pytest.mark.parametrize(("task", "data", "words"), [
-    ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:3: NaN is not a JSON number"),
+    ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]),
+     "train:3: 'label' must be a number. Received: None"),
+    ("multilabel", (TEXTS, [["a"], ["b"], None, []]), "train:3: 'label' must be .* Received: None"),
+    ("sentence_embeddings", ([["a", "b"], ["c", None]],), "train:2: 'text_2' must be text"),
+    ("regression", (TEXTS, [1.0, np.inf, 2.0, 3.0]), "train:2: Infinity is not a JSON number"),
     ("multilabel", (TEXTS, 2 * np.array(MATRIX)), "must be 0 or 1 in a matrix. Received: 2"),
     ("multilabel", (TEXTS, OTHERS), "must be a list of different labels"),
     ("tagging", (WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
@@ -172,6 +176,40 @@ def test_other_data_is_refused_in_one_line(data, words):
 def test_other_data_of_a_kind_is_refused_in_one_line(task, data, words):
     with refused(words):
         load(*data, task=task)
+
+
+@pytest.mark.parametrize("missing", ["nan", "NA", "NaT", "None"])
+@pytest.mark.parametrize("column", ["text", "label"])
+def test_missing_values_of_pandas_are_named_with_row_and_column(missing, column):
+    pandas = pytest.importorskip("pandas")
+    columns = {"text": ["a", "b", "c"], "label": ["x", "y", "x"], "other": [1.0, np.nan, None]}
+    columns[column][1] = {"nan": np.nan, "NA": pandas.NA, "NaT": pandas.NaT, "None": None}[missing]
+    for frame in (pandas.DataFrame(columns), pandas.DataFrame(columns).astype(object)):
+        with refused(f"train:2: '{column}' must be text. Received: None, a missing value.*dropna"
+                     ".*keep_default_na=False"):
+            load(frame)
+
+
+@pytest.mark.parametrize("labels", [MATRIX, [tuple(row) for row in MATRIX], [
+    str(row) for row in MATRIX], np.array(MATRIX, bool).tolist()])
+def test_lists_of_0_and_1_are_the_labels_of_the_matrix(labels):
+    expected = load(TEXTS, np.array(MATRIX), (TEXTS, np.array(MATRIX)), task="multilabel")
+    task = load(TEXTS, labels, (TEXTS, labels), task="multilabel")
+    assert content(task) == content(expected)
+    assert any("lists of 0 and 1 for each label" in note for note in task.notes)
+
+
+def test_lists_of_0_and_1_take_the_names_of_columns():
+    file = in_memory.write("train", Kind.MULTILABEL, TEXTS, MATRIX, label="x,y")
+    task = registry.load("multilabel", None, Files(train=[file], dev=[file], label="x,y"))
+    assert [example.label for example in task.train] == [("x", "y"), (), ("y",), ("x",)]
+
+
+def test_columns_of_a_frame_that_look_like_labels_refuse_pairs():
+    columns = {"q1": TEXTS, "q2": OTHERS, "is_duplicate": LABELS, "score_set": [{1}, {2}, {3}, 4]}
+    file = in_memory.write("train", Kind.SENTENCE_EMBEDDINGS, table(columns), texts=("q1", "q2"))
+    with refused("train: .*without the column 'is_duplicate'"):
+        registry.load("sentence_embeddings", None, Files(train=[file], texts=("q1", "q2")))
 
 
 def test_a_generator_without_an_end_is_refused(monkeypatch):

@@ -25,6 +25,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
+from electra_tf.tasks.labels import notes_on
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -234,6 +235,8 @@ class TaskKind(abc.ABC):
         notes: list[str] = []
         train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
         notes += left_out
+        if not train:
+            raise UserError(f"{', '.join(map(str, own.train))}: no row has a text.")
         dev: list[Example] = []
         if own.dev:
             dev = self.read(own.dev, spec, labelled=True, notes=notes)
@@ -244,6 +247,7 @@ class TaskKind(abc.ABC):
         if self.labelled:
             for paths, examples in ((own.train, train), (own.dev or own.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
+            notes += notes_on(files.label_set([*train, *dev]))
         test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])

@@ -22,6 +22,7 @@ from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.kinds.texts import label_scores
+from electra_tf.tasks.labels import INDICATORS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, TokenRow, Tokens, cut_notes, encode_texts
 
@@ -132,14 +133,15 @@ class SentenceEmbeddings(base.TaskKind):
                                    label=own.label or "label", key=own.key)
         notes, paths = list[str](), ", ".join(map(str, own.train))
         examples = self.read(own.train, spec, labelled=False, notes=notes)
-        if len(spec.texts) > 1 and any(example.label is not None for example in examples):
-            raise UserError(f"{paths}: training takes every row as texts of similar meaning and "
-                            "reads no labels; keep the positive rows in a file without the "
-                            f"column {spec.label!r}.")
-        train = [example for example in examples if all(map(str.strip, example.texts))]
-        if len(train) < len(examples):
-            notes.append(f"{paths}: {len(examples) - len(train):,} of {len(examples):,} rows have "
-                         "an empty text and are left out")
+        for name, values in files.unused_labels(own.train, spec).items():
+            is_positive = len(values) == 1 and INDICATORS.get(min(values).lower(), True)
+            if len(spec.texts) > 1 and not is_positive:
+                raise UserError(
+                    f"{paths}: training takes every row as texts of similar meaning and reads no "
+                    f"labels; keep the positive rows in a file without the column {name!r}, or "
+                    f"train --task=classification or regression with --label_column={name}")
+            notes.append(f"{paths}: column {name!r} is not read")
+        train = [example for example in examples if not files.is_empty(example.texts, self.kind)]
         if len({example.texts for example in train}) < 2:
             raise UserError(f"{paths}: at least two different rows with texts are needed.")
         if own.dev:
@@ -170,6 +172,9 @@ class SentenceEmbeddings(base.TaskKind):
         labelled = own.label not in ("", "label") or any(
             example.label is not None for example in self.read(own.dev, spec, labelled=False))
         examples = self.read(own.dev, spec, labelled=labelled, notes=notes)
+        if not labelled:
+            notes += [f"{paths}: column {name!r} is not read; --label_column={name} scores "
+                      "correlations with it" for name in files.unused_labels(own.dev, spec)]
         if labelled and len({example.label for example in examples}) < 2:
             raise UserError(f"{paths}: all numbers in column {spec.label!r} are equal; "
                             "correlations need different ones.")

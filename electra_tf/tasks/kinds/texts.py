@@ -72,6 +72,11 @@ class TextKind(base.TaskKind):
             yield dataclasses.replace(example, label=known.get(
                 example.label, example.label if is_kept else None))
 
+    def learnable(self, examples: list[TextExample]) -> tuple[list[TextExample], list[str]]:
+        """Returns the examples that have a text; `files.read_texts` counts the others."""
+        return [example for example in examples
+                if not files.is_empty(example.texts, self.kind)], []
+
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
         texts = (value,) if isinstance(value, str) else tuple(value)

@@ -181,7 +181,35 @@ def test_without_dev_pairs_are_held_out_and_texts_are_halved(tmp_path):
 def test_rows_with_an_empty_text_are_left_out_with_a_note(tmp_path):
     task = load(tmp_path, PAIRS + "alone\t \n", PAIRS, ("a", "b"))
     assert len(task.train) == 20
-    assert task.notes[0].endswith("1 of 21 rows have an empty text and are left out")
+    assert any("1 of 21 rows have an empty text; training leaves" in note for note in task.notes)
+
+
+@pytest.mark.parametrize("name", [
+    "is_duplicate", "Label", "label", "gold_label", "Quality", "similarity", "SCORE", "isDuplicate",
+    "relatedness_score", "entailment_judgment", "Gold Label", "class", "target", "rating"])
+def test_labels_of_pairs_are_refused_unless_all_are_equal(tmp_path, name):
+    rows = [f"first {number}\tsecond {number}\t" for number in range(20)]
+    different = "".join(f"{row}{number % 2}\n" for number, row in enumerate(rows))
+    with refused(f"keep the positive rows in a file without the column '{name}'"):
+        load(tmp_path, f"a\tb\t{name}\n{different}", texts=("a", "b"))
+    with refused(f"'{name}'"):
+        load(tmp_path, f"a\t{name}\tb\tc\n" + different.replace("\n", "\tx\n").replace(
+            "\tsecond", "\t0"), texts=("a", "b"))
+    with refused(f"'{name}'"):
+        load(tmp_path, f"a\tb\t{name}\n" + "".join(f"{row}0\n" for row in rows),
+             texts=("a", "b"))
+    task = load(tmp_path, f"a\tb\t{name}\n" + "".join(f"{row}1\n" for row in rows),
+                texts=("a", "b"))
+    assert len(task.train) == 18 and any(f"column '{name}' is not read" in note
+                                         for note in task.notes)
+    assert len(load(tmp_path, f"a\t{name}\n" + "".join(row[:-1] + "\n" for row in rows),
+                    texts=("a", name)).train) == 18  # The column is one of the texts.
+
+
+def test_numbers_of_pairs_to_score_that_nobody_selected_are_noted(tmp_path):
+    task = load(tmp_path, PAIRS, SCORED, ("a", "b"), dev_texts=("one", "two"))
+    assert any("column 'score' is not read; --label_column=score" in note for note in task.notes)
+    assert task.spec.metrics[0] == "mrr"
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

@@ -54,6 +54,57 @@ def test_sets_are_read_from_lists_cells_and_indicators(tmp_path, name, content, 
     assert note is None or any(note in line for line in task.notes)
 
 
+@pytest.mark.parametrize(("name", "content", "note"), [
+    ("a.csv", "text,label\nx,\"['b', 'a']\"\nx,[]\nx,['b']\n", "printed lists"),
+    ("a.csv", 'text,label\nx,"[""b"", ""a""]"\nx,[]\nx,"[""b""]"\n', "printed lists"),
+    ("a.csv", "text,label\nx,\"{'a', 'b'}\"\nx,\nx,b\n", "printed lists"),
+    ("a.jsonl", json_lines("['b', 'a']", "[]", '["b"]'), "printed lists"),
+    ("a.jsonl", json_lines({"a": 1.0, "b": 1.0}, {"a": 0, "b": 0}, {"a": False, "b": True}),
+     "objects, which are read"),
+    ("a.csv", 'text,label\nx,"b,a"\nx,\nx,"b,"\n', "separated by ','"),
+    ("a.csv", "text;label\nx;b|a|\nx;\nx;|b\n", "separated by '|'"),
+    ("a.csv", "text,label\nx,b#a\nx,\nx,b\nx,a\nx,a#b\n", "separated by '#'"),
+    ("a.csv", 'text,label\nx,"b\na"\nx,\nx,b\nx,a\nx,"a\nb"\n', r"separated by '\n'"),
+    ("a.tsv", "text\tlabel\nx\tb a\nx\t\nx\tb\nx\ta\nx\ta b\n", "separated by ' '"),
+    ("a.jsonl", json_lines(["b ", "a"], [], [" b"]), None)])
+def test_labels_as_other_programs_write_them(tmp_path, name, content, note):
+    task = load(tmp_path, name, content)
+    assert [example.label for example in task.train][:3] == [("a", "b"), (), ("b",)]
+    assert task.spec.labels == ("a", "b")
+    assert note is None or any(note in line for line in task.notes)
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("a.jsonl", json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0])),
+    ("a.json", f"[{','.join(json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]).splitlines())}]"),
+    ("a.csv", 'text,label\nx,"[1, 0, 1]"\ny,"[0, 0, 0]"\nz,"[0, 1, 0]"\n'),
+    ("a.tsv", "text\tlabel\nx\t1,0,1\ny\t0,0,0\nz\t0,1,0\n"),
+    ("a.jsonl", json_lines([True, False, True], [0.0, 0.0, 0.0], [0, 1, 0]))])
+def test_lists_of_0_and_1_have_a_label_for_each_position(tmp_path, name, content):
+    task = load(tmp_path, name, content)
+    assert [example.label for example in task.train] == [("0", "2"), (), ("1",)]
+    assert any("lists of 0 and 1 for each label" in note for note in task.notes)
+
+
+def test_lists_of_numbers_of_labels_are_no_lists_of_0_and_1(tmp_path):
+    task = load(tmp_path, "a.jsonl", json_lines([0], [1], [0, 1], []))
+    assert [example.label for example in task.train] == [("0",), ("1",), ("0", "1"), ()]
+    task = load(tmp_path, "a.jsonl", json_lines([0], [1], [1]))
+    assert [example.label for example in task.train] == [("0",), ("1",), ("1",)]
+
+
+def test_many_numbers_are_sorted_as_numbers(tmp_path):
+    task = load(tmp_path, "a.jsonl", json_lines(*([number, number + 1] for number in range(12))))
+    assert task.spec.labels == tuple(map(str, range(13)))
+
+
+@pytest.mark.parametrize("values", ["1.0 0.0 1.0", "True False True", "true false true"])
+def test_one_indicator_column_may_have_other_forms(tmp_path, values):
+    cells = "".join(f"x\t{value}\n" for value in values.split())
+    task = load(tmp_path, "a.tsv", f"text\ttoxic\n{cells}", "toxic")
+    assert [example.label for example in task.train] == [("toxic",), (), ("toxic",)]
+
+
 def test_one_indicator_column_is_one_label(tmp_path):
     task = load(tmp_path, "a.tsv", "text\ttoxic\nx\t1\ny\t0\n", "toxic")
     assert (task.spec.labels, [example.label for example in task.train]) == (
@@ -70,7 +121,10 @@ def test_one_indicator_column_is_one_label(tmp_path):
     ("a.tsv", "text\ttoxic\nx\t1\nx\t0\nx\t\n", "toxic", ":4: 'toxic' must be a list"),
     ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'; separate"),
     ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must be a list"),
-    ("a.tsv", "text\tlabel\nx\t['a', 'b']\n", "label", ":2: 'label' must be a list"),
+    ("a.tsv", "text\tlabel\nx\t['a' 'b']\n", "label", r":2: 'label' .*Received: .\['a' 'b'\]"),
+    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must be .* Received: 'a,,b'"),
+    ("a.jsonl", json_lines([1, 0, 1], [1, 0]), "label", ":1: .*0 and 1 .*Received: .1, 0, 1"),
+    ("a.jsonl", json_lines({"a": 0.5}), "label", ":1: 'label' must be a list of different"),
     ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1. Received: '2'"),
     ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1. Received: ''"),
     ("a.jsonl", '{"text": "x", "a": 1, "b": 0.5}\n', "a,b", ":1: 'b' must be 0 or 1"),

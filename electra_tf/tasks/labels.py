@@ -1,0 +1,97 @@
+"""Recognizes labels in the forms that programs write: printed lists, 0 and 1, joined labels."""
+
+import ast
+import collections
+import contextlib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import shown
+
+INDICATORS: Mapping[str, bool] = {
+    "0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
+"""Value, in lower case, that says if a label applies."""
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Returns labels sorted, as numbers if all are whole numbers, otherwise as text."""
+    labels = sorted(labels)
+    are_whole = all(re.fullmatch(r"-?[0-9]{1,15}(\.0+)?", label) for label in labels)
+    return tuple(sorted(labels, key=float) if are_whole else labels)
+
+
+def parsed(value: Any) -> Any:
+    """Returns the list that a string is the print of, in JSON or Python; others as they are.
+
+    Dictionaries of `INDICATORS` become the list of the labels that apply.
+    """
+    text, result = value.strip() if isinstance(value, str) else "", value
+    # Python would join the strings of NumPy's print, "['a' 'b']".
+    if text.startswith(("[", "(", "{", "set()")) and not re.search(r"""['"]\s+['"]""", text):
+        with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            result = ast.literal_eval(text)
+        with contextlib.suppress(strict_json.Unreadable):
+            result = strict_json.parse(text)
+    if isinstance(result, dict):
+        applies = {name: INDICATORS.get(str(item).lower()) for name, item in result.items()}
+        return value if None in applies.values() else [*filter(applies.get, applies)]
+    return list(result) if isinstance(result, tuple | set | list) else value
+
+
+def are_multi_hot(lists: Sequence[Sequence[Any]]) -> bool:
+    """Returns True if all lists have the same length, above 1, and a 0 or 1 for each label."""
+    return len({*map(len, lists)}) == 1 and len(lists[0]) > 1 and all(
+        str(item).lower() in INDICATORS for items in lists for item in items)
+
+
+def joined_labels(labels: Collection[str]) -> tuple[str, list[str]]:
+    """Returns the mark that joins most labels, and these: they are other labels with it between.
+
+    Of those that "#" or a line end joins, the others need not occur alone, but twice.
+    """
+    best: tuple[str, list[str]] = "", []
+    for mark in sorted({mark for label in labels for mark in re.findall(r"[\W_]+", label)}):
+        parts = {label: [*map(str.strip, label.split(mark))]
+                 for label in sorted(labels) if mark in label}
+        counts = collections.Counter(part for names in parts.values() for part in {*names})
+        known = {*labels, *(part for part in counts if counts[part] > 1 and mark in ("#", "\n"))}
+        joined = [label for label in parts if known - {""} >= {*parts[label]}]
+        best = max(best, (mark, joined), key=lambda pair: len(pair[1]))
+    return best
+
+
+def separators(cells: Collection[str]) -> list[str]:
+    """Returns the marks that separate labels in cells: those of `,;|`, or one that joins others.
+
+    It must do so in at least two cells and in half of those that have it; a space in all of them,
+    or between 0 and 1.
+    """
+    if marks := [mark for mark in ",;|" if any(mark in cell for cell in cells)]:
+        return marks
+    mark, joined = joined_labels(cells)
+    count = sum(mark in cell for cell in cells)
+    is_sure = mark not in "-_" and len(joined) >= max(2, count if mark == " " else count / 2)
+    are_indicators = INDICATORS.keys() >= {part for cell in cells for part in cell.lower().split()}
+    return [mark] if is_sure else [" "] * (are_indicators and any(" " in cell for cell in cells))
+
+
+def notes_on(labels: Collection[str]) -> list[str]:
+    """Returns notes on labels that are probably not meant as labels of their own."""
+    mark, joined = joined_labels(labels)
+    notes = [f"{len(joined):,} labels such as {shown(joined[0])} are others joined by {mark!r}; if "
+             "a text can have several, use --task=multilabel with a comma between them"
+             ] if joined else []
+    groups = collections.defaultdict(list)
+    for label in labels:
+        folded = "".join(label.casefold().split())
+        is_number = re.fullmatch(r"[+-]?[0-9]{1,15}(\.[0-9]*)?", folded)
+        groups[float(folded) if is_number else folded].append(label)
+    if equal := [" and ".join(map(repr, group)) for group in groups.values() if group[1:]]:
+        notes.append("different labels are equal except for case, spaces or the format of "
+                     f"numbers: {'; '.join(equal[:5])}")
+    if marked := [label for label in labels if re.fullmatch(
+            r"""\[.*\]|\(.*\)|\{.*\}|'.+'|".+|.+\"""", label, re.DOTALL)]:
+        notes.append(f"brackets or quotes are part of labels: {', '.join(map(shown, marked[:5]))}")
+    return notes
