@@ -68,7 +68,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     None, and scores dev after every epoch. `Interrupted` keeps finished trials. `UserError` for
     another run's directory, missing weights, or a loss that isn't finite.
     """
-    checkpoints = run.model_dir / run_directory.CHECKPOINTS
+    run, checkpoints = run.with_labels_of(initial), run.model_dir / run_directory.CHECKPOINTS
     notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
     data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
     identity, num_steps = (
@@ -309,6 +309,8 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
     length = (f"{len(run.combinations)} combinations of settings" if run.grid else
               f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
               "steps in all")
+    weights = ", ".join(f"{label}={weight:.4g}" for label, weight in zip(
+        spec.label_words, run.weighted(data.examples).objective.class_weights, strict=False))
     keeping = ["--early_stopping keeps the epoch with the best score on dev, as --keep_best does"
                ] if training.early_stopping and not training.keep_best else []
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
@@ -316,6 +318,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
           f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
           f"{training.precision.value}\n"
           f"trials   {num_finished} done, {remaining} to go; {length}", *compiled,
+          *([f"weights  {weights}"] if weights else []),
           *(f"note     {note}" for note in (*notes, *keeping)),
           *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
             for note in part.notes),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -171,3 +172,32 @@ def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, cap
     trials.train(run_of(tmp_path / "second"), TASK, initial)
     printed = capsys.readouterr().out
     assert f"\nencoder  and head initialized from {tmp_path}/first, step " in printed
+
+
+def test_runs_of_earlier_versions_keep_the_order_of_their_labels(trained, tmp_path, capsys):
+    """They sorted whole numbers as text, and weights of classes follow the order."""
+    queue, calls = trained
+    names = {"no": "9", "yes": "10"}
+    task = dataclasses.replace(TASK, train=[
+        dataclasses.replace(example, label=names[example.label]) for example in TASK.train])
+    task = dataclasses.replace(task, dev={"dev": task.train})
+
+    def run(name, labels, epochs=2):
+        run = run_of(tmp_path / name, training__num_train_epochs=epochs, task__class_weights="1,5")
+        spec = dataclasses.replace(run.spec, labels=labels)
+        return dataclasses.replace(
+            run, spec=spec, objective=run.kind.objective(spec, run.config.task))
+
+    def trained_labels(*arguments):
+        trials.train(*arguments)
+        return calls[-1][0].spec.labels, re.search("\nweights  (.*)", capsys.readouterr().out)[1]
+
+    queue += [(0.5,)] * 4
+    old, new = ("10", "9"), ("9", "10")
+    assert trained_labels(run("old", old), task, None) == (old, "10=1, 9=5")
+    assert trained_labels(run("old", new), task, None) == (old, "10=1, 9=5") and len(calls) == 1
+    assert trained_labels(run("old", new, 4), task, None) == (old, "10=1, 9=5")
+    assert trained_labels(run("new", new), task, None) == (new, "9=1, 10=5")
+    initial = pretrained.read(tmp_path / "old")
+    assert trained_labels(run("next", new), task, initial) == (old, "10=1, 9=5")
+    np.testing.assert_array_equal(calls[-1][3][-1], [3, 0])  # The head of the old run.
