@@ -193,6 +193,10 @@ class Electra:
         return dataclasses.replace(self._networks, task=None, task_settings={}, weights={
             name: weights[name] for name in self._networks.weights if name in weights})
 
+    def __reduce__(self) -> tuple[type["Electra"], tuple[Pretrained]]:
+        """Pickles the networks as they are now; TensorFlow's functions are traced anew."""
+        return Electra, (self._current(keeps_pooling=True),)
+
     def _build_row(self, pieces: Sequence[int]) -> list[int]:
         max_pieces = self.model.max_position_embeddings - 2
         if len(pieces) > max_pieces:

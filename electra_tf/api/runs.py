@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.api import saving
@@ -101,9 +101,25 @@ class TaskModel:
             source = storage.require_local(self._run.model_dir, "the model", "copy its directory")
             shutil.copytree(source, unfinished, ignore=shutil.ignore_patterns(TRACKERS_FILE))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the run's files."""
+        directory = self._run.model_dir
+        return _of_files, ({str(path.relative_to(directory)): path.read_bytes()
+                            for path in directory.rglob("*") if path.is_file()},)
+
     def save_pretrained(self, directory: PathName) -> None:
         """Writes a new directory in Hugging Face's format, which transformers reads."""
         saving.write(pretrained.read(self._run.model_dir), directory, Format.HUGGING_FACE)
+
+
+def _of_files(files: Mapping[str, bytes]) -> TaskModel:
+    """Returns the model of a run's files, by name, in a temporary directory."""
+    temporary = tempfile.TemporaryDirectory(prefix="electra-")
+    directory = storage.path(temporary.name)
+    for name, content in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    return TaskModel(setup.prepare_trained(directory, {}), temporary)
 
 
 def load_task(directory: PathName, *, text_columns: Sequence[str] = ()) -> TaskModel:

@@ -13,6 +13,7 @@ import tf_keras
 from electra_tf.modeling.fused import affine, dimensions, gelu, layer_norm
 from electra_tf.modeling.randomness import stream_key
 from electra_tf.modeling.weight_table import Shapes
+from electra_tf.platform.settings import require_one_of
 
 Pair = tuple[tf.Tensor, tf.Tensor]
 """A kernel [inputs, outputs] and its bias [outputs], or gamma and beta [size]."""
@@ -28,6 +29,10 @@ class Build:
     recompute: bool = False
     """If True, training keeps only the inputs of an encoder's layers and computes the rest again
     for the gradient (Chen et al., 2016)."""
+
+    def __post_init__(self):
+        require_one_of(("float32", "mixed_bfloat16", "mixed_float16"), "the policy of tf_keras "
+                       "(tf_keras.mixed_precision.set_global_policy, before load)", self.policy)
 
 
 class Dense(tf_keras.layers.Layer):

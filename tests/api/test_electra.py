@@ -1,9 +1,15 @@
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import electra_tf
 from electra_tf.api.electra import Electra
@@ -163,6 +169,40 @@ def test_an_encoder_is_saved_with_its_pooling(networks, tmp_path):
     electra.save_pretrained(tmp_path / "encoder")
     np.testing.assert_array_equal(
         electra_tf.load(tmp_path / "encoder").embed(TEXTS), electra.embed(TEXTS))
+
+
+def test_pickled_networks_have_the_present_weights_and_the_pooling(networks):
+    electra = Electra(dataclasses.replace(networks, pooling=Pooling(modes=("cls",))))
+    electra.encoder.blocks[0].words.table.assign_add(
+        tf.random.stateless_normal(electra.encoder.blocks[0].words.table.shape, [1, 2]))
+    for other in (pickle.loads(pickle.dumps(electra)), copy.deepcopy(electra)):
+        np.testing.assert_array_equal(other.embed(TEXTS), electra.embed(TEXTS))
+        assert other.detect(TEXTS[0]) == electra.detect(TEXTS[0])
+        assert other.fill("the [MASK]") == electra.fill("the [MASK]")
+        other.encoder.blocks[-1].output_norm.gamma.assign_add(
+            tf.range(other.model.hidden_size, dtype=tf.float32))
+        assert np.abs(other.embed(TEXTS) - electra.embed(TEXTS)).max() > 0
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_scikit_learn_is_scored_in_other_processes(electra):
+    pipeline = make_pipeline(FunctionTransformer(electra.embed), LogisticRegression())
+    texts, labels = TEXTS[:2] * 4, [0, 1] * 4
+    scores = cross_val_score(pipeline, texts, labels, cv=2, n_jobs=2)
+    np.testing.assert_array_equal(scores, cross_val_score(pipeline, texts, labels, cv=2))
+    fitted = pipeline.fit(texts, labels)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_proba(texts), fitted.predict_proba(texts))
+
+
+@pytest.mark.parametrize("policy", ["float16", "float64", "bfloat16"])
+def test_other_policies_are_refused_at_load(directory, policy):
+    tf_keras.mixed_precision.set_global_policy(policy)
+    try:
+        with refused("must be one of float32, mixed_bfloat16, mixed_float16. Received: '.*float"):
+            electra_tf.load(directory)
+    finally:
+        tf_keras.mixed_precision.set_global_policy("float32")
 
 
 def test_networks_compute_in_the_policy_of_keras(directory):

@@ -1,5 +1,7 @@
+import copy
 import pickle
 import re
+import shutil
 
 import pytest
 
@@ -97,6 +99,17 @@ def test_without_a_fine_tuned_model_there_is_no_task(pair, tmp_path):
         electra_tf.load_task(pair)
     with refused("holds no checkpoint"):
         electra_tf.load_task(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("copied", [
+    lambda model: pickle.loads(pickle.dumps(model)), copy.copy, copy.deepcopy])
+def test_a_pickled_model_predicts_the_same_without_the_run(task_directories, tmp_path, copied):
+    directory = shutil.copytree(task_directories[Kind.CLASSIFICATION], tmp_path / "run")
+    model = electra_tf.load_task(directory)
+    expected, other = model.predict(["the chef ate"]), copied(model)
+    shutil.rmtree(directory)
+    assert other.predict(["the chef ate"]) == expected
+    assert (other.name, other.labels, other.results) == (model.name, model.labels, model.results)
 
 
 def test_settings_can_be_pickled_and_a_name_instead_is_refused(tmp_path):
