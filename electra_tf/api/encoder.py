@@ -2,13 +2,14 @@
 
 import dataclasses
 import os
-import traceback
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
 from electra_tf.api import saving
 from electra_tf.checkpoints.weights import ENCODER
@@ -28,9 +29,6 @@ from electra_tf.text.vocabulary import Vocabulary
 HUGGING_FACE_NAMES = {
     "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "valid"}
 """Names that tokenizers of Hugging Face give to the parts of `Tokens`."""
-_KERAS_3_CALLS = {("keras.src.layers.layer", "__call__"),
-                  ("keras.src.backend.tensorflow.trainer", "one_step_on_data")}
-"""Module and name of the functions in which Keras 3 calls layers and training steps."""
 
 
 class EncoderOutputs(NamedTuple):
@@ -139,10 +137,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""
-        calls = {(frame.f_globals.get("__name__"), frame.f_code.co_name)
-                 for frame, _ in traceback.walk_stack(None)}
-        if calls & _KERAS_3_CALLS or any(
-                type(value).__module__.startswith("keras.") for value in tf.nest.flatten(inputs)):
+        if _is_in_keras_3(inputs):
             raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
                             "tf.keras) would not train it; use tf_keras for the whole model.")
         pad_id = self._text.vocabulary.pad_id
@@ -226,16 +221,33 @@ def _flatten_texts(texts: tf.Tensor) -> tf.Tensor:
     return tf.reshape(texts, [-1])
 
 
+def _is_in_keras_3(inputs: Any) -> bool:
+    """Returns True for inputs of Keras 3, and inside its layers and training steps."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    in_layer = state is not None and state.get_global_attribute("current_call_ctx") is not None
+    graph = tf.compat.v1.get_default_graph()
+    # In Keras 3 this function runs a step.
+    while hasattr(graph, "outer_graph") and graph.name != "one_step_on_data":
+        graph = graph.outer_graph
+    return in_layer or hasattr(graph, "outer_graph") or any(
+        type(value).__module__.startswith("keras.") for value in tf.nest.flatten(inputs))
+
+
 def _to_tensor(values: Any, padding: int = 0) -> tf.Tensor:
     """Returns a tensor; rows of a ragged tensor of integers are padded."""
     try:
         if isinstance(values, tf.RaggedTensor) and values.dtype.is_integer:
             return values.to_tensor(padding)
-        return tf.convert_to_tensor(values)
+        tensor = tf.convert_to_tensor(values)
     except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError("inputs must be texts, or rows of ids of one length or in a RaggedTensor. "
                         f"Received: {shown(values)} ({reason})") from error
+    if tensor.dtype == tf.string and GraphOrParentsInXlaContext(
+            tf.compat.v1.get_default_graph()):
+        raise UserError("XLA has no strings, and TensorFlow would abort: leave out "
+                        "jit_compile=True, or give ids by dataset.map(electra.tokenizer).")
+    return tensor
 
 
 def _require_range(values: tf.Tensor, size: int, name: str) -> tf.Tensor:

@@ -211,6 +211,31 @@ def test_an_encoder_of_one_segment_refuses_pairs(encoder):
         one_segment([("the chef", "meal")])
 
 
+@pytest.mark.parametrize("call", [
+    lambda layer: layer(TEXTS), lambda layer: layer([TEXTS, TEXTS]),
+    lambda layer: tf.function(layer, autograph=False)(TEXTS),
+    lambda layer: tf.cond(tf.size(TEXTS) > 1, lambda: layer(TEXTS), lambda: layer(TEXTS))])
+@pytest.mark.parametrize("name", ["encoder", "tokenizer"])
+def test_texts_are_refused_while_xla_compiles(directory, name, call):
+    layer = getattr(electra_tf.load(directory), name)
+    with refused("XLA has no strings"):
+        tf.function(lambda: call(layer), jit_compile=True, autograph=False)()
+    assert call(layer) is not None
+
+
+def test_xla_compiles_a_model_of_ids(encoder):
+    inputs = tf_keras.Input([9], dtype=tf.int32)
+    model = tf_keras.Model(inputs, encoder(inputs)[:, 0])
+    model.compile("sgd", "mse", jit_compile=True)
+    np.testing.assert_allclose(
+        model.predict(tf.constant(IDS), verbose=0), encoder(TEXTS)[:, 0], atol=1e-5)
+    texts = tf_keras.Input([], dtype=tf.string)
+    of_texts = tf_keras.Model(texts, encoder(texts)[:, 0])
+    of_texts.compile("sgd", "mse", jit_compile=True)
+    with pytest.raises(Exception, match="XLA has no strings"):  # AutoGraph changes the type.
+        of_texts.predict(TEXTS, verbose=0)
+
+
 def test_a_layer_is_made_from_its_configuration_or_refused(encoder):
     other = electra_tf.ElectraEncoder.from_config(encoder.get_config())
     assert {w.name: w.shape for w in other.weights} == {w.name: w.shape for w in encoder.weights}
