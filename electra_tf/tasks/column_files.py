@@ -37,18 +37,17 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
     sentences, uneven columns, and columns without words or tags.
     """
-    raw = list(read_lines(path))
-    lines = [(number, line.strip(" \t") if line.strip() else "") for number, line in raw]
-    by_tabs = _tabs_separate([line for _, line in lines])
-    rows = [(number, _cells(line, by_tabs)) for number, line in lines]
-    indents = {number: by_tabs * (len(line) - len(line.lstrip("\t"))) for number, line in raw}
-    widths = collections.Counter((not indents[number], len(cells)) for number, cells in rows
-                                 if cells and cells[0][0] != "#")
-    _, width = max(widths, key=lambda size: (size[0], widths[size]), default=(True, 1))
-    # Leading tabs are empty cells if these complete the width of lines without such tabs.
-    kept = [(number, [""] * (width - len(cells)) + cells)
-            if 0 < width - len(cells) == indents[number] < width else (number, cells)
-            for number, cells in _without_comments(rows, width)]
+    lines = [(number, line.rstrip(" \t") if line.strip() else "")
+             for number, line in read_lines(path)]
+    by_tabs = _tabs_separate([line.lstrip(" \t") for _, line in lines])
+    for left in (" \t", " "):  # Leading tabs are empty cells if lines are uneven without these.
+        rows = [(number, _cells(line.lstrip(left), by_tabs)) for number, line in lines]
+        widths = collections.Counter(
+            len(cells) for _, cells in rows if cells and cells[0][:1] != "#")
+        if not by_tabs or len(widths) < 2:
+            break
+    width = max(widths, key=widths.get, default=1)
+    kept = _without_comments(rows, width)
     left_out = {"comment lines": len(rows) - len(kept)}
 
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
@@ -110,14 +109,14 @@ def _divided(rows: Sequence[_Row], columns: Collection[int],
     named = [column for column in columns if names and re.match("sent(?!im)", names[column], re.I)]
     found = []
     for column in named or columns:
-        ids = itertools.accumulate((cells[column] for _, cells in rows), lambda above, cell:
-                                   cell or above)
-        groups = [(number, [row for _, row in group]) for number, group in itertools.groupby(
-            zip(ids, rows, strict=True), lambda pair: pair[0])]
-        ids = [number for number, _ in groups]
-        numbers = [int(digits) for number in ids for digits in re.findall(r"\d+$", number)]
-        if 1 < len({*ids}) == len(ids) <= len(rows) / 2 and (
-                named or (len(numbers) == len(ids) and numbers == sorted({*numbers}))):
+        filled = itertools.accumulate([cells[column] for _, cells in rows], lambda above, cell:
+                                      cell or above)
+        groups = [(value, [row for _, row in group]) for value, group in itertools.groupby(
+            zip(filled, rows, strict=True), lambda pair: pair[0])]
+        ids = {value for value, _ in groups}
+        numbers = [int(digits) for value, _ in groups for digits in re.findall(r"\d+$", value)]
+        if 1 < len(ids) == len(groups) <= len(rows) / 2 and (
+                named or numbers == sorted({*numbers}) and len(numbers) == len(ids)):
             found.append(([group for _, group in groups], column))
     return found[0] if len(found) == 1 else ([[*rows]], None)
 
@@ -136,7 +135,7 @@ def _cells(line: str, by_tabs: bool) -> list[str]:
         cells = [cell.strip(" ") for cell in line.split("\t")]
     else:
         cells = re.split("[ \t]+", line)
-    return [] if cells[0] in ("", "-DOCSTART-") else cells
+    return [] if not any(cells) or cells[0] == "-DOCSTART-" else cells
 
 
 def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
@@ -145,11 +144,11 @@ def _without_comments(rows: Sequence[_Row], width: int) -> list[_Row]:
     A line with the file's number of columns is a comment only if it is before the first word of a
     sentence and no line without "#" has the same last cell.
     """
-    last_cells = {cells[-1] for _, cells in rows if cells and cells[0][0] != "#"}
+    last_cells = {cells[-1] for _, cells in rows if cells and cells[0][:1] != "#"}
     kept: list[_Row] = []
     for number, cells in rows:
         in_sentence = bool(kept and kept[-1][1])
-        if not cells or cells[0][0] != "#" or (len(cells) == width and (
+        if not cells or cells[0][:1] != "#" or (len(cells) == width and (
                 width == 1 or in_sentence or cells[-1] in last_cells)):
             kept.append((number, cells))
     return kept
