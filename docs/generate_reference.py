@@ -117,7 +117,11 @@ model = tf_keras.models.load_model("topics.keras")
   `electra.encoder.trainable = False`. To train the last two layers only, set `trainable` of every
   block in `electra.encoder.blocks[:-2]`. Keras does not save which blocks are frozen.
 - The encoder computes in the policy of `tf_keras.mixed_precision` and returns float32. Set the
-  policy before `load`.
+  policy before `load`; it must be `float32`, `mixed_bfloat16` or `mixed_float16`.
+- `compile(jit_compile=True)` needs ids as inputs, because XLA has no strings. Tokenize in `tf.data`
+  for it: `dataset.map(electra.tokenizer)`. The encoder refuses texts while XLA compiles.
+- `pickle` and `joblib` keep `Electra` with its present weights, and `TaskModel` with its run's
+  files.
 - Use `tf_keras`. Models of Keras 3 (`keras`, `tf.keras`) would train the other layers only, so the
   encoder raises `UserError` in them. To use its vectors without training it, compute them before:
   `dataset.map(electra.encoder)`.

@@ -114,8 +114,9 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
     """Seed of the head's weights, order and dropout. Trials after the first add 1, 2, ... to it."""
     precision: Annotated[Precision, TRAINING] = Precision.AUTO
-    """Number type of activations and matmuls. auto selects bfloat16 on devices with bfloat16
-    instructions, otherwise float32. float16 adds loss scaling."""
+    """Number type of the encoder's activations and matmuls in training. auto selects bfloat16 on
+    devices with bfloat16 instructions, otherwise float32. float16 adds loss scaling. Heads, and by
+    default predictions, use float32."""
     num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
     """Number of runs with different seeds. The report has all scores, mean, median and spread."""
     num_folds: Annotated[int, Interval(ge=0, le=1_000), TRAINING] = 0

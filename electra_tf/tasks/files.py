@@ -307,7 +307,9 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     `UserError` for an unknown label without `notes`, or if no label is known.
     """
     counts = collections.Counter(label for example in examples for label in labels_of(example))
+    ranking = ""
     if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
+        ranking = "; ROC AUC and average precision leave them out"
         constant = [label for label in known if counts[label] in (0, len(examples))]
         if constant:
             notes.append(f"{source}: all texts or no texts have these labels, so they are not "
@@ -324,7 +326,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
     names = ", ".join(f"{shown(label)[1:-1]} ({count:,})"
                       for label, count in unknown.most_common(8))
     notes.append(f"{source}: {unknown.total():,} labels that training never shows count as missed: "
-                 f"{names}{(', ...' if len(unknown) > 8 else '')}")
+                 f"{names}{(', ...' if len(unknown) > 8 else '')}{ranking}")
 
 
 def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
