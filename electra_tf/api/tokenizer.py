@@ -131,7 +131,8 @@ class ElectraTokenizer(tf_keras.layers.Layer):
         # The offsets of the tokenizer count bytes of valid UTF-8.
         columns = [tf.strings.unicode_transcode(column, "UTF-8", "UTF-8", errors="ignore")
                    for column in columns]
-        pieces = [self._rows.tokenizer.tokenize_with_offsets(column) for column in columns]
+        unit = None if self._text.normalization.nfc else "."
+        pieces = [self._rows.tokenizer.tokenize_with_offsets(column, unit) for column in columns]
         lengths = [tf.cast(part.ids.row_lengths(), tf.int32) for part in pieces]
         limits = shortened(lengths, self.max_length - special)
         cut = [[first_values(values, limit) for values in part]

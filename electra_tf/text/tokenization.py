@@ -173,7 +173,7 @@ def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normaliz
 def text_settings_from_flags(values: flags.FlagValues) -> TextSettings:
     """Reads the files of --vocab_file and --normalization; raises as `TextSettings.load`."""
     return TextSettings.load(storage.path(values.vocab_file), normalization_from_flags(values),
-                             fix="make one with `python -m data_prep.build_vocab`.")
+                             fix="build one with `python -m data_prep.build_vocab`.")
 
 
 def normalization_from_flags(values: flags.FlagValues) -> Normalization | None:

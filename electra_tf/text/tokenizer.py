@@ -215,10 +215,11 @@ class Tokenizer(tf.Module):
         words, starts, ends = self._split(texts)
         return TokenizedWords(words, starts, ends, self.tokenize(words.flat_values))
 
-    def tokenize_with_offsets(self, texts: tf.Tensor) -> Pieces:
+    def tokenize_with_offsets(self, texts: tf.Tensor, unit: str | None = None) -> Pieces:
         """Returns the pieces of `tokenize_words`, each with its characters in the given text.
 
-        Accents that normalization strips belong to the character before them. Pieces of one
+        Accents that normalization strips belong to the character before them, or to no piece with
+        the unit ".", as in BertTokenizerFast: `unit` is a pattern of parts of a word. Pieces of one
         character, such as a Hangul syllable under NFD, have the same offsets. Offsets are the
         word's if it is longer than the reference reads, or composed across dropped characters.
         """
@@ -240,7 +241,7 @@ class Tokenizer(tf.Module):
             (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))], axis=0)
         # Other words are mapped by their units, if these add up to the normalized word.
         units, unit_starts, unit_ends = tf_text.regex_split_with_offsets(
-            tf.where(is_plain, "", written), self._unit, self._unit)
+            tf.where(is_plain, "", written), unit or self._unit, unit or self._unit)
         distinct, index = tf.unique(units.flat_values)
         unit_bytes = _running_sums(tf.cast(tf.gather(
             tf.strings.length(self.splitter.normalize(distinct)), index), tf.int64))

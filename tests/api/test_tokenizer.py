@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 import electra_tf
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
 from tests.support.refusals import refused
 
 TEXTS = ["Thé  chef cooked.", "😀 the\u00a0Te\u0301xt"]
@@ -27,6 +28,20 @@ def test_texts_have_ids_masks_and_offsets(electra):
     np.testing.assert_array_equal(outputs["attention_mask"], np.array(IDS) > 0)
     np.testing.assert_array_equal(outputs["offset_mapping"], OFFSETS)
     np.testing.assert_array_equal(electra.tokenizer(TEXTS)["input_ids"], IDS)
+
+
+@pytest.mark.parametrize(("text", "offsets"), [
+    ("cafe\u0301s cafe\u0301", [(0, 4), (5, 6), (7, 11)]),
+    ("ca\u200bfe\u0301\u200bs\u00ad e\u0301\u0302!", [(0, 5), (7, 8), (10, 11), (13, 14)]),
+    ("\u0301cafe \u0301", [(1, 5)]), ("e\u0301e\u0301e x\u0301", [(0, 1), (2, 3), (4, 5), (6, 7)]),
+    ("I\u0307stanbul İstanbul", [(0, 1), (2, 9), (10, 11), (11, 18)]),
+    ("लड़की की", [(0, 5), (6, 7), (7, 8)])])
+def test_offsets_leave_out_stripped_accents_and_removed_characters(text, offsets):
+    """The values are those of transformers 5.23's BertTokenizerFast."""
+    tokenizer = electra_tf.ElectraTokenizer(
+        [*SPECIAL_TOKENS, "cafe", "##s", "i", "##stanbul", "e", "##e", "क", "##ी"], {})
+    outputs = tokenizer([text], return_offsets_mapping=True)
+    np.testing.assert_array_equal(outputs["offset_mapping"][0, 1:-1], offsets)
 
 
 def test_the_longer_text_of_a_pair_is_cut_with_a_warning(electra):
