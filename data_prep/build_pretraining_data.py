@@ -40,7 +40,7 @@ def main() -> None:
         local_runner.quiet_tensorflow()
         start = time.monotonic()
         text = text_settings_from_flags(values)
-        output_dir = storage.path(values.output_dir)
+        output_dir = storage.utf8_path(values.output_dir)
         packing = values.packing or BuildSettings.packing
         settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
                               short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))

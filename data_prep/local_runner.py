@@ -54,7 +54,8 @@ class LocalRunner:
             raise
         except concurrent.futures.process.BrokenProcessPool as error:
             raise UserError("a worker process was killed, probably because memory ran out; run "
-                            "the same command again with a smaller --num_workers.") from error
+                            "the same command with a smaller --num_workers (--overwrite would "
+                            "remove the finished shards).") from error
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -16,6 +16,7 @@ from data_prep.sources.source import ConcatenatedSource, Source
 from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, storage, strict_json
+from electra_tf.platform.atomic_file import remove_unfinished
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
@@ -113,12 +114,6 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
             name=errors.one_line(member.name), share=member.share,
             documents=notes.documents.get(str(member.number), 0),
             text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
-
-
-def remove_unfinished(directory: Path) -> None:
-    """Removes the temporary files of killed processes, while no other process writes there."""
-    for path in directory.glob(f"{atomic_file.TEMPORARY_PREFIX}*"):
-        path.unlink(missing_ok=True)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -166,7 +166,8 @@ def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
         raise read_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile,
             zlib.error) as error:
-        raise UserError(f"{path} is damaged; remove it and give the same command again.") from error
+        raise UserError(f"{path} is damaged; remove it and give the same command, "
+                        "without --overwrite.") from error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

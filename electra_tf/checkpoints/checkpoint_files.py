@@ -83,8 +83,15 @@ def seal(directory: Path, step: int) -> None:
         flush_to_disk(path)
     write_json(directory / f"ckpt-{step}.json", {"step": step, "files": {
         path.name: _description(path) for path in paths}})
+
+
+def retain(directory: Path, step: int, keep: int) -> None:
+    """Writes which step is the newest; unless `keep` is 0, removes older than the newest `keep`."""
     pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
     write_atomically(directory / _POINTER, pointer.encode())
+    if keep:  # Steps above this one are of damaged checkpoints, which stay.
+        kept = [sealed for sealed in sealed_steps(directory) if sealed <= step][:keep]
+        remove(directory, {older for older in steps(directory) if older < step}.difference(kept))
 
 
 def _description(path: Path) -> dict[str, int | str]:

@@ -51,13 +51,9 @@ class CheckpointManager:
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
                 f"{tensorflow_reason(error)}. Free space or make the directory writable, then run "
-                f"the same command, which continues from {last}.") from error
+                f"the same command without --restart, which continues from {last}.") from error
         self._newest = step
-        if self._keep:  # Steps above this one are of damaged checkpoints, which stay.
-            older = {saved for saved in checkpoint_files.steps(self.directory) if saved < step}
-            sealed = [saved for saved in checkpoint_files.sealed_steps(self.directory)
-                      if saved <= step]
-            checkpoint_files.remove(self.directory, older.difference(sealed[:self._keep]))
+        checkpoint_files.retain(self.directory, step, self._keep)
         return path
 
     def restore_or_initialize(self) -> str | None:
@@ -75,4 +71,6 @@ class CheckpointManager:
             raise UserError(f"the checkpoint {path} doesn't match this run: "
                             f"{tensorflow_reason(error)}") from error
         self._newest = step
+        if self.directory == self._restore_from:  # A killed process may not have come to it.
+            checkpoint_files.retain(self.directory, step, self._keep)
         return path

@@ -15,7 +15,7 @@ from annotated_types import Ge
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.config.model import ModelConfig, Tying, heads_of_64_units
 from electra_tf.config.overrides import flatten, override
-from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.settings import require
@@ -111,6 +111,7 @@ def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_
     if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow reads "
                         "as a pattern of names; choose another name.")
+    storage.utf8_path(str(model_dir))  # Before training.
     if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
         write_json(model_dir / SETTINGS_FILE, identity)
@@ -149,6 +150,7 @@ def restart(model_dir: Path) -> None:
 class _Results:
     __pydantic_config__ = strict_json.OPEN
     checkpoint: Annotated[int, Ge(1)] | None = None
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)  # None in earlier versions.
 
 
 def checkpoint_of_results(model_dir: Path) -> int | None:
@@ -156,8 +158,13 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    return strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
-        "restore it from a copy, or begin again with --restart.")).checkpoint
+    results = strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
+        "restore it from a copy, or begin again with --restart."))
+    saved = read_identity(model_dir) if results.facts else {}  # Its labels are the head's.
+    if changed := _differences(results.facts, saved, results.facts):
+        raise UserError(f"{model_dir / SETTINGS_FILE} was changed since the training "
+                        f"({'; '.join(changed)}); restore it or start a new --model_dir.")
+    return results.checkpoint
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -226,11 +233,13 @@ def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> l
 def only_process(model_dir: Path) -> Iterator[None]:
     """Holds the directory's lock; `UserError` if another live process trains in it.
 
-    Removes the temporary files of a process that was killed while it saved a checkpoint.
+    Removes the temporary files of processes that were killed.
     """
     with atomic_file.lock_directory(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
         for unfinished in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):
             remove_tree(unfinished)
+        for name in ("", *_WRITTEN):
+            atomic_file.remove_unfinished(model_dir / name)
         yield

@@ -50,7 +50,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, buffer_example
         .map(lambda examples: parse_examples(examples, records, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(_BATCHES_AHEAD)
-        .with_options(_without_autotuning())
+        .with_options(without_autotuning())
     )
 
 
@@ -74,11 +74,11 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
         .map(parse_and_fill)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, input_context))
         .prefetch(_BATCHES_AHEAD)
-        .with_options(_without_autotuning())
+        .with_options(without_autotuning())
     )
 
 
-def _without_autotuning() -> tf.data.Options:
+def without_autotuning() -> tf.data.Options:
     """Returns options that turn autotuning off, whose thread can delay the end by a minute.
 
     TensorFlow can wake the thread before it sets the flag to end; the thread then sleeps again.
@@ -105,6 +105,7 @@ def first_examples(records: Records, count: int, pad_id: int) -> tf.data.Dataset
             path, buffer_size=_BUFFER_BYTES).take(count))
         .batch(1024)
         .map(lambda examples: parse_examples(examples, records, pad_id))
+        .with_options(without_autotuning())
     )
 
 
@@ -158,11 +159,13 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     def own_part(file: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         records = tf.data.TFRecordDataset(file, buffer_size=_BUFFER_BYTES).skip(first)
         batch = records.take(last - first).batch(tf.maximum(last - first, 1))
-        return batch.reduce(tf.zeros([0], tf.string), lambda _, batch: batch)
+        return batch.with_options(without_autotuning()).reduce(
+            tf.zeros([0], tf.string), lambda _, batch: batch)
 
     contents = tf.data.Dataset.from_tensor_slices((files, first, last)).map(
         own_part, num_parallel_calls=_SHARDS_READ_TOGETHER, deterministic=True)
-    return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
+    parts = contents.ragged_batch(tf.size(files, tf.int64)).with_options(without_autotuning())
+    return parts.get_single_element().values
 
 
 def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.data.pipeline import without_autotuning
 from electra_tf.data.records import SPLITS, Records, Shard, checked_ids, misfit
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError, one_line
@@ -35,7 +36,7 @@ def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -
         except tf.errors.OpError as error:
             reason = error.message.rpartition("; ")[2]  # "<the temporary name>; No space left".
             raise UserError(f"cannot write {path}: {reason}; free some space or choose another "
-                            "directory, then run the same command again.") from error
+                            "directory, and run the command without --overwrite.") from error
         size, digest = temporary.stat().st_size, file_sha256(temporary)
     return Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
                  sha256=digest)
@@ -62,8 +63,9 @@ def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
                 if position > size:
                     raise misfit(path, f"a record is cut off or changed (record {index:,})")
                 file.seek(position)
-        for batch in tf.data.TFRecordDataset(str(path)).skip(start).take(stop - start).batch(
-                max(1, TOKENS_TOGETHER // records.max_seq_length)).as_numpy_iterator():
+        examples = tf.data.TFRecordDataset(str(path)).skip(start).take(stop - start)
+        for batch in examples.batch(max(1, TOKENS_TOGETHER // records.max_seq_length)).with_options(
+                without_autotuning()).as_numpy_iterator():
             for content in batch:
                 checked_ids(content, records)
                 number += 1

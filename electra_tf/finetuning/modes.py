@@ -32,7 +32,7 @@ SCRATCH_RUNS = {
 def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
-    names, model_dir = registry.resolve(values.task), storage.path(values.model_dir)
+    names, model_dir = registry.resolve(values.task), storage.utf8_path(values.model_dir)
     if values.unlabelled and not values.teacher:
         raise UserError("--unlabelled needs --teacher, the fine-tuned model that labels texts.")
     initial: Pretrained | None = None

@@ -5,6 +5,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -154,14 +155,14 @@ class Results:
         earlier = self.trials[:-1] if trial.extended_at else self.trials
         return dataclasses.replace(self, trials=(*earlier, trial))
 
-    def save(self, model_dir: Path) -> None:
-        """Writes results.json, with a readable summary."""
+    def save(self, model_dir: Path, facts: Mapping[str, Any] | None = None) -> None:
+        """Writes results.json, with the facts of the task and a readable summary."""
         trials = [{name: value for name, value in dataclasses.asdict(trial).items()
                     if (name, value) not in _OMITTED} for trial in self.trials]
         searched = {} if self.threshold is None else {THRESHOLD: self.threshold}
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | searched | {
             "trials": trials, "best_seed": self.best.seed, "checkpoint": self.best_number,
-            "summary": self.summary()})
+            "facts": facts or {}, "summary": self.summary()})
 
     @classmethod
     def load(cls, model_dir: Path) -> "Results | None":

@@ -94,7 +94,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
                     CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
                                       keep=0).save(results.best_number)
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
-            results.save(run.model_dir)
+            results.save(run.model_dir, run.spec.facts())
             checkpoint_files.remove(
                 checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
             if run.grid:  # The saved settings are those of the kept model.
@@ -288,6 +288,9 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
                 name: dict(scores) for name, (_, scores) in constants.items()}))
     else:  # Refuses a missing checkpoint before it runs further trials.
         checkpoint_in_use(run.model_dir)
+        checkpoints = run.model_dir / run_directory.CHECKPOINTS  # A killed process leaves others.
+        checkpoint_files.remove(
+            checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
     spec, training, rows = run.spec, run.config.training, data.rows
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     sizes = f"train {len(task.train):,}" + (

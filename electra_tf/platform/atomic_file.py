@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, RemotePath
+from electra_tf.platform.storage import Path, RemotePath, remove_tree
 
 TEMPORARY_PREFIX = ".unfinished-"
 _FULL = "free some space, or choose another directory"
@@ -54,6 +54,15 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Removes temporary files of killed processes; the caller holds the lock of the directory."""
+    for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
+        if not path.is_dir():
+            path.unlink(missing_ok=True)
+        elif not os.path.exists(f"/proc/{path.name.split('-')[1]}"):  # Exports hold no lock.
+            remove_tree(path)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO
 
 from absl import flags, logging
 
-from electra_tf.platform import native_libraries, signals
+from electra_tf.platform import native_libraries, signals, storage
 from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
 from electra_tf.platform.setting_flags import display_value
 
@@ -32,6 +32,8 @@ EXTRAS = {
 """Module -> optional packages of electra-tf in pyproject.toml that provide it."""
 
 
+_arguments: list[str] = []
+"""The arguments of this process, with the lines of a --flagfile in its place."""
 Groups = Mapping[str, Iterable[str]]
 """Title in `--help` -> names of the flags below it."""
 
@@ -64,15 +66,14 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
         own_flags = [name for name in flags.FLAGS if name not in shared_flags]
         print(_grouped_help(summary, {"Flags": own_flags} if groups is None else groups))
         _end(0)
-    operands = _parse(operand.split())
     try:
         with signals.Interrupts():
-            main(*operands)
+            main(*_parse(operand.split()))
     except signals.Interrupted as interrupted:
         if str(interrupted):
             print(interrupted, file=sys.stderr)
         _end(128 + interrupted.number)  # As a shell reports signals.
-    except (UserError, OSError, ModuleNotFoundError) as error:
+    except (UserError, OSError, ModuleNotFoundError, MemoryError) as error:
         if not (line := _line(error)):
             raise
         print(f"error: {line}", file=sys.stderr)
@@ -90,8 +91,13 @@ def _parse(names: Sequence[str]) -> list[str]:
         if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
             flag.parser.convert = functools.partial(_convert_ascii, flag.parser.convert)
     try:
-        _, *operands = flags.FLAGS(sys.argv)
-    except (flags.Error, UnicodeDecodeError) as error:  # A --flagfile may not be UTF-8.
+        for name in re.findall(r"^--?flagfile[=\n](.*)", "\n".join(sys.argv[1:]), re.MULTILINE):
+            path = pathlib.Path(os.path.realpath(os.path.expanduser(name)))
+            if path.exists() and str(path) != os.devnull:  # The pipe of `<(...)` has no path.
+                storage.open_regular(path).close()
+        _arguments[:] = flags.FLAGS.read_flags_from_files(sys.argv[1:], force_gnu=False)
+        _, *operands = flags.FLAGS([sys.argv[0], *_arguments])
+    except (flags.Error, ValueError) as error:
         missing = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
         _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in missing)
                 or f"{error} (--help lists the flags.)")
@@ -113,6 +119,8 @@ def _line(error: Exception) -> str:
     """Returns the line to print for an error that the user can fix; "" for others."""
     if isinstance(error, UserError):
         return as_started(str(error))
+    if isinstance(error, MemoryError):
+        return f"the memory is full ({one_line(str(error)) or 'no size given'}); use less data."
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
     module = (getattr(error, "name", None) or "").partition(".")[0]
@@ -193,8 +201,12 @@ def other_program(script: str, module: str, file: str = "") -> list[str]:
     """
     if this_program()[0].startswith("electra-"):
         return [script]
-    python = sys.orig_argv[0]
-    return [python, file] if file and os.path.exists(file) else [python, "-m", module]
+    python, clone = sys.orig_argv[0], pathlib.Path(__file__).resolve().parents[2]
+    if file and (clone / file).exists():
+        return [python, file if str(clone) == os.getcwd() else str(clone / file)]
+    # A script finds the package beside itself; a module is found from the current directory.
+    is_elsewhere = sys.path[0] == str(clone) != os.getcwd()
+    return [*(["env", f"PYTHONPATH={clone}"] if is_elsewhere else []), python, "-m", module]
 
 
 def as_started(text: str) -> str:
@@ -208,8 +220,15 @@ def as_started(text: str) -> str:
 
 
 def same_command() -> str:
-    """Returns the command of this process."""
-    return shlex.join([*this_program(), *sys.argv[1:]])
+    """Returns the command that continues this one: without the flags that delete its results."""
+    return shell_command([*this_program(), *(word for word in _arguments if not re.fullmatch(
+        "--?(no)?(restart|overwrite)(=.*)?", word, re.DOTALL))])
+
+
+def shell_command(words: Iterable[str]) -> str:
+    """Returns words as a shell reads them, on one line of printable characters."""
+    return " ".join(shlex.quote(word) if word.isprintable() else "$'{}'".format(
+        "".join(f"\\{byte:03o}" for byte in os.fsencode(word))) for word in words)
 
 
 def _grouped_help(summary: str, groups: Groups) -> str:

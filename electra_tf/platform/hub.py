@@ -10,7 +10,7 @@ import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
-from electra_tf.platform.command_line import pip_install
+from electra_tf.platform.command_line import pip_install, shell_command
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import suggestion
 from electra_tf.platform.storage import Path, file_sha256
@@ -122,4 +122,5 @@ def require_hash(path: pathlib.Path) -> None:
         return
     if digest != blob.name:
         raise UserError(f"{path} isn't the Hub's file: its hash is {digest[:12]}..., the Hub's "
-                        f"{blob.name[:12]}.... Remove it and repeat the command: rm {blob}")
+                        f"{blob.name[:12]}.... Remove it and repeat the command: "
+                        + shell_command(["rm", str(blob)]))

@@ -152,7 +152,7 @@ class Setting:
 def _exact_number(kind: type, value: Any) -> int | float | None:
     if isinstance(value, str):
         with contextlib.suppress(ValueError, SyntaxError, TypeError):
-            value = ast.literal_eval(value.strip()) if len(value) <= 100 else None
+            value = None if len(value) > 100 or "#" in value else ast.literal_eval(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if kind is int and isinstance(value, int):

@@ -161,6 +161,13 @@ def path(name: str | os.PathLike) -> Path:
     return RemotePath(name)
 
 
+def utf8_path(name: str | os.PathLike) -> Path:
+    """Returns a user's path as TensorFlow can write it; raises `UserError` if it isn't UTF-8."""
+    if re.search("[\ud800-\udfff]", os.fspath(name)):  # As Python reads other bytes.
+        raise UserError(f"{shown(name)} is not a name in UTF-8; choose another name.")
+    return path(name)
+
+
 def require_local(path: Path, flag: str, reason: str) -> pathlib.Path:
     """Returns the local path that `flag` gave, or raises `UserError` with the reason."""
     if isinstance(path, RemotePath):

@@ -117,7 +117,7 @@ def main() -> None:
             f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
             f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
             f"--vocab_file=vocab.txt --output_dir={RECORDS} --max_seq_length={length}")
-    data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
+    data_dir, model_dir = values.data_dir, storage.utf8_path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     changes = overrides.given_settings(SETTINGS)
     saved, initial, shape, seconds = None, None, None, None

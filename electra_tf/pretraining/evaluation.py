@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -236,12 +235,13 @@ def show_ending(run: Run, data_dir: str) -> None:
         return
     if meaning := explanation(run, saved_scores(run.model_dir)):
         print(f"result   {meaning}")
-    program, finetuning, demo = (shlex.join(words) for words in (
+    shell = command_line.shell_command
+    program, finetuning, demo = map(shell, (
         command_line.this_program(), command_line.other_program(
             "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
         command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
-    model_dir = shlex.quote(f"--model_dir={run.model_dir}")
-    directories = f"{shlex.quote(f'--data_dir={data_dir}')} {model_dir}"
+    model_dir = shell([f"--model_dir={run.model_dir}"])
+    directories = f"{shell([f'--data_dir={data_dir}'])} {model_dir}"
     steps = all_settings(run.model_dir)["training.num_train_steps"]
     # A run's directory doesn't hold the flags of devices and reports.
     extension = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
@@ -251,8 +251,8 @@ def show_ending(run: Run, data_dir: str) -> None:
     extension.append(f"--num_train_steps={2 * steps}")
     commands = [f"demo: {demo} {model_dir}",
                 f"fine-tune: {finetuning} --task=cola --data_dir=glue "
-                + shlex.quote(f"--init_checkpoint={run.model_dir}"),
-                f"{steps:,} steps more: {program} {directories} {shlex.join(extension)}"]
+                + shell([f"--init_checkpoint={run.model_dir}"]),
+                f"{steps:,} steps more: {program} {directories} {shell(extension)}"]
     if run.examples("eval"):
         commands.insert(0, f"samples: {program} --mode=samples {directories}")
     print("next     " + "\n         ".join(commands), flush=True)

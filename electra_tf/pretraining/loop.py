@@ -65,8 +65,8 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     """
     def run_stage(config: PretrainingConfig, directory: Path) -> Run:
         run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
-        if restart:
-            run_directory.restart(directory)
+        for earlier in (directory, model_dir) if restart else ():
+            run_directory.restart(earlier)
         train(run)
         return run
 

@@ -80,14 +80,15 @@ def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep,
 
 def distributed(strategy: tf.distribute.Strategy,
                 batches: Callable[[tf.distribute.InputContext], tf.data.Dataset]
-                ) -> tf.distribute.DistributedDataset:
+                ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
     """Returns a strategy's batches; one CPU reads them without a buffer for each device.
 
-    Such a buffer has an autotuner, and freeing an autotuner can take TensorFlow a minute.
+    Such a buffer has an autotuner, and freeing an autotuner can take TensorFlow a minute, or hours
+    if the system's clock is set back meanwhile.
     """
-    one_cpu = device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
-    return strategy.distribute_datasets_from_function(batches, tf.distribute.InputOptions(
-        experimental_fetch_to_device=False) if one_cpu else None)
+    if device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1:
+        return batches(tf.distribute.InputContext())
+    return strategy.distribute_datasets_from_function(batches)
 
 
 @contextlib.contextmanager

@@ -34,8 +34,8 @@ def explained(require_records: Callable[[], None] | None = None) -> Iterator[Non
     except tf.errors.ResourceExhaustedError as error:
         reason = tensorflow_reason(error)
         if _DISK.search(reason):
-            raise UserError(f"the disk is full: {reason}; free space and run the same command, "
-                            "which continues from its last checkpoint.") from error
+            raise UserError(f"the disk is full: {reason}; free space and run the command without "
+                            "--restart, which continues from its last checkpoint.") from error
         raise UserError(f"the memory is full: {reason}. {_SMALLER_STEPS}") from error
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
         # TensorFlow's message can hold bytes of a record, which are not UTF-8.

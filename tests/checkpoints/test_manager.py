@@ -139,3 +139,18 @@ def test_files_of_other_names_are_never_touched(trained):
         (trained / name).write_text("mine")
     write(trained, steps=(100, 104, 108))
     assert all((trained / name).read_text() == "mine" for name in names)
+
+
+def test_what_a_process_killed_after_its_last_seal_left_to_do_is_done_by_the_next(
+        trained, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint_files, "retain", lambda *_: None)  # Killed before it.
+        write(trained, [64])
+    _, manager = manager_of(trained, keep=2)
+    manager.restore_or_initialize()
+    assert checkpoint_files.steps(trained) == [64, 60]
+    assert tf.train.latest_checkpoint(str(trained)) == str(trained / "ckpt-64")
+    _, other = manager_of(trained, keep=1, is_chief=False)
+    other.restore_or_initialize()
+    other.close()
+    assert checkpoint_files.steps(trained) == [64, 60]

@@ -16,7 +16,39 @@ FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": N
 def test_a_directory_that_tensorflow_takes_for_a_pattern_is_refused(tmp_path):
     with refused(r"\[run\] contains one of .* choose another name"):
         run_directory.claim(storage.path(tmp_path / "[run]"), {})
+    with refused(r"run.udcff' is not a name in UTF-8"):
+        run_directory.claim(storage.path(tmp_path / "run\udcff"), {})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_continues_removes_what_killed_processes_left(tmp_path):
+    for name in ("", "checkpoints", "predictions"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / ".unfinished-1-ab-results.json").touch()
+    with run_directory.only_process(tmp_path):
+        assert not list(tmp_path.rglob(".unfinished-*"))
+        (tmp_path / ".unfinished-1-cd-settings.json").touch()
+        with refused("another process is training"), run_directory.only_process(tmp_path):
+            pass
+        assert len(list(tmp_path.rglob(".unfinished-*"))) == 1  # It belongs to the lock's holder.
+
+
+@pytest.mark.parametrize("change", [
+    {"task_labels": ["yes", "no"]}, {"task_labels": ["no"]}, {"task_metrics": ["nope"]},
+    {"task_metrics": ["f1"]}, {"task_kind": "tagging"}])
+def test_settings_of_another_task_than_the_head_was_trained_for_are_refused(tmp_path, change):
+    task = {"task_labels": ["no", "yes"], "task_metrics": ["accuracy"],
+            "task_kind": "classification"}
+    saved = run_directory.identity(PretrainingConfig(), FACTS | task)
+    (tmp_path / "results.json").write_text(json.dumps({"checkpoint": 2, "facts": task}))
+    (tmp_path / "settings.json").write_text(json.dumps(saved))
+    assert run_directory.checkpoint_of_results(tmp_path) == 2
+    (tmp_path / "settings.json").write_text(json.dumps(saved | change))
+    (name, value), = change.items()
+    with refused(rf"settings.json was changed .*{name}: .*{value[0]}.*restore"):
+        run_directory.checkpoint_of_results(tmp_path)
+    (tmp_path / "results.json").write_text(json.dumps({"checkpoint": 2}))  # Of earlier versions.
+    assert run_directory.checkpoint_of_results(tmp_path) == 2
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -81,6 +81,9 @@ def test_text_is_read_by_the_declared_type():
     assert EXAMPLE["steps"].read("1e3") == 1000 and EXAMPLE["workers"].read("2") == 2
     with pytest.raises(UserError, match="example.steps must be a whole number"):
         EXAMPLE["steps"].read("1.5")
+    for text in ("1 # c", "0.5# half", "#", "1\n2", "\udcff", "0.5\0"):
+        with pytest.raises(UserError, match="example.rate must be a finite number. Received: "):
+            EXAMPLE["rate"].read(text)
     for value in (5, ["en", 5], {"en": "de"}):
         with pytest.raises(UserError, match="example.languages must be a list with commas"):
             EXAMPLE["languages"].read(value)

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.manifest import load_records
-from electra_tf.data.pipeline import evaluation_batches, training_batches
+from electra_tf.data.pipeline import evaluation_batches, first_examples, training_batches
 from electra_tf.data.records import SHARDS_MIXED, Shard, part_of, shuffle_buffers
+from electra_tf.data.shards import serialized_examples
 from tests.support import tiny_records
 
 SIZES = [30, 20, 36, 7]
@@ -153,3 +154,22 @@ def test_many_examples_cost_no_list_of_them(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 100 << 20
     tracemalloc.stop()
     assert time.process_time() - began < 30
+
+
+def test_no_records_are_read_with_an_autotuner_that_waits_for_the_clock(records, monkeypatch):
+    """Freeing its iterator waits for up to a minute by a clock that can be set back meanwhile."""
+    enabled, loaded, context = [], load_records(records), tf.distribute.InputContext()
+
+    def observe(dataset):  # TensorFlow calls it for every iterator.
+        enabled.append(dataset.options().autotune.enabled)
+        return dataset
+
+    monkeypatch.setattr(tf.data.Dataset, "_apply_debug_options", observe)
+    for dataset in (
+            training_batches(loaded, pad_id=0, seed=1, buffer_examples=40, global_batch_size=8,
+                             first_step=0, last_step=3, input_context=context),
+            evaluation_batches(loaded, pad_id=0, global_batch_size=4, input_context=context),
+            first_examples(loaded, 10, pad_id=0), serialized_examples(
+                loaded, loaded.shards["train"][0])):
+        assert len(list(dataset)) > 0
+    assert len(enabled) >= 4 and not any(value is not False for value in enabled)

@@ -100,6 +100,24 @@ def test_a_signal_ends_a_build_in_one_line_and_keeps_finished_shards(
     assert finished == {path: path.stat().st_mtime_ns for path in finished}
 
 
+def test_the_command_printed_by_a_build_that_overwrites_keeps_finished_shards(
+        build, command, tmp_path):
+    build("whole", shard_text_bytes=1000)
+    build("killed", shard_text_bytes=1000, max_seq_length=16)  # Another build, to be replaced.
+    stopped = tmp_path / "killed"
+    process = start([*command, "--overwrite", "--num_workers=2"])
+    wait_for(lambda: not (stopped / "manifest.json").exists() and len(receipts(stopped)) >= 2)
+    process.send_signal(signal.SIGTERM)
+    (line,) = end_of(process, 143)
+    finished = {path: path.stat().st_mtime_ns for path in stopped.glob("*.tfrecord")
+                if (stopped / f".finished-{path.stem}.json").exists()}
+    typed = line.partition("builds the others: ")[2]
+    subprocess.run(["bash", "-c", typed], cwd=ROOT, check=True, capture_output=True)
+    assert len(finished) >= 2
+    assert finished == {path: path.stat().st_mtime_ns for path in finished}
+    assert contents(stopped) == contents(tmp_path / "whole")
+
+
 def test_a_portable_runner_makes_the_same_records(build, command, tmp_path):
     """Beam's own job server, over gRPC as those of Flink, Spark and Prism."""
     build("whole", shard_text_bytes=1000)

@@ -1,6 +1,12 @@
 """A run that is killed or stopped again and again ends where one left alone ends, bit for bit."""
 
+import random
+import shlex
+import shutil
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -68,3 +74,65 @@ def test_a_run_stopped_by_signals_goes_on_from_that_very_step(records, alone, tm
     finish_as_alone(records, stopped, alone)
     assert [record["step"] for record in logged(stopped)] == sorted(
         {record["step"] for record in logged(alone)} | set(steps))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "flags"), [
+    (signal.SIGTERM, ["--restart"]), (signal.SIGINT, ["--restart=true"]),
+    (signal.SIGTERM, ["--flagfile=restart.flags"])])
+def test_the_command_printed_by_a_run_begun_with_restart_continues_it(
+        records, alone, tmp_path, monkeypatch, number, flags):
+    monkeypatch.chdir(tmp_path)
+    Path("restart.flags").write_text("--restart\n")
+    stopped = tmp_path / "a run"
+    _, line = interrupted(records, stopped, number, 0.0, *flags, *FLAGS)
+    step = step_of(stopped)
+    assert 20 <= step < STEPS
+    typed = subprocess.run(["bash", "-c", line.partition("To go on from there: ")[2]],
+                           capture_output=True, text=True, check=True)
+    assert f"steps    {step:,} done" in typed.stdout
+    assert step_of(stopped) == STEPS
+    named_arrays.assert_close(state(stopped), state(alone))
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_random_moments_ends_as_one_left_alone_without_leftovers(
+        records, alone, tmp_path):
+    draw, killed = random.Random(1), tmp_path / "killed"
+    for _ in range(6):
+        process = subprocess.Popen(
+            [sys.executable, *processes.command(records, killed, *FLAGS)],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for line in process.stdout:
+            if line.startswith("first step"):
+                break
+        time.sleep(draw.random())
+        process.kill()
+        process.communicate()
+    (killed / ".unfinished-1-ab-settings.json").touch()
+    finish_as_alone(records, killed, alone)
+    names = {str(path.relative_to(killed)) for path in killed.rglob("*")}
+    expected = {str(path.relative_to(alone)) for path in alone.rglob("*")}
+    assert {name for name in names ^ expected if not name.startswith("tensorboard/")} == set()
+    assert logged(killed) == logged(alone)
+
+
+@pytest.mark.slow
+def test_a_restart_of_two_stages_removes_both_before_the_first(records, tmp_path):
+    flags = ("--set=objective.name=two_stage", "--num_train_steps=400", *FLAGS[2:])
+    model_dir = tmp_path / "run"
+    processes.train(records, model_dir, *flags, "--num_train_steps=8")
+    generator = model_dir / "generator"
+    shutil.rmtree(generator / "tensorboard")
+    process = subprocess.Popen(
+        [sys.executable, *processes.command(records, model_dir, *flags, "--restart")],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (generator / "tensorboard").exists():  # The first stage begins.
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    line = process.communicate()[1].splitlines()[-1].partition("To go on from there: ")[2]
+    assert not (model_dir / "settings.json").exists()
+    typed = subprocess.run(shlex.split(line), capture_output=True, text=True, check=True)
+    assert "stage 1 of 2" in typed.stdout and "steps    0 done, 200 to go" in typed.stdout
+    assert step_of(generator) == step_of(model_dir) == 200

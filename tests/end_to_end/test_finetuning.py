@@ -148,6 +148,32 @@ def test_a_trial_killed_before_its_scores_are_saved_leaves_the_old_pair(
     assert len(json_of(tmp_path / "results.json")["trials"]) == 2
 
 
+def test_a_finished_run_removes_the_checkpoint_that_a_killed_process_left(classified, tmp_path):
+    arguments = (*classified[1], f"--model_dir={tmp_path}", "--num_train_epochs=1")
+    call(*arguments, "--num_trials=1")
+    checkpoints = tmp_path / "checkpoints"
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    for path in checkpoints.glob("ckpt-1.*"):  # Killed after it saved results, or before.
+        shutil.copy(path, path.with_name(path.name.replace("ckpt-1", "ckpt-2")))
+    (checkpoints / ".unfinished-1-ab-ckpt-2.json").touch()
+    (tmp_path / ".unfinished-1-cd-results.json").touch()
+    call(*arguments, "--num_trials=1")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("change", [
+    {"task_labels": ["yes", "no"]}, {"task_labels": ["a", "b"]}, {"task_labels": ["no"]},
+    {"task_metrics": ["nope"]}])
+def test_a_model_whose_settings_have_another_task_is_refused(classified, model, tmp_path, change):
+    shutil.copytree(model, tmp_path / "model")
+    settings = tmp_path / "model" / "settings.json"
+    settings.write_text(json.dumps(json_of(settings) | change))
+    for arguments in (("--mode=predict", f"--input={classified[0] / 'dev.tsv'}", "--output=-"),
+                      ("--mode=eval", f"--dev={classified[0] / 'dev.tsv'}")):
+        assert f"settings.json was changed since the training ({next(iter(change))}: " in refused(
+            f"--model_dir={tmp_path / 'model'}", *arguments, *HARDWARE[:1])
+
+
 @pytest.mark.parametrize(("number", "step", "finished"), [
     pytest.param(signal.SIGTERM, 2, "0 of 2 trials", marks=pytest.mark.slow),
     (signal.SIGINT, 48 + 2, "1 of 2 trials"),

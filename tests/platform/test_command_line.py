@@ -1,5 +1,6 @@
 """How a command ends: a mistake is one line; Ctrl-C is in `test_signals`."""
 
+import ast
 import os
 import pathlib
 import subprocess
@@ -10,6 +11,8 @@ from importlib import metadata
 import pytest
 
 from electra_tf.platform.command_line import pip_install
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def command(body, parameters="", operand=""):
@@ -23,9 +26,9 @@ command_line.run(main, summary="", groups={{}}, operand="{operand}")
 """
 
 
-def run(program, *arguments):
+def run(program, *arguments, **options):
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True,
-                          text=True, check=False, timeout=30)
+                          text=True, check=False, timeout=30, **options)
 
 
 @pytest.mark.parametrize(("body", "status", "line"), [
@@ -34,6 +37,9 @@ def run(program, *arguments):
      f"error: uvicorn is not installed: {pip_install('serving')}"),
     ("open('/nowhere/at/all')", 1,
      "error: cannot use '/nowhere/at/all': No such file or directory."),
+    ("bytearray(2**60)", 1, "error: the memory is full (no size given); use less data."),
+    ("raise MemoryError('Unable to allocate 8 GiB\\nfor x')", 1,
+     "error: the memory is full (Unable to allocate 8 GiB for x); use less data."),
     ("pass", 0, "")])
 def test_an_end_is_one_line(body, status, line):
     done = run(command(body))
@@ -53,6 +59,86 @@ def test_numbers_of_flags_have_ascii_digits(argument, status):
     done = run(NUMBERS + command("pass"), argument)
     line = f"error: flag {argument}: numbers have the digits 0 to 9 (--help lists the flags.)"
     assert (done.returncode, done.stderr.strip()) == (status, line if status else "")
+
+
+AGAIN = """
+from absl import flags
+flags.DEFINE_bool("restart", False, "")
+flags.DEFINE_bool("overwrite", False, "")
+flags.DEFINE_multi_string("text", [], "")
+""" + command("print(repr((flags.FLAGS.restart, flags.FLAGS.overwrite, flags.FLAGS.text)),"
+              " command_line.same_command(), sep='\\n')")
+
+
+def continued(arguments, **options):
+    """Flags of a program's command, and those of the command that it prints for its continuation.
+
+    The shell gets the printed line as a user types it.
+    """
+    done = run(AGAIN, *arguments, **options)
+    assert done.returncode == 0, done.stderr
+    values, line = done.stdout.splitlines()
+    typed = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    return ast.literal_eval(values), ast.literal_eval(typed.stdout.splitlines()[0])
+
+
+@pytest.mark.parametrize("flags", [
+    ["--restart"], ["-restart"], ["--restart=true"], ["--restart=1", "--overwrite"],
+    ["--norestart", "--restart=t"], ["--overwrite=TRUE"], ["--flagfile=a.flags"],
+    ["--flagfile", "a.flags"], ["-flagfile=b.flags"], ["--flagfile=/dev/stdin"]])
+def test_the_command_that_continues_deletes_nothing(flags, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "a.flags").write_text("# often\n\n--restart\n--text=in the file\n")
+    (tmp_path / "b.flags").write_text("--flagfile=a.flags\n--flagfile=b.flags\n--overwrite\n")
+    given, again = continued(["--text=first", *flags, "--text=last"],
+                             input="--restart\n--text=from a pipe\n")
+    assert True in given[:2] and again[:2] == (False, False)
+    assert again[2] == given[2] and given[2][::len(given[2]) - 1] == ["first", "last"]
+
+
+@pytest.mark.parametrize("text", [
+    "two words", "it's", '"$HOME" `id` \\', "two\nlines", "\x1b[2J", "\udcff.tsv", "ä中 ",
+    "\u202ex", "--restart x", "!!", "*"])
+def test_a_printed_command_is_one_line_that_a_shell_reads_as_it_was_given(text):
+    given, again = continued([f"--text={text}"])
+    assert given == again and given[2] == [text]
+
+
+@pytest.mark.parametrize(("argument", "words"), [
+    ("--flagfile=fifo", "fifo is a named pipe"), ("--flagfile=/dev/zero", "/dev/zero is a named"),
+    ("--flagfile=.", "Is a directory"), ("--flagfile=loop", "loop"),
+    ("--flagfile=nowhere", "nowhere"), ("--flagfile", "no argument"),
+    ("--norestart=1", "does not take an argument")])
+def test_a_flag_file_on_which_a_program_would_wait_is_one_line(
+        argument, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    os.mkfifo("fifo")
+    os.symlink("loop", "loop")
+    done = run(AGAIN, argument)
+    assert done.returncode in (1, 2) and done.stdout == ""
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(("directory", "variable"), [(".", {}), ("/", {"PYTHONPATH": ""})])
+def test_other_programs_are_found_from_where_this_one_runs(directory, variable):
+    script = ROOT / "run_pretraining.py"
+    ask = ("import os, sys; sys.path[0] = os.path.dirname(sys.argv[1]); "
+           "sys.orig_argv = [sys.executable, *sys.argv[1:]]; sys.argv = sys.argv[1:]; "
+           "from electra_tf.platform.command_line import *; "
+           "print(*map(shell_command, ("
+           "other_program('', 'electra_tf.platform.errors', 'run_finetuning.py'), "
+           "other_program('', 'electra_tf.platform.errors'))), sep='\\n')")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", ask, script], capture_output=True, text=True,
+                          check=True, env=environment, cwd=ROOT if directory == "." else directory)
+    program, module = done.stdout.splitlines()
+    assert program.split()[1] == ("run_finetuning.py" if directory == "." else
+                                  str(ROOT / "run_finetuning.py"))
+    subprocess.run(["bash", "-c", module], check=True, env={**os.environ, **variable},
+                   cwd=ROOT if directory == "." else directory)
 
 
 @pytest.mark.parametrize(("cause", "status", "words"), [

@@ -1,11 +1,12 @@
 """The lock of a directory, also against processes of its own."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from electra_tf.platform.atomic_file import lock_directory
+from electra_tf.platform.atomic_file import lock_directory, remove_unfinished
 from electra_tf.platform.errors import UserError
 
 HOLDER = """
@@ -31,3 +32,17 @@ def test_a_second_holder_is_refused_and_a_killed_ones_lock_is_free(tmp_path):
         with lock_directory(tmp_path, "busy"):
             pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_killed_processes_left_is_removed_but_no_living_exports_directory(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for name in (f".unfinished-{ended.pid}-ab-1", f".unfinished-{os.getpid()}-cd-1", "1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "saved_model.pb").touch()
+    for name in (".unfinished-1-ef-results.json", "results.json", ".lock"):
+        (tmp_path / name).touch()
+    remove_unfinished(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f".unfinished-{os.getpid()}-cd-1", "1", "results.json", ".lock"}
+    remove_unfinished(tmp_path / "nowhere")

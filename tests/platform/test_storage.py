@@ -137,3 +137,11 @@ def test_a_name_of_a_model_has_no_files_here_and_keeps_its_slashes():
         assert not ((path / "settings.json").exists() or path.is_dir() or list(path.glob("*")))
         with pytest.raises(FileNotFoundError):
             (path / "settings.json").read_bytes()
+
+
+def test_a_name_that_is_not_utf_8_is_read_but_not_written():
+    name = os.fsdecode(b"/tmp/run\xff")
+    assert storage.path(name) == pathlib.Path(name)
+    with pytest.raises(UserError, match=r"run\\udcff' is not a name in UTF-8"):
+        storage.utf8_path(name)
+    assert storage.utf8_path("/tmp/läufe/中") == pathlib.Path("/tmp/läufe/中")

@@ -7,7 +7,6 @@ to the budget. docs/how_to/size_and_recipe.md explains the expected AUC.
 """
 
 import functools
-import shlex
 
 from absl import flags
 
@@ -70,7 +69,7 @@ def main() -> None:
         *(f"--set={name}={value}" for name, value in NETWORKS[best].settings.items()),
         f"--train_batch_size={BATCH}", f"--recipe={recipe}",
         f"--eval_every_steps={-(-steps // EVALUATIONS)}"]
-    print(f"\n{shlex.join(words)}")
+    print(f"\n{command_line.shell_command(words)}")
 
 
 def define() -> None:

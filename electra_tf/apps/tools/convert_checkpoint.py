@@ -28,7 +28,7 @@ def main() -> None:
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
 
     source = storage.path(values["from"].value)
-    target = storage.require_local(storage.path(values.to), "--to",
+    target = storage.require_local(storage.utf8_path(values.to), "--to",
                                    "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")

@@ -20,7 +20,7 @@ from electra_tf.platform.errors import UserError
 def main() -> None:
     """Reads the networks and writes the directory."""
     values = flags.FLAGS
-    directory = storage.require_local(storage.path(values.output), "--output",
+    directory = storage.require_local(storage.utf8_path(values.output), "--output",
                                       "ONNX Runtime reads only files of this machine")
     if directory.exists():
         raise UserError(f"{directory} exists already; give another --output.")

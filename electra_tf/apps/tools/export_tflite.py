@@ -21,7 +21,7 @@ from electra_tf.platform.errors import UserError
 def main() -> None:
     """Reads the networks and writes the file."""
     values = flags.FLAGS
-    path = storage.require_local(storage.path(values.output), "--output",
+    path = storage.require_local(storage.utf8_path(values.output), "--output",
                                  "TensorFlow Lite reads only files of this machine")
     if path.exists():
         raise UserError(f"{path} exists already; give another --output.")
