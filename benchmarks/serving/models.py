@@ -9,7 +9,7 @@ import tensorflow as tf
 from benchmarks.serving.answers import MAX_LENGTH
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
-from electra_tf.export import onnx_directory, saved_model, servable, tflite
+from electra_tf.export import onnx_graph, saved_model, servable, tflite
 from electra_tf.export.comparison import Quantization
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pretrained
@@ -50,7 +50,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
             servable.build(networks), directory / precision / "1", precision)
     served = servable.build(networks)
     for name, quantization in (("float32", Quantization.NONE), ("int8", Quantization.DYNAMIC_INT8)):
-        onnx_directory.export(served, networks.text, directory / f"onnx_{name}", quantization)
+        onnx_graph.export(served, networks.text, directory / f"onnx_{name}", quantization)
     tflite.export(served, directory / "int8.tflite", Quantization.DYNAMIC_INT8, None)
     pretrained.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 

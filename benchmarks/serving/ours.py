@@ -1,4 +1,4 @@
-"""Calls exports as the local server does: SavedModels, ONNX files, and LiteRT files."""
+"""Calls SavedModels as the local server does, ONNX files, and LiteRT files."""
 
 import pathlib
 
@@ -24,11 +24,10 @@ def _saved_model(path: pathlib.Path, precision: str) -> tuple[dict[str, str], An
 
     from electra_tf.apps.serving import models
 
-    signature = models.load(path / precision / "1", 1).signatures[models.DEFAULT_SIGNATURE]
-    (column,) = signature.inputs
+    signature = models.load(path / precision / "1").signatures[models.DEFAULT_SIGNATURE]
 
     def answer(batch: list[str]) -> tuple[list[bytes], list[list[float]]]:
-        outputs = signature({column: np.array(batch, object)})
+        outputs = signature.function(np.array(batch, object))
         return outputs["label"].tolist(), outputs["probabilities"].tolist()
 
     return {"TensorFlow": tf.__version__}, answer
@@ -64,7 +63,7 @@ def _tflite(path: pathlib.Path, precision: str) -> tuple[dict[str, str], Answer]
         rows = zip(model.inputs, model.encode(batch), strict=True)
         probabilities = run(**{name: array.astype(np.int32) for name, array in rows})[
             "probabilities"]
-        labels = [model.config.id2label[str(index)] for index in probabilities.argmax(axis=1)]
+        labels = [model.config["id2label"][str(index)] for index in probabilities.argmax(axis=1)]
         return labels, probabilities.tolist()
 
     return {"LiteRT": importlib.metadata.version("ai-edge-litert")}, answer

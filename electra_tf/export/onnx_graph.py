@@ -1,30 +1,89 @@
-"""Builds the ONNX graph of a trained network from its weights, with standard ops of opset 20.
+"""Writes a network as an ONNX file of standard ops, with its tokenizer and labels.
 
 Inputs and outputs are those of the SavedModel's signature `token_ids`, but ids, segment ids and
 mask are int64, as in the ONNX files that Hugging Face's libraries read. All sizes may vary.
 """
 
+import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx
-import tf_keras
+import tensorflow as tf
 from onnx import TensorProto, helper, numpy_helper
 
+from electra_tf.config.finetuning import LongTexts
+from electra_tf.export.atomic_directory import atomic_directory
+from electra_tf.export.checksums import write_checksums
+from electra_tf.export.comparison import Quantization, compare, network_function, probe_tokens
+from electra_tf.export.onnx_runtime import CONFIG_FILE, MODEL_FILE, OnnxModel
+from electra_tf.export.saved_model import probes
 from electra_tf.export.servable import TOKEN_INPUTS, Detector, Servable, ServedTask
+from electra_tf.formats.hugging_face import encoder_entries
+from electra_tf.formats.hugging_face_heads import head_entries
+from electra_tf.formats.hugging_face_tokenizer import write_exact_text
 from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
 from electra_tf.modeling.fused import LAYER_NORM_EPSILON
-from electra_tf.modeling.layers import LayerNorm
+from electra_tf.modeling.layers import Dense, LayerNorm
 from electra_tf.modeling.pooling import PoolingHead
 from electra_tf.modeling.task_heads import ScoreHead
+from electra_tf.platform.atomic_file import write_json
 from electra_tf.platform.errors import UserError
+from electra_tf.tasks.kinds.long_texts import KEEP
+from electra_tf.tasks.kinds.multilabel import decision_threshold
 from electra_tf.tasks.task import Kind
+from electra_tf.text.tokenization import TextSettings
 
-OPSET, IR_VERSION = 20, 9
-"""Versions of the standard and of the file format; ONNX Runtime reads them from 1.17 (2024) on."""
+OPSET, IR_VERSION = 20, 9  # ONNX Runtime reads them from 1.17 (2024) on.
 _LARGEST_INT8 = 63
-"""Weights have 7 bits. With 8 bits, sums of two products overflow the 16 bits of CPUs that have
-AVX2 or AVX-512 without VNNI."""
+"""With 8 bits, sums of two products overflow the 16 bits of CPUs without VNNI."""
+_TOLERANCE = {Quantization.NONE: 1e-5, Quantization.DYNAMIC_INT8: 1.0}
+"""Largest accepted difference, relative above 1. For int8 it only detects broken files."""
+_ELSE = "export it with python -m electra_tf.apps.tools.export_model"
+
+
+def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantization: Quantization,
+           add_files: Callable[[pathlib.Path], None] = lambda directory: None) -> None:
+    """Writes a directory, runs it, and keeps it if its ids and outputs equal the network's.
+
+    `add_files` adds files, such as a card. Raises `UserError` for networks without such a file.
+    """
+    # The configuration.
+    config = encoder_entries(model.encoder.config, text) | {
+        "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
+        "max_seq_length": model.texts.max_length, "keeps_tail": False, "label_threshold": None}
+    form = LongTexts.TRUNCATE
+    if isinstance(model, ServedTask):
+        network, form = model.network, model.network.config.long_texts
+        config |= head_entries(network.spec) | {"keeps_tail": form is LongTexts.HEAD_TAIL}
+        if network.spec.kind is Kind.MULTILABEL:
+            config["label_threshold"] = decision_threshold(network.config, network.threshold)
+    if form is LongTexts.WINDOWS:
+        raise UserError("the model reads long texts in windows (task.long_texts=windows), but an "
+                        f"ONNX file reads one row; {_ELSE}")
+    # The files, which are compared with the network.
+    columns, tokens, lines = probes(model.columns)[0].values(), probe_tokens(model), []
+    with atomic_directory(directory) as unfinished:
+        unfinished.mkdir()
+        write_exact_text(text, unfinished, model.texts.max_length)
+        write_json(unfinished / CONFIG_FILE, config)
+        add_files(unfinished)
+        for kind in dict.fromkeys((Quantization.NONE, quantization)):
+            graph = build(model, quantized=kind is Quantization.DYNAMIC_INT8)
+            (unfinished / MODEL_FILE).write_bytes(graph.SerializeToString())
+            write_checksums(unfinished)
+            exported = OnnxModel(unfinished)
+            ids, _ = model.texts.encode_counted(*map(tf.constant, columns), keep=KEEP[form])
+            if not all(map(np.array_equal, exported.encode(*columns), ids)):
+                raise UserError("tokenizer.json gives other ids than this program's tokenizer; "
+                                "nothing was exported.")
+            difference = compare(
+                exported.score(*tokens), network_function(model), tokens, _TOLERANCE[kind])
+            lines.append(f"{kind}: within {difference:.1e} of the trained network")
+        megabytes = (unfinished / MODEL_FILE).stat().st_size / 1e6
+    print(f"exported {directory}: quantization {quantization}, {megabytes:,.1f} MB, takes rows of "
+          f"up to {config['max_position_embeddings']} tokens", *lines, sep="\n", flush=True)
 
 
 class _Graph:
@@ -42,7 +101,6 @@ class _Graph:
         return names if outputs > 1 else names[0]
 
     def constant(self, value: Any, dtype: type = np.float32) -> str:
-        """Adds an array."""
         name = f"constant_{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
@@ -70,29 +128,24 @@ class _Graph:
                               self.op("Mul", scale, self.constant(scales[0])))
         return self.op("Add", product, self.constant(bias))
 
-    def gelu_dense(self, x: str, layer: tf_keras.layers.Layer) -> str:
-        """Returns gelu(x W + b)."""
-        return self.op("Gelu", self.dense(x, layer.kernel, layer.bias))
+    def gelu_dense(self, x: str, layer: Dense) -> str:
+        return self.op("Gelu", self.dense(x, *layer.parameters()))
 
-    def norm(self, x: str, norm: LayerNorm) -> str:
-        """Normalizes the last axis."""
-        return self.op("LayerNormalization", x, self.constant(norm.gamma), self.constant(norm.beta),
+    def norm(self, x: str, layer: LayerNorm) -> str:
+        return self.op("LayerNormalization", x, *map(self.constant, layer.parameters()),
                        axis=-1, epsilon=LAYER_NORM_EPSILON)
 
     def reshape(self, x: str, shape: list[int]) -> str:
         """Changes the shape; 0 keeps a size."""
         return self.op("Reshape", x, self.constant(shape, np.int64))
 
-    def first(self, x: str, *, keep: bool) -> str:
-        """Returns the vectors of [CLS], [B, 1, H] or [B, H], of x [B, L, H]."""
-        return self.op("Gather", x, self.constant([0] if keep else 0, np.int64), axis=1)
+    def first(self, x: str, position: list[int] | int) -> str:
+        """Returns the vectors of [CLS] of x [B, L, H]: [B, 1, H] for [0], [B, H] for 0."""
+        return self.op("Gather", x, self.constant(position, np.int64), axis=1)
 
 
 def build(model: Servable, *, quantized: bool = False) -> onnx.ModelProto:
-    """Returns a network as an ONNX model, in float32 or with int8 matmuls and tables.
-
-    Raises `UserError` for a network that cannot be exported.
-    """
+    """Returns a network as an ONNX model, in float32 or with int8 matmuls and tables."""
     graph = _Graph(quantized=quantized)
     outputs = _outputs(graph, model)
     for name, (value, _) in outputs.items():
@@ -101,7 +154,7 @@ def build(model: Servable, *, quantized: bool = False) -> onnx.ModelProto:
         graph.nodes, "electra",
         [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
          for name in TOKEN_INPUTS],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shape])
          for name, (_, shape) in outputs.items()], graph.weights),
         opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION,
         producer_name="electra_tf")
@@ -110,44 +163,39 @@ def build(model: Servable, *, quantized: bool = False) -> onnx.ModelProto:
 
 
 def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | int]]]:
-    """Adds encoder and head; returns the value and the shape of every output."""
-    head = model.head
+    """Adds encoder and head; returns value and shape, without the batch, of every output."""
+    encoder, head = model.encoder, model.head
+    hidden_size = encoder.config.hidden_size
     if isinstance(model, Detector):
-        logits = graph.dense(graph.gelu_dense(_encoder(graph, model.encoder), head.dense),
-                             head.dense_1.kernel, head.dense_1.bias)
+        logits = graph.dense(graph.gelu_dense(_encode(graph, encoder), head.dense),
+                             *head.dense_1.parameters())
         return {"replaced_probability": (
-            graph.op("Sigmoid", graph.reshape(logits, [0, -1])), ["batch", "length"])}
+            graph.op("Sigmoid", graph.reshape(logits, [0, -1])), ["length"])}
     if not isinstance(model, ServedTask):
-        return {"tokens": (_encoder(graph, model.encoder),
-                           ["batch", "length", model.encoder.config.hidden_size])}
+        return {"tokens": (_encode(graph, encoder), ["length", hidden_size])}
     spec = model.network.spec
-    if isinstance(head, PoolingHead):
-        return {"embedding": (_pooled(graph, model.encoder, head.mode),
-                              ["batch", model.encoder.config.hidden_size])}
+    if isinstance(head, PoolingHead) and head.mode in ("mean", "cls", "max"):
+        return {"embedding": (_pool(graph, encoder, head.mode), [hidden_size])}
     if not isinstance(head, ScoreHead):
-        raise UserError(f"the head of {spec.kind} can't be exported to ONNX; export it for "
-                        "TensorFlow Lite: python -m electra_tf.apps.tools.export_tflite")
+        raise UserError(f"the head of {spec.kind} has no form in ONNX; {_ELSE}")
     by_token = spec.kind is Kind.TAGGING
-    x = _encoder(graph, model.encoder, first_only=not by_token)
+    x = _encode(graph, encoder, first_only=not by_token)
     if head.hidden is not None:
         x = graph.gelu_dense(x, head.hidden)
-    logits = graph.dense(x, head.dense.kernel, head.dense.bias)
+    logits = graph.dense(x, *head.dense.parameters())
     if spec.kind is Kind.REGRESSION:
         score = graph.op("Add", graph.op("Mul", logits, graph.constant(spec.scale)),
                          graph.constant(spec.offset))
-        return {"score": (graph.reshape(score, [-1]), ["batch"])}
-    shape = ["batch", *(["length"] if by_token else []), len(spec.labels)]
+        return {"score": (graph.reshape(score, [-1]), [])}
+    shape = [*(["length"] if by_token else []), len(spec.labels)]
     probabilities = (graph.op("Sigmoid", logits) if spec.kind is Kind.MULTILABEL
                      else graph.op("Softmax", logits, axis=-1))
     return {"logits": (logits, shape), "probabilities": (probabilities, shape)}
 
 
-def _pooled(graph: _Graph, encoder: Encoder, mode: str) -> str:
+def _pool(graph: _Graph, encoder: Encoder, mode: str) -> str:
     """Adds the encoder and `PoolingHead`; returns vectors of length 1, [B, H]."""
-    if mode not in ("mean", "cls", "max"):
-        raise UserError(f"sentence embeddings with pooling {mode} can't be exported to ONNX; mean, "
-                        "cls and max can. Use python -m electra_tf.apps.tools.export_model")
-    x = _encoder(graph, encoder, first_only=mode == "cls")
+    x = _encode(graph, encoder, first_only=mode == "cls")
     mask = graph.op("Unsqueeze", TOKEN_INPUTS[2], graph.constant([2], np.int64))
     axis = graph.constant([1], np.int64)
     if mode == "max":
@@ -162,7 +210,7 @@ def _pooled(graph: _Graph, encoder: Encoder, mode: str) -> str:
     return graph.op("LpNormalization", x, axis=-1, p=2)
 
 
-def _encoder(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str:
+def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str:
     """Adds the encoder; returns its vectors [B, L, H], or [B, H] of [CLS] with `first_only`."""
     ids, segment_ids, mask = TOKEN_INPUTS
     embeddings, project = encoder.embeddings, encoder.embeddings_project
@@ -173,49 +221,46 @@ def _encoder(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> st
     segments = graph.op("Gather", graph.constant(embeddings.segments.table), segment_ids)
     x = graph.norm(graph.op("Add", x, segments), embeddings.norm)
     if project is not None:
-        x = graph.dense(x, project.kernel, project.bias)
+        x = graph.dense(x, *project.parameters())
     padding = graph.op("Sub", graph.constant(1.0), graph.op("Cast", mask, to=TensorProto.FLOAT))
     bias = graph.op("Unsqueeze", graph.op("Mul", padding, graph.constant(MASKED_SCORE)),
                     graph.constant([1, 2], np.int64))
     for layer in encoder.encoder_layers:
-        x = _layer(graph, layer, x, bias,
-                   first_only=first_only and layer is encoder.encoder_layers[-1])
+        x = _run_layer(graph, layer, x, bias,
+                       first_only=first_only and layer is encoder.encoder_layers[-1])
     return x
 
 
-def _layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_only: bool) -> str:
-    """Adds attention and feed-forward network; the rest of a layer with `first_only` is [B, H]."""
+def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_only: bool) -> str:
+    """Adds attention and feed-forward network; returns [B, L, H], with `first_only` [B, H]."""
     attention = layer.attention
     hidden, heads = attention.query.kernel.shape[0], attention.num_heads
-    scale = (hidden // heads)**-0.5
-    parts = [(part.kernel * factor, part.bias * factor) for part, factor in (
-        (attention.query, scale), (attention.key, 1.0), (attention.value, 1.0))]
+    scales = (hidden // heads)**-0.5, 1.0, 1.0
+    parts = [[weight * scale for weight in part.parameters()] for part, scale in zip(
+        (attention.query, attention.key, attention.value), scales, strict=True)]
 
-    def project(x: str, parts: list[Any]) -> list[str]:
+    def project(x: str, *parts: Any) -> list[str]:
         kernels, biases = zip(*parts, strict=True)
         joint = graph.dense(x, np.concatenate(kernels, axis=1), np.concatenate(biases))
-        if len(parts) == 1:
-            return [joint]
-        return graph.op("Split", joint, outputs=len(parts), axis=-1, num_outputs=len(parts))
+        return [joint] if len(parts) == 1 else graph.op(
+            "Split", joint, outputs=len(parts), axis=-1, num_outputs=len(parts))
 
     def split_heads(x: str, order: list[int]) -> str:
         return graph.op("Transpose", graph.reshape(x, [0, -1, heads, hidden // heads]), perm=order)
 
-    query, key, value = (project(graph.first(x, keep=True), parts[:1]) + project(x, parts[1:])
-                         if first_only else project(x, parts))
+    query, key, value = (project(graph.first(x, [0]), parts[0]) + project(x, *parts[1:])
+                         if first_only else project(x, *parts))
     scores = graph.op("MatMul", split_heads(query, [0, 2, 1, 3]), split_heads(key, [0, 2, 3, 1]))
     weights = graph.op("Softmax", graph.op("Add", scores, bias), axis=-1)
     attended = graph.op("MatMul", weights, split_heads(value, [0, 2, 1, 3]))
     attended = graph.reshape(graph.op("Transpose", attended, perm=[0, 2, 1, 3]),
                              [0, hidden] if first_only else [0, -1, hidden])
-    if first_only:
-        x = graph.first(x, keep=False)
-    output, contract = layer.attention_output, layer.output_dense
-    x = graph.norm(graph.op("Add", x, graph.dense(attended, output.kernel, output.bias)),
-                   layer.attention_norm)
-    expanded = graph.gelu_dense(x, layer.intermediate)
-    return graph.norm(graph.op("Add", x, graph.dense(expanded, contract.kernel, contract.bias)),
-                      layer.output_norm)
+    x = graph.first(x, 0) if first_only else x
+    output = graph.dense(attended, *layer.attention_output.parameters())
+    x = graph.norm(graph.op("Add", x, output), layer.attention_norm)
+    contracted = graph.dense(graph.gelu_dense(x, layer.intermediate),
+                             *layer.output_dense.parameters())
+    return graph.norm(graph.op("Add", x, contracted), layer.output_norm)
 
 
 def _rounded(weights: np.ndarray, axis: int, largest: int) -> tuple[np.ndarray, np.ndarray]:

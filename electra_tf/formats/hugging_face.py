@@ -240,11 +240,15 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     write_atomically(directory / WEIGHTS_FILES[0], save(
         {name: np.ascontiguousarray(value) for name, value in {**tensors, **head}.items()},
         metadata={"format": "pt"}))
-    write_json(directory / CONFIG_FILE, {
-        **entries, "model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,
-        **{entry: getattr(encoder, name) for name, entry in _CONFIG_NAMES.items()},
-        "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"})
+    write_json(directory / CONFIG_FILE, {**entries, **encoder_entries(encoder, text)})
     write_text(text, directory, max_length or encoder.max_position_embeddings)
+
+
+def encoder_entries(encoder: EncoderConfig, text: TextSettings) -> dict[str, Any]:
+    """Returns the entries of config.json that describe an encoder."""
+    return {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+            **{entry: getattr(encoder, name) for name, entry in _CONFIG_NAMES.items()},
+            "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
 
 
 def read_config(directory: Path) -> tuple[Config, ModelConfig]:

@@ -133,14 +133,7 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
     if len(layers) < len(hidden):
         layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
     layers[output] = kernel, bias
-    config: dict[str, Any] = {"architectures": [form.architecture]}
-    if spec.labels or form.problem_type:
-        words = spec.label_words or ("LABEL_0",)
-        config |= {"finetuning_task": spec.name,
-                   "id2label": {str(index): word for index, word in enumerate(words)},
-                   "label2id": {word: index for index, word in enumerate(words)}}
-    if form.problem_type:
-        config["problem_type"] = form.problem_type
+    config = head_entries(spec)
     task, default = task_config(networks), recipe(spec.name, networks.model).task
     settings = {name: value for name, value in vars(task).items()
                 if value != getattr(default, name) and f"task.{name}" not in form.settings}
@@ -149,6 +142,20 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
         if name not in ("dropout", "max_seq_length")})}
     return {name: value for layer, (kernel, bias) in layers.items()
             for name, value in ((f"{layer}.weight", kernel.T), (f"{layer}.bias", bias))}, config
+
+
+def head_entries(spec: TaskSpec) -> dict[str, Any]:
+    """Returns the entries of config.json that describe a head."""
+    form = KINDS[spec.kind].hugging_face
+    config: dict[str, Any] = {"architectures": [form.architecture]}
+    if spec.labels or form.problem_type:
+        words = spec.label_words or ("LABEL_0",)
+        config |= {"finetuning_task": spec.name,
+                   "id2label": {str(index): word for index, word in enumerate(words)},
+                   "label2id": {word: index for index, word in enumerate(words)}}
+    if form.problem_type:
+        config["problem_type"] = form.problem_type
+    return config
 
 
 def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:

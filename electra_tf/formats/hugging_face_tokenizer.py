@@ -37,7 +37,13 @@ _BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chines
 _NFC, _BERT_SPLIT = {"type": "NFC"}, {"type": "BertPreTokenizer"}
 _LONG_WORD_SPLIT = {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
                     "invert": False}
-_FINAL_SIGMA = {"type": "Replace", "pattern": {"Regex": FINAL_SIGMA}, "content": "ς"}
+_FINAL_SIGMA, _EARLIER_SIGMA = (
+    {"type": "Replace", "pattern": {"Regex": pattern}, "content": "ς"}
+    for pattern in (FINAL_SIGMA, r"(?<=\p{L})Σ(?!\p{L})"))
+"""The step that is written, and the one of files that earlier versions wrote."""
+_KEPT = r"\p{L}\p{N}\p{P}\p{S}\p{Z}\t\n\r"
+_WORDS = r"\p{P}|[\x{2B820}-\x{2B91F}]"
+"""Punctuation and Chinese characters; the library leaves out some of both."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -192,7 +198,7 @@ def _read_normalization(path: Path, file: _TokenizerFile, ids: Mapping[str, int]
     """Returns what tokenizer.json does to text; `UserError` if this program does other things."""
     steps = _flat(file.normalizer, "normalizers")
     splits = _flat(file.pre_tokenizer, "pretokenizers")
-    has_sigma = steps[:1] == [_FINAL_SIGMA]
+    has_sigma = steps[:1] in ([_FINAL_SIGMA], [_EARLIER_SIGMA])
     bert, later_steps = steps[has_sigma:][:1], steps[has_sigma:][1:]
     nfc = (later_steps, splits[1:]) == ([_NFC], [_LONG_WORD_SPLIT])
     if (not bert or not _BERT_NORMALIZER.items() <= bert[0].items() or splits[:1] != [_BERT_SPLIT]
@@ -331,6 +337,34 @@ def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
                   "continuing_subword_prefix": CONTINUATION,
                   "max_input_chars_per_word": normalization.max_word_characters,
                   "vocab": {name: index for name, index in ids.items() if index < size}}})
+
+
+def write_exact_text(text: TextSettings, directory: Path, max_length: int) -> None:
+    """Writes a tokenizer with which the library `tokenizers` gives the ids of `text.tokenizer`.
+
+    The library's own tables are of older Unicode versions, and its special tokens are searched for
+    in texts. More steps with newer tables remove these differences, apart from U+166D, U+1734 and
+    U+111C9; `read_text` does not read them.
+    """
+    def remove(pattern: str) -> dict[str, Any]:
+        return {"type": "Replace", "pattern": {"Regex": pattern}, "content": ""}
+
+    write_text(text, directory, max_length)
+    normalization = text.normalization
+    file = json.loads((directory / TOKENIZER_FILE).read_bytes())
+    steps = file["normalizer"]["normalizers"]
+    kept = _KEPT + (r"\p{Mc}\p{Me}" if normalization.strip_accents else r"\p{M}")
+    steps.insert(0, remove(rf"[^{kept}]|\x{{FFFD}}"))
+    last = len(steps) - normalization.nfc
+    steps[last:last] = [*([remove(r"\p{Mn}")] if normalization.strip_accents else []),
+                        *([remove(r"\p{M}{31,}")] if normalization.nfc else [])]
+    splits = file["pre_tokenizer"].get("pretokenizers", [file["pre_tokenizer"]])
+    splits.insert(1, {**_LONG_WORD_SPLIT, "pattern": {"Regex": _WORDS}})
+    write_json(directory / TOKENIZER_FILE, file | {
+        "added_tokens": [token for token in file["added_tokens"]
+                         if token["content"] not in SPECIAL_TOKENS],
+        "normalizer": {"type": "Sequence", "normalizers": steps},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits}})
 
 
 def _row_template(ids: Mapping[str, int]) -> dict[str, Any]:

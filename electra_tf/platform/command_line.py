@@ -24,7 +24,7 @@ from electra_tf.platform.setting_flags import display_value
 EXTRAS = {
     "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "py3langid": "data",
     "pyarrow": "data", "zstandard": "data", "ai_edge_litert": "serving",
-    "prometheus_client": "serving", "starlette": "serving", "uvicorn": "serving",
+    "starlette": "serving", "uvicorn": "serving",
     "onnx": "onnx", "onnxruntime": "onnx", "tokenizers": "onnx",
     "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
     "wandb": "wandb", "mlflow": "mlflow",

@@ -1,41 +1,77 @@
-"""The HTTP server of the demo and of models: uvicorn's settings, and the sites that it answers."""
+"""The HTTP server of the demo and of models: uvicorn's settings, connections, sites and bodies."""
 
+import asyncio
+import http
+import json
 import socket
 import urllib.parse
+from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, one_line
+
+_HEADER_SECONDS = 10
+"""Longest time from a connection's start, or from its last answer, to the end of a header."""
+_BODY_SECONDS = 20
+"""Longest time in which a body must arrive."""
+_NEW_SECONDS = 1
+"""Age up to which a connection that sends nothing is not closed for another one."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Config:
-    """Returns uvicorn's settings for an application that listens at an address.
+def server(routes: Sequence[Route], address: str, *, middleware: Sequence[Middleware] = (),
+           **settings: Any) -> uvicorn.Server:
+    """Returns the server of some routes; `run(sockets=[listen(address, port)])` starts it.
 
+    Errors are {"error": "one line"}: `UserError` is 400, and other exceptions are 500.
     At a loopback address, only the names of that address are accepted as Host: a page whose domain
     resolves to this machine sends its own (DNS rebinding). Requests that browsers send for other
     sites' pages are refused.
     """
+    application = Starlette(
+        routes=routes, middleware=middleware,
+        exception_handlers=dict.fromkeys((HTTPException, UserError, 500), _error_response))
+    application.router.redirect_slashes = False
+
     async def own_pages_only(scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is None or _hostname(origin) == _hostname(f"//{host}") != "":
-            await application(scope, receive, send)
-        else:
-            await JSONResponse({"error": "the Origin is another site's page; use this server's "
-                                         "own page, or send no Origin"}, 403)(scope, receive, send)
+        origin, host = headers.get("origin"), _hostname(f"//{headers.get('host', '')}")
+        answer: ASGIApp = application
+        if address in _LOOPBACK and host not in _LOOPBACK:
+            answer = JSONResponse({"error": "the Host must be a name of this machine: "
+                                            f"{', '.join(_LOOPBACK)}"}, 400)
+        elif origin is not None and not _hostname(origin) == host != "":
+            answer = JSONResponse({"error": "the Origin is another site's page; use this server's "
+                                            "own page, or send no Origin"}, 403)
+        await answer(scope, receive, send)
 
-    hosts = ["localhost", "127.0.0.1", "::1", "[::1]"]
-    return uvicorn.Config(
-        TrustedHostMiddleware(own_pages_only, hosts if address in hosts else ["*"]),
-        http=_Protocol, ws="none",
+    return uvicorn.Server(uvicorn.Config(
+        own_pages_only, http=_Protocol, ws="none",
         lifespan="off", log_level="error", access_log=False, server_header=False,
-        h11_max_incomplete_event_size=16 * 1024, **settings)
+        h11_max_incomplete_event_size=16 * 1024, **settings))
+
+
+async def _error_response(request: Request, error: Exception) -> Response:
+    message, status = f"the server failed: {type(error).__name__}; see its log", 500
+    if isinstance(error, HTTPException):
+        message, status = error.detail, error.status_code
+        if message == http.HTTPStatus(status).phrase:  # The router gives no detail.
+            message += f": {request.method} {request.scope['path']}"
+    elif isinstance(error, UserError):
+        message, status = str(error), 400
+    body = json.dumps({"error": one_line(message, 500)}, ensure_ascii=False) + "\n"
+    return Response(body, status, getattr(error, "headers", None), "application/json")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -52,6 +88,30 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
+async def read_body(request: Request, max_bytes: int, fix: str) -> bytes:
+    """Returns the body of a request, or raises HTTPException: 413 and `fix` for more bytes.
+
+    Counts what arrives, because Content-Length may be missing or wrong. The rest of a body that is
+    too long is dropped, because a client that is still sending would miss the answer.
+    """
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size <= max_bytes:
+                    body += chunk
+    except TimeoutError as error:
+        if size <= max_bytes:
+            raise HTTPException(
+                408, f"the body took longer than {_BODY_SECONDS} s to arrive") from error
+    except ClientDisconnect as error:
+        raise HTTPException(400, "the client disconnected") from error
+    if size > max_bytes:
+        raise HTTPException(413, f"the body is longer than {max_bytes} bytes{fix}")
+    return bytes(body)
+
+
 def _hostname(address: str) -> str:
     try:
         return urllib.parse.urlsplit(address).hostname or ""
@@ -60,16 +120,56 @@ def _hostname(address: str) -> str:
 
 
 class _Protocol(H11Protocol):
-    """A connection that answers a client which has closed its sending side, and then closes."""
+    """A connection that must send its requests in time.
+
+    It answers a client that has closed its sending side, and then closes.
+    """
 
     _half_closed = False
 
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Closes connections that wait longest for their clients, if there are too many."""
+        super().connection_made(transport)
+        excess = len(self.connections) + 1 - self.limit_concurrency
+        if excess > 0:
+            newest = self.loop.time() + _HEADER_SECONDS - _NEW_SECONDS
+            waiting = [connection for connection in self.connections - {self}
+                       if connection.awaits_client and connection.deadline.when() < newest]
+            waiting.sort(key=lambda connection: connection.deadline.when())
+            for connection in waiting[:excess]:
+                self.connections.discard(connection)
+                connection.transport.close()
+        self._expect_header()
+
+    @property
+    def awaits_client(self) -> bool:
+        """True if no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
+    def _expect_header(self) -> None:
+        self.deadline = self.loop.call_later(_HEADER_SECONDS, self._close_without_header)
+
+    def _close_without_header(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
     def eof_received(self) -> bool:
-        cycle = self.cycle
-        self._half_closed = bool(cycle and not cycle.more_body and not cycle.response_complete)
+        """Keeps the connection until a whole request is answered."""
+        self._half_closed = not self.awaits_client
         return self._half_closed
 
     def on_response_complete(self) -> None:
+        """Waits for the next request, or closes."""
+        self.deadline.cancel()
+        self._expect_header()
         super().on_response_complete()
         if self._half_closed:
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is not HTTP, unless another answer is being sent, and closes."""
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(
+                b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+                b"Connection: close\r\n\r\n" + json.dumps({"error": msg}).encode() + b"\n")
+        self.transport.close()

@@ -34,8 +34,10 @@ _LONG_RUN = f"({_REORDERED}{{{MAX_WORD_CHARACTERS + 1}}}){_REORDERED}+"
 _CUT_CHARACTERS = MAX_WORD_CHARACTERS // 2
 LONG_WORD_CUT = f".{{{_CUT_CHARACTERS}}}\\p{{M}}{{0,30}}"
 """A part of a long word under NFC; it ends before a letter, not before its marks."""
-FINAL_SIGMA = r"(?<=\p{L})Σ(?!\p{L})"
-"""Capital sigma that lower-casing makes a final one, for libraries that have no such rule."""
+_CASED = "|".join(rf"\p{{Cased}}\p{{Case_Ignorable}}{{{count}}}" for count in range(5))
+FINAL_SIGMA = rf"(?<={_CASED})Σ(?!\p{{Case_Ignorable}}*\p{{Cased}})"
+"""Capital sigma that lower-casing makes a final one (Unicode, section 3.13, Final_Sigma), for
+libraries that have no such rule."""
 
 
 class TokenizedWords(NamedTuple):

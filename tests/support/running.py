@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from electra_tf.apps.serving.models import ModelVersions, find_models
-from electra_tf.apps.serving.rest_api import Server
+from electra_tf.apps.serving.models import ServedModel, find, load
+from electra_tf.apps.serving.rest_api import RestApi
 from electra_tf.apps.serving.settings import ServerConfig
+from electra_tf.platform import http_server
 
 
 class Client:
@@ -66,27 +67,24 @@ class Client:
 @contextlib.contextmanager
 def client(*model_dirs: Path, **settings) -> Iterator[Client]:
     """A client of the first of these models, whose server runs meanwhile."""
-    config = ServerConfig(model_dir=",".join(map(str, model_dirs)), **settings)
-    models = find_models(config)
-    for model in models.values():
-        model.start()
-    with client_of(list(models.values()), **settings) as opened:
+    models = {name: load(path) for name, path in find(",".join(map(str, model_dirs))).items()}
+    with client_of(models, **settings) as opened:
         yield opened
 
 
 @contextlib.contextmanager
-def client_of(models: list[ModelVersions], **settings) -> Iterator[Client]:
+def client_of(models: dict[str, ServedModel], **settings) -> Iterator[Client]:
     """Likewise, of models that are loaded."""
-    config = ServerConfig(port=0, **{"poll_seconds": 0, **settings})
-    server = Server({model.name: model for model in models}, config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        until(lambda: server.started and hasattr(server, "address"))
-        yield Client(server.address, models[0].name)
-    finally:
-        server.should_exit = True
-        thread.join()
+    server = RestApi(models, ServerConfig(**settings)).server()
+    with http_server.listen("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield Client(f"http://127.0.0.1:{port}", next(iter(models)))
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import pathlib
 
 import uvicorn
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -15,11 +14,9 @@ from starlette.routing import Route
 
 from electra_tf.apps.demo.replaced_tokens import DemoRequest, ReplacedTokenDetection
 from electra_tf.platform import http_server, strict_json
-from electra_tf.platform.errors import UserError, one_line
 from electra_tf.reporting import pages
 
 _MAX_BYTES = 128 * 1024  # Largest size of a request's body.
-_MAX_BODY_SECONDS = 20  # Largest duration until a body has arrived.
 
 
 def server(detection: ReplacedTokenDetection, *, example: DemoRequest, comparison: str = "",
@@ -40,37 +37,14 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
         if waiting.locked():
             raise HTTPException(503, "too many requests wait for an answer; try again")
         async with waiting:
-            body = b""
+            body = await http_server.read_body(request, _MAX_BYTES, "; shorten the sentence")
             try:
-                async with asyncio.timeout(_MAX_BODY_SECONDS):
-                    async for chunk in request.stream():
-                        body += chunk
-                        if len(body) > _MAX_BYTES:
-                            raise HTTPException(413, f"the request is longer than {_MAX_BYTES} "
-                                                "bytes; shorten the sentence")
                 content = strict_json.loads(body, DemoRequest)
-            except TimeoutError as error:
-                raise HTTPException(
-                    408, f"the request took longer than {_MAX_BODY_SECONDS} s") from error
             except strict_json.Unreadable as error:
                 raise HTTPException(400, str(error)) from error
             async with computing:
                 return JSONResponse(await run_in_threadpool(detection.answer, content))
 
-    application = Starlette(
-        routes=[Route("/", show_page), Route("/replace", replace, methods=["POST"])],
-        middleware=[Middleware(GZipMiddleware)],
-        exception_handlers=dict.fromkeys((HTTPException, UserError, 500), _error_response))
-    application.router.redirect_slashes = False
-    return uvicorn.Server(http_server.config(
-        application, address, limit_concurrency=64, timeout_keep_alive=20,
-        timeout_graceful_shutdown=20))
-
-
-async def _error_response(_request: Request, error: Exception) -> Response:
-    """Returns {"error": ...}, one line."""
-    if isinstance(error, HTTPException):
-        return JSONResponse({"error": one_line(error.detail)}, error.status_code, error.headers)
-    if isinstance(error, UserError):
-        return JSONResponse({"error": str(error)}, 400)
-    return JSONResponse({"error": f"the server failed: {type(error).__name__}; see its log"}, 500)
+    return http_server.server(
+        [Route("/", show_page), Route("/replace", replace, methods=["POST"])], address,
+        middleware=[Middleware(GZipMiddleware)], limit_concurrency=64, timeout_graceful_shutdown=20)

@@ -3,9 +3,8 @@ r"""Serves SavedModels for development: TensorFlow Serving's REST API and a page
     python -m electra_tf.apps.serving.serve --model_dir=served/cola
     curl http://127.0.0.1:8501/v1/models/cola:predict -d '{"instances": ["A sentence."]}'
 
---model_dir contains versions: served/cola/1/saved_model.pb, served/cola/2/...; the newest is
-served, and a newer one replaces it once it is loaded. For several models write
---model_dir=cola=served/cola,mrpc=served/mrpc.
+--model_dir contains versions: served/cola/1/saved_model.pb, served/cola/2/...; the newest at the
+start is served. For several models write --model_dir=cola=served/cola,mrpc=served/mrpc.
 Ctrl-C or SIGTERM stops the server; it answers running requests first.
 """
 
@@ -25,13 +24,15 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     config = from_flags(ServerConfig)
     with http_server.listen(config.host, config.port) as listening:
-        from electra_tf.apps.serving import rest_api  # TensorFlow takes seconds.
-        from electra_tf.apps.serving.models import find_models
+        from electra_tf.apps.serving import models, rest_api  # TensorFlow takes seconds.
 
-        models = find_models(config)
-        for model in models.values():
-            model.start()
-        rest_api.Server(models, config).run(sockets=[listening])
+        served = {name: models.load(path) for name, path in models.find(config.model_dir).items()}
+        host, port = listening.getsockname()[:2]
+        for name, model in served.items():
+            print(f"{name}, version {model.version}: "
+                  f"http://{f'[{host}]' if ':' in host else host}:{port} "
+                  f"(signatures: {', '.join(model.signatures)}; Ctrl-C stops)", flush=True)
+        rest_api.RestApi(served, config).server().run(sockets=[listening])
 
 
 run = functools.partial(command_line.run, main, lambda: define_flags(ServerConfig), summary=__doc__)

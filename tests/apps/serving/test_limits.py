@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import gzip
 import json
-import re
 import socket
 import struct
 import threading
@@ -16,73 +15,60 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from electra_tf.apps.serving.models import ModelVersions, ServedModel, Signature, Version
+from electra_tf.apps.serving.models import ServedModel, Signature
+from electra_tf.platform import http_server
 from tests.support import running
 from tests.support.attempts import cases, tally
 from tests.support.running import until
 
+GOOD = b'{"instances": ["a"]}'
+
 
 def model_of(function):
     """Returns a model whose only signature calls a function."""
-    spec = tf.TensorSpec([None], tf.string, "text")
-    signature = Signature(inputs={"text": spec}, outputs={"text": spec},
-                          function=function)
-    model = ServedModel(version=1, signatures={"serving_default": signature},
-                        signature_defs={})
-    return ModelVersions(name="m", directory=None, known={
-        1: Version(number=1, state="AVAILABLE", model=model)})
+    signature = Signature({"text": tf.TensorSpec([None], tf.string, "text")},
+                          lambda text: {"text": function(text)})
+    return {"m": ServedModel("1", {"serving_default": signature}, {})}
 
 
 @contextlib.contextmanager
-def held(min_held=0, **settings):
-    """A client of a model that answers short texts, and others when the event is set."""
-    event = threading.Event()
+def held(**settings):
+    """A client of a model that answers texts of two or more bytes when the event is set."""
+    event, running_calls, most = threading.Event(), [], []
 
     def answer(text):
-        assert len(text[0]) < min_held or event.wait(20)
-        return [np.array(text, object)]
+        running_calls.append(text)
+        most.append(len(running_calls))
+        assert len(text[0]) < 2 or event.wait(20)
+        running_calls.remove(text)
+        return np.array(text, object)
 
-    with running.client_of([model_of(answer)], **settings) as client:
+    with running.client_of(model_of(answer), **settings) as client:
         try:
-            yield client, event
+            yield client, event, most
         finally:
             event.set()
 
 
-def measured(client, name):
-    text = client.send("GET", "/monitoring/prometheus/metrics")[1]
-    return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[1])
+def header(client, *lines, method="POST", path=None):
+    """Returns the beginning of a request."""
+    first = f"{method} {path or client.path + ':predict'} HTTP/1.1"
+    return "\r\n".join([first, "Host: localhost", *lines, "", ""]).encode()
 
 
-@pytest.mark.parametrize(("limit", "metric", "rows"), [
-    ({"max_waiting_rows": 10}, "serving_waiting_rows", 20),
-    ({"max_buffered_mib": 1e-4}, "serving_buffered_bytes", 30)])
-def test_requests_over_a_limit_receive_503_with_retry_after(limit, metric, rows):
-    with (held(**limit) as (client, event),
-          concurrent.futures.ThreadPoolExecutor(1) as thread):
-        accepted = thread.submit(client.rows, "", ["a"] * rows)  # Alone it is always accepted.
-        until(lambda: measured(client, metric) >= rows)
-        with contextlib.closing(client.connection()) as connection:
-            body = '{"instances": ["b"]}' + " " * 5_000_000  # It is read before the answer.
-            connection.request("POST", f"{client.path}:predict", body)
-            answer = connection.getresponse()
-            assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
-            assert f"--{next(iter(limit))}" in answer.read().decode()
-        event.set()
-        assert accepted.result() == ["a"] * rows
-        until(lambda: measured(client, metric) == 0)
-        assert client.rows("", ["b"]) == ["b"]
+def chunk(content):
+    return b"%x\r\n%s\r\n" % (len(content), content)
 
 
-def test_small_requests_do_not_wait_for_large_ones():
+def test_large_requests_run_one_after_another_and_small_ones_meanwhile():
     large = ["a" * 70_000]
-    with (held(min_held=2) as (client, event),
-          concurrent.futures.ThreadPoolExecutor(2) as threads):
-        waiting = [threads.submit(client.rows, "", large) for _ in range(2)]
-        until(lambda: measured(client, "serving_waiting_rows") == 2)
+    with held() as (client, event, most), concurrent.futures.ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(client.rows, "", large) for _ in range(3)]
+        until(lambda: most)
         assert client.rows("", ["b"]) == ["b"]
         event.set()
-        assert [future.result() for future in waiting] == [large, large]
+        assert [future.result() for future in waiting] == [large] * 3
+    assert most == [1, 2, 1, 1]
 
 
 def test_large_bodies_long_texts_and_many_rows_are_refused(models):
@@ -97,9 +83,13 @@ def test_large_bodies_long_texts_and_many_rows_are_refused(models):
         for text in ("a" * 513, "é" * 257, {"b64": "YWFh" * 171}):
             assert "(--max_text_mib). Received: " in client.error(
                 json.dumps({"instances": [text]}, ensure_ascii=False).encode())
-        status = client.exchange(f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\n"
-                                 "Connection: close\r\n\r\n".encode())
-        assert status.startswith(b"HTTP/1.1 411 ")
+        begin = header(client, "Connection: close", "Transfer-Encoding: chunked")
+        assert client.exchange(begin + chunk(GOOD) + chunk(b"")).endswith(b'["a"]}\n')
+        # The declared length is wrong: http.client would not send this.
+        begin = header(client, "Content-Length: 10", "Transfer-Encoding: chunked",
+                       "Connection: close")
+        answer = client.exchange(begin + chunk(b" " * 2_000) * 500 + chunk(b""))
+        assert answer.startswith(b"HTTP/1.1 413 ") and b"longer than 1024 bytes" in answer
 
 
 def test_pages_of_other_hosts_and_sites_are_refused(echo):
@@ -112,28 +102,64 @@ def test_pages_of_other_hosts_and_sites_are_refused(echo):
         assert received == status and (status == 200 or "Origin" in json.loads(text)["error"])
 
 
-def test_huge_and_compressed_bodies_are_refused_unparsed(echo):
-    message = echo.error(b'{"instances":[' + b"[]," * 2_000_000 + b"[]]}")
-    assert "at most 2,000,000 values" in message
-    status, text = echo.send("POST", f"{echo.path}:predict", gzip.compress(b'{"instances": ["a"]}'),
+def test_compressed_bodies_are_refused_unparsed(echo):
+    status, text = echo.send("POST", f"{echo.path}:predict", gzip.compress(GOOD),
                              {"Content-Encoding": "gzip"})
     assert status == 415 and "Content-Encoding: gzip" in json.loads(text)["error"]
 
 
 def test_a_half_closed_client_gets_its_answer(echo):
-    begin = f"POST {echo.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-    request = f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()
+    request = header(echo, "Content-Length: 20") + GOOD
     start = time.monotonic()
     assert echo.exchange(request, half_close=True).endswith(b'{"predictions": ["a"]}\n')
     assert time.monotonic() - start < 4  # The connection is closed, not kept alive.
     assert echo.exchange(request[:-3], half_close=True) == b""
 
 
-def test_disconnected_clients_cause_no_traceback(capfd):
-    with held() as (client, event):
-        begin = f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-        for content in (b"", b"POST /v1/", f"{begin}500\r\n\r\n{{".encode(),
-                        f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()):
+def test_slow_clients_are_disconnected(echo, monkeypatch):
+    monkeypatch.setattr(http_server, "_HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(http_server, "_BODY_SECONDS", 0.3)
+    for content in (b"", b"POST /v1/mo", header(echo, method="GET", path="/v1/models/echo") + b"G"):
+        start = time.monotonic()
+        assert echo.exchange(content).endswith(b"" if len(content) < 20 else b"}]}")
+        assert time.monotonic() - start < 4  # Less than the 5 s of uvicorn after an answer.
+    start = time.monotonic()
+    with (contextlib.closing(echo.connection()) as connection,
+          pytest.raises(OSError)):
+        connection.connect()
+        for byte in header(echo, "X: " + "y" * 1000):
+            connection.sock.sendall(bytes([byte]))
+            time.sleep(0.02)
+    assert time.monotonic() - start < 10
+    assert echo.exchange(header(echo, "Content-Length: 20") + GOOD[:5]).startswith(
+        b"HTTP/1.1 408 ")
+
+
+def test_idle_connections_make_room_for_requests(models, monkeypatch):
+    monkeypatch.setattr(http_server, "_NEW_SECONDS", 0.1)
+    with (running.client(models / "echo", max_connections=8) as client,
+          contextlib.ExitStack() as stack):
+        for number in range(20):
+            connection = stack.enter_context(contextlib.closing(client.connection()))
+            connection.connect()
+            connection.sock.sendall((b"", b"POST", header(client, "Content-Length: 9"))[number % 3])
+        until(lambda: client.send("POST", f"{client.path}:predict", GOOD)[0] == 200)
+
+
+def test_pipelined_requests_are_answered_in_order(echo):
+    requests = [header(echo, "Content-Length: 20") + GOOD.replace(b'"a"', letter)
+                for letter in (b'"x"', b'"y"', b'"z"')]
+    answers = echo.exchange(b"".join(requests) + header(
+        echo, "Connection: close", method="GET", path="/nothing"))
+    assert [part.split(b"\r\n\r\n")[1] for part in answers.split(b"HTTP/1.1 ")[1:]] == [
+        b'{"predictions": ["x"]}\n', b'{"predictions": ["y"]}\n', b'{"predictions": ["z"]}\n',
+        b'{"error": "Not Found: GET /nothing"}\n']
+
+
+def test_disconnected_clients_and_other_protocols_cause_no_traceback(capfd):
+    with held() as (client, event, _):
+        for content in (b"", b"POST /v1/", header(client, "Content-Length: 500") + b"{",
+                        header(client, "Content-Length: 21") + GOOD.replace(b'"a"', b'"aa"')):
             for linger in (0, 1):  # With 1 the kernel resets the connection.
                 with contextlib.closing(client.connection()) as connection:
                     connection.connect()
@@ -141,11 +167,19 @@ def test_disconnected_clients_cause_no_traceback(capfd):
                     connection.sock.setsockopt(
                         socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", linger, 0))
         for content in (b"\x16\x03\x01 nonsense\r\n\r\n", b"GET /" + b"a" * 50_000,
-                        b"GET / HTTP/1.1\r\n\r\n"):
-            assert client.exchange(content).startswith(b"HTTP/1.1 400 ")
+                        b"GET / HTTP/1.1\r\n\r\n",
+                        header(client, "Content-Length: x")):
+            answer = client.exchange(content)
+            assert answer.startswith(b"HTTP/1.1 400 "), content[:50]
+            assert json.loads(answer.split(b"\r\n\r\n")[1]).keys() == {"error"}
+        with contextlib.closing(client.connection()) as connection:
+            connection.connect()
+            connection.sock.sendall(header(client, "Transfer-Encoding: chunked", path="/nothing"))
+            until(lambda: connection.sock.recv(1000).endswith(b"}\n"))
+            connection.sock.sendall(b"no chunk\r\n")  # After the answer.
+            until(lambda: connection.sock.recv(1000) == b"")
         event.set()
         assert client.rows("", ["a"]) == ["a"]
-        until(lambda: measured(client, "serving_waiting_rows") == 0)
         capfd.readouterr()
     assert capfd.readouterr().err == ""
 
@@ -157,13 +191,10 @@ def test_a_failing_model_is_reported_and_the_server_continues(error, words, capf
     def fail(_text):
         raise error
 
-    with running.client_of([model_of(fail)]) as client:
-        for _ in range(5):  # More than there are parallel calls: each is given back.
-            assert client.error({"instances": ["a"]}, 500).startswith(words)
+    with running.client_of(model_of(fail)) as client:
+        assert client.error({"instances": ["a"]}, 500).startswith(words)
         assert client.get("")[0] == 200
-    lines = capfd.readouterr().err.splitlines()
-    if isinstance(error, tf.errors.OpError):
-        assert lines == [f"{client.path}:predict: {words}"] * 5
+    assert ("Traceback" in capfd.readouterr().err) == isinstance(error, KeyError)
 
 
 ODD = (None, True, False, 0, -1, 2**31, 2**63, 10**400, 1.5, 1e308, float("nan"), float("inf"), "",

@@ -80,16 +80,16 @@ def test_requests_are_answered_in_their_format(request, model, signature, conten
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    ("{", "isn't JSON"), (b"\xff\xfe\xfd", "isn't JSON"), ("1" * 5000, "isn't JSON"),
-    ("[" * 100_000, "isn't JSON"), ("[1]", "object"), ({}, '"instances"'),
+    ("{", "as JSON"), (b"\xff\xfe\xfd", "as JSON"), ("1" * 5000, "as JSON"),
+    ("[" * 100_000, "as JSON"), ("[1]", "object"), ({}, '"instances"'),
     ({"instances": ["a"], "inputs": ["a"]}, '"instances"'),
     ({"instances": []}, "at least one row"), ({"instances": "a"}, "must be a list"),
     ({"signature_name": "x", "instances": ["a"]}, "'x'; this model has serving_def"),
     ({"instances": [None]}, "Received: None"), ({"instances": [{"b64": "?"}]}, "base64"),
     ({"instances": [{"text": "a"}, "b"]}, "row 1 of 'instances' must be an object"),
-    ({"instances": [["a"]]}, "shape (None,). Received: (1, 1)"),
-    ({"instances": ["a", ["b"]]}, "ragged"),
-    ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "too deep"),
+    ({"instances": [["a"]]}, "Received: (1, 1)"),
+    ({"instances": ["a", ["b"]]}, "Received: ['b']"),
+    ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "shape (None,)"),
     ({"inputs": {"txet": ["a"]}}, "'inputs' must be an object with text"),
     ('{"instances": ["\\ud800"]}', "input 'text'")], ids=lambda _: "")
 def test_texts_are_refused(echo, content, words):
@@ -103,9 +103,18 @@ def test_texts_are_refused(echo, content, words):
     ([mixed([1], True, True)], "Received: True"),
     ([mixed([1], 1, 1)], "'flag': must contain bool"),
     ([mixed([1e39], 1, True)], "'x': overflow"),
-    ([mixed([1, 2], 1, True), mixed([1], 1, True)], "'x' is ragged")])
+    ([mixed([1, 2], 1, True), mixed([1], 1, True)], "'x': must have the shape (None, None), "
+     "with lists of equal lengths. Received: (2,)")])
 def test_numbers_are_refused(numbers, rows, words):
     assert words in numbers.error({"instances": rows})
+
+
+def test_several_models_are_served_together(models):
+    with running.client(models / "texts", models / "numbers") as client:
+        assert client.predict({"instances": ["abcd"]})[1]["predictions"][0]["label"] == "neutral"
+        assert client.send("GET", "/v1/models/numbers/versions/3")[0] == 200
+        assert 'href="/?model=numbers"' in client.send("GET", "/")[1]
+        assert '<meta name="model" content="numbers">' in client.send("GET", "/?model=numbers")[1]
 
 
 def test_errors_of_a_graph_and_of_the_row_format_are_reported(numbers):

@@ -36,21 +36,16 @@ def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(networks, tmp_path, ca
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
 
 
-def test_a_fine_tuned_run_is_exported_for_onnx_runtime_and_scored(networks, run, tmp_path, capsys):
+def test_a_fine_tuned_run_is_exported_for_onnx_runtime(networks, tmp_path, capsys):
     pytest.importorskip("tokenizers", reason="The extra `onnx` is not installed.")
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
-    (tmp_path / "dev.txt").write_text("word1 B-X\nword2 I-X\n\nword3 O\n")
     command_flags.run(export_onnx, f"--model_dir={tmp_path / 'tagger'}", "--quantization=none",
-                      f"--output={tmp_path / 'onnx'}", f"--dev={tmp_path / 'dev.txt'}")
-    printed = capsys.readouterr().out
-    assert re.search(r"network\n\n2 examples of dev\n +none\n  accuracy +\d", printed)
+                      f"--output={tmp_path / 'onnx'}")
+    assert re.search(r"\nnone: within \S+ of the trained network\n", capsys.readouterr().out)
     assert sorted(path.name for path in (tmp_path / "onnx").iterdir()) == [
         "README.md", "assets.extra", "config.json", "model.onnx", "tokenizer.json",
         "tokenizer_config.json", "vocab.txt"]
-    with refused("--dev scores a fine-tuned model"):
-        command_flags.run(export_onnx, f"--model_dir={run}", "--dev=x.txt",
-                          f"--output={tmp_path / 'more'}")
 
 
 def test_refused_commands_write_nothing(pair, run, tmp_path):
