@@ -241,7 +241,7 @@ def load(name: str | os.PathLike[str]) -> Electra:
             checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
             `owner/name` or `hf://owner/name@revision`. Encoders of BERT are read too.
     """
-    return Electra(pretrained.read(storage.path(name)))
+    return Electra(pretrained.read(storage.path(name), with_task=False))
 
 
 def to_string(value: Any, what: str = "text") -> str:

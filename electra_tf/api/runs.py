@@ -156,7 +156,8 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
     if not isinstance(config, PretrainingConfig):
         raise UserError("config must be a PretrainingConfig, such as "
                         f"electra_tf.pretraining_config('small'). Received: {shown(config)}")
-    initial = None if init_checkpoint is None else pretrained.read(storage.path(init_checkpoint))
+    initial = None if init_checkpoint is None else pretrained.read(
+        storage.path(init_checkpoint), with_task=False)
     run = loop.pretrain(config, str(data_dir), storage.path(model_dir), initial=initial)
     return saved_scores(run.model_dir)
 

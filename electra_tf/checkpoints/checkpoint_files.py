@@ -51,7 +51,7 @@ def newest_step(directory: Path) -> int | None:
         fault = _fault(directory, step)
         if fault is None:
             if faults:
-                note_once(f"{directory}: {_first_five(faults)}; continuing from the newest "
+                note_once(f"{directory}: {first_five(faults)}; continuing from the newest "
                           f"complete checkpoint, step {step:,}.")
             return step
         faults.append(f"ckpt-{step} {fault}")
@@ -71,7 +71,7 @@ def lost_error(directory: Path, faults: Sequence[str] = ()) -> UserError:
     """Returns the error of a trained run without an intact checkpoint, with the fixes."""
     return UserError(
         f"{directory} holds no complete checkpoint of this run, although it was trained: "
-        f"{_first_five(faults) or 'none is left'}. Restore one from a copy, begin again with "
+        f"{first_five(faults) or 'none is left'}. Restore one from a copy, begin again with "
         "--restart, or name a new --model_dir.")
 
 
@@ -106,7 +106,8 @@ def remove(directory: Path, unwanted: Collection[int]) -> None:
         remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _first_five(faults: Sequence[str]) -> str:
+def first_five(faults: Sequence[str]) -> str:
+    """Returns the first five of some words, and how many more there are."""
     return ", ".join(faults[:5]) + (f" and {len(faults) - 5} more" if len(faults) > 5 else "")
 
 

@@ -98,9 +98,11 @@ def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     """Raises a `UserError` that names weights that are missing, unknown or of another shape."""
     misshapen = [f"{name} {weights[name].shape} instead of {shapes[name]}"
                  for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
-    for problem, names in (("lacks {} weights", shapes.keys() - weights.keys()),
-                           ("has {} unexpected weights", weights.keys() - shapes.keys()),
-                           ("has {} weights of another shape", misshapen)):
-        if names:
-            raise UserError(f"{source} {problem.format(len(names))}: {', '.join(sorted(names))}; "
-                            "it belongs to another model, size or vocabulary.")
+    problems = [f"{verb} {len(names)} {kind}: {checkpoint_files.first_five(sorted(names))}"
+                for verb, kind, names in (
+                    ("lacks", "weights", shapes.keys() - weights.keys()),
+                    ("has", "unexpected weights", weights.keys() - shapes.keys()),
+                    ("has", "weights of another shape", misshapen)) if names]
+    if problems:
+        raise UserError(f"{source} {'; it '.join(problems)}; if the settings are another "
+                        "model's, use those that were saved with these weights.")

@@ -12,7 +12,7 @@ import tensorflow as tf
 from annotated_types import Ge
 
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, generator_fact
-from electra_tf.checkpoints.weights import ENCODER, GRAPH, SLOTS, Weights, open_reader
+from electra_tf.checkpoints.weights import ENCODER, GRAPH, Weights, open_reader
 from electra_tf.config.model import ModelConfig
 from electra_tf.formats.networks import (
     drop_padding_rows,
@@ -65,20 +65,19 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
 def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
     """Returns the shape of the networks in a checkpoint, and their weights without Adam's slots.
 
-    Of a checkpoint of BERT, it returns the encoder; a note names the other weights.
+    Of a checkpoint of BERT, it returns the encoder. A note names the weights of other heads.
     """
-    weights = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
-               if not name.endswith(SLOTS) and name != "global_step"}
-    if any(name.startswith("bert/") for name in weights):
-        encoder = {name: value for name, value in weights.items()
-                   if name.startswith(("bert/embeddings/", "bert/encoder/"))}
-        note_unused(weights.keys() - encoder.keys(), prefix)
-        weights = {re.sub("^bert/", ENCODER, name): value for name, value in encoder.items()}
-    settings = read_settings(storage.path(prefix).parent)
-    stored_heads = settings.pop("num_heads", None)
-    model = infer_model(weights, prefix, num_heads or stored_heads)
+    stored = reader.get_variable_to_shape_map()
+    # The name of an optimizer's slot begins with that of its weight.
+    names = [name for name in stored if name.rpartition("/")[0] not in stored]
+    scope = "bert" if any(name.startswith("bert/") for name in names) else "electra"
+    used = re.compile(f"{scope}/(embeddings|encoder)|generator|discriminator_predictions/")
+    note_unused([name for name in names if stored[name] and not used.match(name)], prefix)
+    weights = {re.sub("^bert/", ENCODER, name): reader.get_tensor(name)
+               for name in names if used.match(name)}
+    model = infer_model(weights, prefix, num_heads)
     _require_heads_of_64_units(model, prefix)
-    return dataclasses.replace(model, **settings), weights
+    return model, weights
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -113,7 +112,8 @@ def write_settings(model: ModelConfig, directory: Path) -> None:
 def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of networks from their weights, with or without a generator.
 
-    Refuses weights without an encoder, and sizes of no published model without `num_heads`.
+    `bert_config.json` beside them has settings that no shape shows. Refuses weights without an
+    encoder, and sizes of no published model without `num_heads`.
     """
     def shape(name: str) -> tuple[int, ...]:
         sizes = weights[name].shape if name in weights else ()
@@ -126,7 +126,16 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
     hidden_size = shape("electra/encoder/layer_0/attention/self/query/bias")[0]
     num_layers = sum(name.startswith("electra/") and name.endswith("self/query/bias")
                      for name in weights)
-    num_heads = num_heads or _PUBLISHED_HEADS.get((hidden_size, num_layers))
+    path, config = storage.path(source).parent / CONFIG_FILE, _BertConfig()
+    if path.exists():
+        config = strict_json.read(path, _BertConfig, fix=(
+            "correct it; or remove it, and give --num_heads to "
+            "electra_tf.apps.tools.convert_checkpoint."))
+    if config.num_hidden_layers not in (None, num_layers):
+        raise UserError(f"{path}: num_hidden_layers is {config.num_hidden_layers}, and {source} "
+                        f"has {num_layers} layers; put this checkpoint's own file there.")
+    num_heads = (num_heads or config.num_attention_heads
+                 or _PUBLISHED_HEADS.get((hidden_size, num_layers)))
     if num_heads is None:
         raise UserError(
             f"{source} doesn't say how many attention heads it has (num_attention_heads of "
@@ -139,27 +148,17 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
         num_layers=num_layers, num_heads=num_heads,
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
         max_position_embeddings=shape("electra/embeddings/position_embeddings")[0],
-        type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0]), weights, source)
+        type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0],
+        **{name: getattr(config, bert_name) for name, bert_name in BERT_TRAINING_SETTINGS.items()
+           if getattr(config, bert_name) is not None}), weights, source)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _BertConfig:
     __pydantic_config__ = strict_json.OPEN
     hidden_act: Literal["gelu"] = "gelu"
+    num_hidden_layers: int | None = None
     num_attention_heads: Annotated[int, Ge(1)] | None = None
     hidden_dropout_prob: float | None = None
     attention_probs_dropout_prob: float | None = None
     initializer_range: float | None = None
-
-
-def read_settings(directory: Path) -> dict[str, Any]:
-    """Returns the settings of `bert_config.json` that no shape shows, by our names."""
-    path = directory / CONFIG_FILE
-    if not path.exists():
-        return {}
-    config = strict_json.read(path, _BertConfig, fix=(
-        "correct it; or remove it, and give --num_heads to "
-        "electra_tf.apps.tools.convert_checkpoint."))
-    names = {"num_heads": "num_attention_heads"} | BERT_TRAINING_SETTINGS
-    return {name: getattr(config, bert_name) for name, bert_name in names.items()
-            if getattr(config, bert_name) is not None}

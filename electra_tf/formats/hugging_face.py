@@ -8,7 +8,7 @@ one directory. The modules `hugging_face_*` read its parts, whose names they hav
 import contextlib
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,13 @@ from electra_tf.formats.hugging_face_tokenizer import (
     read_text,
     write_text,
 )
-from electra_tf.formats.hugging_face_weights import WEIGHTS_FILES, read_weights, weights_file
+from electra_tf.formats.hugging_face_weights import (
+    ADAPTER_FILE,
+    WEIGHTS_FILE,
+    WEIGHTS_FILES,
+    read_weights,
+    weights_file,
+)
 from electra_tf.formats.networks import (
     drop_padding_rows,
     extract,
@@ -40,7 +46,7 @@ from electra_tf.modeling.network_specs import discriminator, language_model
 from electra_tf.modeling.weight_table import Shapes, full_encoder
 from electra_tf.platform import hub, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
-from electra_tf.platform.errors import UserError, note
+from electra_tf.platform.errors import UserError, note, note_once
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
@@ -51,8 +57,8 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
                 "discriminator_predictions.dense_prediction.weight",
             "discriminator_predictions/dense_1/bias":
                 "discriminator_predictions.dense_prediction.bias"}
-_TIED = "generator_lm_head.weight"
-"""Name of the word embeddings where they are saved twice."""
+_OUTPUT_TABLE = "generator_lm_head.weight"
+"""A generator's scores of words; ours are those of the word embeddings."""
 _CONFIG_NAMES = BERT_SIZES | BERT_TRAINING_SETTINGS
 _ENCODERS = frozenset({"ElectraModel", "BertModel", "BertForMaskedLM", "BertForPreTraining",
                        "BertForNextSentencePrediction"})
@@ -62,14 +68,16 @@ _BERT_HEADS = {f"BertFor{name}": f"ElectraFor{name}"
 """Classes whose heads are ELECTRA's; BERT's for classification reads a pooler."""
 
 
-def read(path: Path, *, encoder_only: bool = False,
+def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
          text_columns: Sequence[str] = ()) -> Pretrained:
     """Returns the networks of a directory or of a model of the Hub.
 
-    They are a fine-tuned model; a discriminator and, if there is one, its generator, in
-    `generator/` or, on the Hub, a model of its own; or an encoder of ELECTRA or BERT. Refuses other
-    architectures and two networks that share too little. A note names weights that are not used.
+    They are a fine-tuned model, of which the encoder alone is read unless `with_task`; a
+    discriminator and, if there is one, its generator, in `generator/` or, on the Hub, a model of
+    its own; or an encoder of ELECTRA or BERT. Refuses other architectures and two networks that
+    share too little. A note names weights that are not used.
     """
+    with_task = with_task and not encoder_only
     directory, generator_directory = (
         _fetch(path, with_generator=not encoder_only) if hub.is_model_name(path)
         else (path, path / GENERATOR))
@@ -78,51 +86,45 @@ def read(path: Path, *, encoder_only: bool = False,
     pooling, lower_case = Pretrained.pooling, False
     if (directory / sentence_transformers.MODULES_FILE).exists():
         directory, pooling, lower_case = sentence_transformers.read(directory)
-    config, model = read_config(directory)
-    positions = model.max_position_embeddings
+    config, model, tensors = _read_network(directory)
+    text, positions = read_text(directory), model.max_position_embeddings
     if (pooling is not Pretrained.pooling and pooling.max_length is None
             and (limit := read_max_length(directory, positions)) < positions):
         pooling = dataclasses.replace(pooling, max_length=limit)
-    text, tensors = read_text(directory), read_weights(directory)
     if lower_case:
         text = dataclasses.replace(text, normalization=dataclasses.replace(
             text.normalization, lower_case=True))
     architecture = config.architecture or _infer_architecture(tensors)
     task, settings = None, {}
-    if architecture == ARCHITECTURES[DISCRIMINATOR]:
-        model, weights = _convert(
-            tensors, model, discriminator(model.discriminator).weights, text, directory)
+    is_discriminator = architecture == ARCHITECTURES[DISCRIMINATOR]
+    encoder = model.discriminator
+    model, weights, others = _convert(tensors, model, (
+        discriminator(encoder).weights if is_discriminator else full_encoder(encoder)),
+        text, directory)
+    if is_discriminator:
         if not encoder_only and (generator_directory / CONFIG_FILE).exists():
             model, weights = _read_generator(generator_directory, model, weights, text)
-    else:
-        encoder = f"{_prefix(tensors)}embeddings", f"{_prefix(tensors)}encoder", _TIED
-        unused = {name: tensors.pop(name) for name in list(tensors)
-                  if not name.startswith(encoder)}
-        model, weights = _convert(
-            tensors, model, full_encoder(model.discriminator), text, directory)
-        if not encoder_only and architecture in (
-                hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()):
-            if pooling is not Pretrained.pooling:  # modules.json beside a head: a CrossEncoder.
-                text_columns = text_columns or hugging_face_heads.PAIR
-            head = {name: unused.pop(name) for name in list(unused) if "pooler." not in name}
-            spec, settings, head = hugging_face_heads.from_hugging_face(
-                _BERT_HEADS.get(architecture, architecture), config, head, str(directory),
-                text_columns)
-            weights |= head
-            settings["task.max_seq_length"] = read_max_length(directory, positions)
-            task = spec.facts()
-        elif not encoder_only and config.electra_tf is not None and pooling.normalize:
-            spec, settings = hugging_face_heads.embedding_task(config, pooling)
-            task = spec.facts()
-        elif architecture == ARCHITECTURES[GENERATOR]:
-            raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
-                            f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "
-                            "the directory that holds discriminator/ and generator/.")
-        elif not encoder_only and architecture not in _ENCODERS:
-            raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}, whose "
-                            "head this program does not have. Its encoder can be fine-tuned: "
-                            f"run_finetuning.py --init_checkpoint={directory}")
-        note_unused(unused, str(weights_file(directory)))
+    elif with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys():
+        if pooling is not Pretrained.pooling:  # modules.json beside a head: a CrossEncoder.
+            text_columns = text_columns or hugging_face_heads.PAIR
+        spec, settings, head = hugging_face_heads.from_hugging_face(
+            _BERT_HEADS.get(architecture, architecture), config, others, str(directory),
+            text_columns)
+        weights |= head
+        settings["task.max_seq_length"] = read_max_length(directory, positions)
+        task = spec.facts()
+    elif with_task and config.electra_tf is not None and pooling.normalize:
+        spec, settings = hugging_face_heads.embedding_task(config, pooling)
+        task = spec.facts()
+    elif architecture == ARCHITECTURES[GENERATOR]:
+        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
+                        f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "
+                        "the directory that holds discriminator/ and generator/.")
+    elif with_task and architecture not in _ENCODERS:
+        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}, whose "
+                        "head this program does not have. Its encoder can be fine-tuned: "
+                        f"run_finetuning.py --init_checkpoint={directory}")
+    note_unused(others, str(weights_file(directory)))
     networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
                           pooling=pooling, task=task, task_settings=settings)
     if task is None:
@@ -148,7 +150,7 @@ def _infer_architecture(tensors: Weights) -> str:
 def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                     text: TextSettings) -> tuple[ModelConfig, Weights]:
     """Returns the shape of a discriminator and of its generator, and the weights of both."""
-    config, shape = read_config(directory)
+    config, shape, tensors = _read_network(directory)
     if config.architecture not in ("", ARCHITECTURES[GENERATOR]):
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
                         f"{ARCHITECTURES[GENERATOR]} is expected.")
@@ -156,8 +158,16 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} "
                         "(vocabulary, lower case or accents); use networks of one training.")
-    _, generator = _convert(read_weights(directory), shape, language_model(
+    words = f"{_prefix(tensors)}embeddings.word_embeddings.weight"
+    default = tensors.get(words) if config.tie_word_embeddings else None
+    if not np.array_equal(tensors.pop(_OUTPUT_TABLE, default), tensors.get(words)):
+        raise UserError(f"{weights_file(directory)}: {_OUTPUT_TABLE} is not {words}, and "
+                        "generators with an output matrix of their own (tie_word_embeddings: "
+                        "false) are not supported. For the discriminator alone, name its own "
+                        "directory.")
+    _, generator, others = _convert(tensors, shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
+    note_unused(others, str(weights_file(directory)))
     weights = join_networks(weights, generator, str(directory))
     return infer_generator(
         model, weights, str(directory), encoder.num_heads), weights
@@ -180,12 +190,16 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
         return hub.download_model(model, revision, [
             folder + name for folder in folders for name in names])
 
-    directory = download(CONFIG_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES)
-    if not (directory / CONFIG_FILE).exists():
+    directory = download(
+        CONFIG_FILE, ADAPTER_FILE, *TOKENIZER_FILES, *sentence_transformers.FILES)
+    if (directory / CONFIG_FILE).exists():
+        read_config(directory)
+    elif not (directory / ADAPTER_FILE).exists():
         raise UserError(f"{model} holds no config.json; it is not a model of transformers.")
-    read_config(directory)
-    for name in WEIGHTS_FILES:
+    for name, parts in WEIGHTS_FILES.items():
         if (download(name) / name).exists():
+            if parts:
+                download(parts)
             break
     return directory
 
@@ -237,7 +251,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     make_directory(directory)
     tensors = {_pytorch_name(name): value.T if name.endswith("/kernel") else value
                for name, value in weights.items()}
-    write_atomically(directory / WEIGHTS_FILES[0], save(
+    write_atomically(directory / WEIGHTS_FILE, save(
         {name: np.ascontiguousarray(value) for name, value in {**tensors, **head}.items()},
         metadata={"format": "pt"}))
     write_json(directory / CONFIG_FILE, {**entries, **encoder_entries(encoder, text)})
@@ -251,13 +265,29 @@ def encoder_entries(encoder: EncoderConfig, text: TextSettings) -> dict[str, Any
             "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
 
 
-def read_config(directory: Path) -> tuple[Config, ModelConfig]:
-    """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's."""
+def _read_network(directory: Path) -> tuple[Config, ModelConfig, dict[str, np.ndarray]]:
+    """Returns config.json, the settings of the model, and the weights by PyTorch's names."""
+    weights_file(directory)
+    read_config(directory)  # Its mistakes are reported before the weights are read.
+    tensors = read_weights(directory)
+    return *read_config(directory, tensors), tensors
+
+
+def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config, ModelConfig]:
+    """Returns config.json and the settings of the model; `UserError` if it isn't ELECTRA's.
+
+    Without `model_type`, the names of `tensors` decide between ELECTRA and BERT.
+    """
     path = directory / CONFIG_FILE
     config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and the names of labels.
     settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
                 if getattr(config, entry) is not None}
-    if config.model_type == "bert":
+    is_electra = any(name.startswith("electra.") or "embeddings_project." in name
+                     for name in tensors)
+    model_type = config.model_type or ("electra" if is_electra else "bert")
+    if tensors and config.model_type is None:
+        note_once(f"{path} has no model_type; the weights are those of {model_type!r}.")
+    if model_type == "bert":
         settings["embedding_size"] = config.hidden_size
     try:
         return config, ModelConfig(**settings)
@@ -266,21 +296,25 @@ def read_config(directory: Path) -> tuple[Config, ModelConfig]:
 
 
 def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSettings,
-             directory: Path) -> tuple[ModelConfig, Weights]:
-    """Returns a shape and its weights by our names, float32, kernels as [in, out].
+             directory: Path) -> tuple[ModelConfig, Weights, dict[str, np.ndarray]]:
+    """Returns a shape, its weights by our names, and the tensors of heads that it doesn't have.
 
-    They have no rows of embeddings beyond the vocabulary. Raises `UserError` for other shapes.
+    The weights are float32, kernels are [in, out], and embeddings have no rows beyond the
+    vocabulary. Raises `UserError` for other shapes.
     """
     source, prefix = str(weights_file(directory)), _prefix(tensors)
     names = {name: re.sub(r"^electra\.", prefix, _pytorch_name(name)) for name in shapes}
+    heads = {f"{name.split('.')[0]}." for name in names.values()} - {prefix}
+    others = {name: value for name, value in tensors.items() if not name.startswith(
+        (f"{prefix}embeddings", f"{prefix}encoder", *heads))}
     require_exactly(
-        {name: value for name, value in tensors.items() if name != _TIED},
+        {name: value for name, value in tensors.items() if name not in others},
         {names[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, source)
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
-    return drop_padding_rows(model, {
+    return *drop_padding_rows(model, {
         name: value.T if name.endswith("/kernel") else value for name, value in weights.items()},
-        text.vocabulary, source)
+        text.vocabulary, source), others
 
 
 def _prefix(tensors: Weights) -> str:

@@ -62,7 +62,7 @@ class Config:
 
     __pydantic_config__ = strict_json.OPEN
 
-    model_type: Literal["electra", "bert"] = "electra"
+    model_type: Literal["electra", "bert"] | None = None
     hidden_act: Literal["gelu"] = "gelu"
     layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
     position_embedding_type: Literal["absolute"] = "absolute"
@@ -80,8 +80,11 @@ class Config:
     attention_probs_dropout_prob: float
     initializer_range: float = ModelConfig.initializer_range
     architectures: tuple[str, ...] | None = None
-    id2label: dict[str, str] | None = None
-    label2id: dict[str, int] | None = None
+    tie_word_embeddings: bool = True
+    pruned_heads: dict[str, None] | None = None
+    per_layer_config: dict[str, None] | None = None
+    id2label: dict[str, Any] | None = None
+    label2id: dict[str, Any] | None = None
     problem_type: str | None = None
     finetuning_task: str | None = None
     hidden_dropout_prob: float
@@ -186,38 +189,37 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
 
 
 def from_hugging_face(
-        architecture: str, config: Config, weights: Weights, source: str,
+        architecture: str, config: Config, tensors: dict[str, np.ndarray], source: str,
         text_columns: Sequence[str] = ()) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns the task, the settings that build such a head, and its weights by our names.
 
-    Raises `UserError` for missing or unknown weights, or labels without consecutive ids.
+    Removes the head's weights from `tensors`. Raises `UserError` for missing or unknown weights, a
+    regression of several numbers, or labels without consecutive ids.
     """
     if config.problem_type not in (None, *_PROBLEMS):
         raise UserError(f"{source}: problem_type of config.json must be one of "
                         f"{', '.join(_PROBLEMS)}. Received: {shown(config.problem_type)}. The "
                         f"encoder can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
     kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
-    labels: tuple[str, ...] = ()
-    if any(kind.labelled for kind in kinds):
-        # transformers leaves out of config.json the labels that it assumes.
-        names = {"0": "LABEL_0", "1": "LABEL_1"} if config.id2label is None else config.id2label
-        labels = tuple(names.get(str(index)) for index in range(len(names)))
-        ids = {label: index for index, label in enumerate(labels)}
-        if None in labels or config.label2id not in (None, ids) or len(ids) < len(labels):
-            raise UserError(f"{source}: id2label of config.json must name every label by its "
-                            "number, from 0, and label2id must be its reverse. Received: "
-                            f"{shown(names)}, {shown(config.label2id)}")
+    *hidden, (output, parts) = kinds[0].hugging_face.layers.items()
+    outputs = len(tensors.get(f"{output}.weight", ()))
     problem = (config.problem_type if config.problem_type in (_REGRESSION, _MULTILABEL)
-               else _REGRESSION if len(labels) == 1 else _CLASSIFICATION)
+               else _REGRESSION if outputs == 1 else _CLASSIFICATION)
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
-    labels = labels if kind.labelled else ()
     form, inputs = kind.hugging_face, config.hidden_size
-    *hidden, (output, parts) = form.layers.items()
-    sizes = {layer: inputs for layer, _ in hidden} | {output: len(parts) * (len(labels) or 1)}
+    if form.problem_type == _REGRESSION and outputs > 1:
+        raise UserError(f"{source}: problem_type of config.json is {_REGRESSION}, and the head has "
+                        f"{outputs} outputs; regressions of one number are supported. The encoder "
+                        f"can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
+    sizes = {layer: inputs for layer, _ in hidden} | {
+        output: outputs if kind.labelled else len(parts)}
+    modules = tuple(f"{layer.split('.')[0]}." for layer in form.layers)
+    weights = {name: tensors.pop(name) for name in list(tensors) if name.startswith(modules)}
     require_exactly(weights, {
         name: shape for layer, size in sizes.items()
         for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))},
         source)
+    labels = _read_labels(config, outputs, source) if kind.labelled else ()
     head = {}
     for layer, parts in form.layers.items():
         kernels = np.split(weights[f"{layer}.weight"].T, len(parts), axis=1)
@@ -239,6 +241,23 @@ def from_hugging_face(
         note_once(f"{source} is read as a model of one text, because config.json does not name a "
                   f"task of pairs{files.PAIRS}.")
     return spec, settings, head
+
+
+def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:
+    """Returns the labels of a head's outputs: those of id2label, otherwise LABEL_0 and so on."""
+    ids = tuple(map(str, range(outputs)))
+    names = config.id2label or {index: f"LABEL_{index}" for index in ids}
+    labels = tuple(str(names[index]) for index in ids
+                   if isinstance(names.get(index), str | int | float))
+    if not len(names) == len(set(labels)) == outputs:
+        raise UserError(f"{source}: id2label of config.json must name every label by its number, "
+                        f"from 0, each differently, for the {outputs} outputs of the head. "
+                        f"Received: {shown(names)}")
+    stated = {str(index): label for label, index in (config.label2id or {}).items()}
+    if stated not in ({}, dict(zip(ids, labels, strict=True))):
+        note_once(f"{source}: label2id of config.json is not the reverse of id2label; id2label "
+                  "alone gives the labels.")
+    return labels
 
 
 def embedding_task(config: Config, pooling: Pooling) -> tuple[TaskSpec, dict[str, Any]]:

@@ -4,7 +4,6 @@
 `encoder` its discriminator_network, a BertEncoder or BertEncoderV2.
 """
 
-import dataclasses
 import re
 from typing import Any
 
@@ -15,11 +14,16 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, Weights, object_graph
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.formats import google
-from electra_tf.formats.networks import extract, infer_generator, join_networks, require_pretrained
+from electra_tf.formats.networks import (
+    extract,
+    infer_generator,
+    join_networks,
+    note_unused,
+    require_pretrained,
+)
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.network_specs import discriminator, language_model
 from electra_tf.modeling.weight_table import full_encoder
-from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -72,8 +76,8 @@ def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     if objects.node(parent + _GENERATOR):
         generator, generator_heads = objects.network(parent + _GENERATOR, parent)
         weights = join_networks(weights, generator, source)
-    settings = google.read_settings(storage.path(source).parent) | {"num_heads": num_heads}
-    model = dataclasses.replace(google.infer_model(weights, source, num_heads), **settings)
+    note_unused(objects.unread(), source)
+    model = google.infer_model(weights, source, num_heads)
     return infer_generator(model, weights, source, generator_heads), weights
 
 
@@ -82,6 +86,14 @@ class _Objects:
 
     def __init__(self, reader: Any, source: str):
         self._reader, self._source, self._nodes = reader, source, object_graph(reader)
+        self._read: set[str] = set()
+
+    def unread(self) -> list[str]:
+        """Returns the names of weights that were not read; slots and counters are none."""
+        return [key.removeprefix("model/").removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
+                for key, shape in self._reader.get_variable_to_shape_map().items()
+                if shape and key not in self._read and not re.search(
+                    r"^optimizer/|/\.OPTIMIZER_SLOT/", key)]
 
     def node(self, path: str) -> Any:
         """Returns the object at a path of attributes; None if there is none."""
@@ -103,6 +115,7 @@ class _Objects:
             node = self.node(path)
             if node is None or not node.attributes:
                 raise UserError(f"{self._source} lacks {path}: it is not an ELECTRA checkpoint.")
+            self._read.add(node.attributes[0].checkpoint_key)
             return self._reader.get_tensor(node.attributes[0].checkpoint_key)
 
         layers = self.node(f"{encoder}/_transformer_layers").children
@@ -116,6 +129,11 @@ class _Objects:
             is_optional = "embeddings_project" in name or not in_encoder
             if not is_optional or self.node(path):
                 weights[name] = _reshaped(path, value(path))
+        table = f"{parent}masked_lm/embedding_table"
+        if encoder.endswith(_GENERATOR) and self.node(table) and not np.array_equal(
+                value(table), weights[f"{ENCODER}embeddings/word_embeddings"]):
+            raise UserError(f"{self._source}: {table} is not the generator's word embeddings; "
+                            "output matrices of their own are not supported.")
         query = f"{encoder}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
         return weights, value(query).shape[1]
 

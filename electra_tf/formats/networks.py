@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from electra_tf.checkpoints.checkpoint_files import first_five
 from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.config.objectives import OBJECTIVES
@@ -114,7 +115,7 @@ def note_unused(names: Collection[str], source: str) -> None:
     """Prints a note of weights that aren't used, by the first two parts of their names."""
     if names:
         parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
-        note_once(f"{source}: {len(names)} weights are not used: {', '.join(parts)}.")
+        note_once(f"{source}: {len(names)} weights are not used: {first_five(parts)}.")
 
 
 def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,

@@ -100,23 +100,25 @@ class Pretrained:
         return self.has_generator and self.has_discriminator
 
 
-def read(path: Path, *, encoder_only: bool = False, vocab_file: Path | None = None,
-         normalization: Normalization | None = None, num_heads: int | None = None,
-         text_columns: Sequence[str] = ()) -> Pretrained:
+def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
+         vocab_file: Path | None = None, normalization: Normalization | None = None,
+         num_heads: int | None = None, text_columns: Sequence[str] = ()) -> Pretrained:
     """Returns the model at a path, in any format.
 
     `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
-    Hugging Face Hub, "owner/name" or "hf://owner/name@revision". `encoder_only` leaves out a
-    generator and a task's head in Hugging Face's format; `text_columns` are those of the one or two
-    texts that a fine-tuned model in this format reads. For checkpoints of Google and Model
-    Garden, `vocab_file`, `normalization` and `num_heads` replace what the files beside them say.
-    Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
+    Hugging Face Hub, "owner/name" or "hf://owner/name@revision". In Hugging Face's format,
+    `encoder_only` leaves out a generator and a task's head, `with_task=False` the head alone, and
+    `text_columns` are those of the one or two texts that a fine-tuned model reads. For checkpoints
+    of Google and Model Garden, `vocab_file`, `normalization` and `num_heads` replace what the files
+    beside them say. Raises `UserError` for damage, missing or unknown weights, and values that
+    aren't finite.
     """
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
     if form is Format.RUN:
         networks = form.module.read(path)
     elif form is Format.HUGGING_FACE:
-        networks = form.module.read(path, encoder_only=encoder_only, text_columns=text_columns)
+        networks = form.module.read(path, encoder_only=encoder_only, with_task=with_task,
+                                    text_columns=text_columns)
     elif form is Format.GOOGLE:
         prefix = _find_prefix(path)
         folder = storage.path(prefix).parent
@@ -148,7 +150,7 @@ def _find_format(path: Path) -> Format | None:
     if (path / SETTINGS_FILE).exists():
         return Format.RUN
     if any((path / name).exists() for name in (
-            "config.json", "discriminator/config.json", "modules.json")):
+            "config.json", "discriminator/config.json", "modules.json", "adapter_config.json")):
         return Format.HUGGING_FACE
     return None if _find_prefix(path) is None else Format.GOOGLE
 

@@ -6,6 +6,7 @@ them; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are its own settings.
 
 import contextlib
 import hashlib
+import itertools
 import pathlib
 import re
 from collections.abc import Iterator, Sequence
@@ -47,6 +48,8 @@ def parse_model_name(path: Path) -> tuple[str, str | None]:
 def download_model(model: str, revision: str | None, files: Sequence[str]) -> pathlib.Path:
     """Returns the local directory of a model, with those of some files that the model has.
 
+    `files` are names or patterns.
+
     Refuses a model or revision that does not exist, and files with another hash than the Hub's.
     Reports access and connection errors.
     """
@@ -55,7 +58,7 @@ def download_model(model: str, revision: str | None, files: Sequence[str]) -> pa
 
         directory = pathlib.Path(
             snapshot_download(model, revision=revision, allow_patterns=files))
-    for path in filter(pathlib.Path.exists, map(directory.joinpath, files)):
+    for path in itertools.chain.from_iterable(map(directory.glob, files)):
         require_hash(path)
     return directory
 

@@ -137,7 +137,7 @@ def main() -> None:
             from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
             from electra_tf.pretraining.setup import shape_of
 
-            initial = pretrained.read(storage.path(values.init_checkpoint))
+            initial = pretrained.read(storage.path(values.init_checkpoint), with_task=False)
             shape = shape_of(initial)
     config = resolve(values.model_size, values.recipe, changes, saved=saved,
                      shape=None if values.model_size else shape)

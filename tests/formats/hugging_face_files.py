@@ -14,6 +14,9 @@ _KERAS_NAMES = (  # Kernels keep their names; a model's name leads.
     ("/word_embeddings$", "/word_embeddings/weight"),
     ("/((position|token_type)_embeddings)$", r"/\1/embeddings"))
 
+INDEX, SHARDS = "model.safetensors.index.json", [
+    f"model-{part:05d}-of-00003.safetensors" for part in (1, 2, 3)]
+
 
 def change_json(path, **changes):
     """Sets entries of a file; "outer/inner" is an entry of an entry."""
@@ -33,6 +36,18 @@ def change_weights(directory, change):
     weights = load_file(path)
     changed = change(weights)
     save_file(changed if isinstance(changed, dict) else weights, path)
+
+
+def split_weights(directory):
+    """Replaces model.safetensors by three parts and their index, as transformers does."""
+    weights = load_file(directory / "model.safetensors")
+    parts = {name: SHARDS[index % 3] for index, name in enumerate(weights)}
+    for shard in SHARDS:
+        save_file({name: weights[name] for name in weights if parts[name] == shard},
+                  directory / shard)
+    (directory / INDEX).write_text(json.dumps(
+        {"metadata": {"total_size": 1}, "weight_map": parts}))
+    (directory / "model.safetensors").unlink()
 
 
 def use_keras(pair, networks):

@@ -62,6 +62,59 @@ def test_without_architectures_a_discriminator_is_one_by_its_weights(pair, netwo
     tiny_networks.require_equal_weights(pretrained.read(pair), networks)
 
 
+@pytest.mark.parametrize("prefix", [
+    "_orig_mod.", "module.", "module._orig_mod.", "0.auto_model.", "my-model.encoder."])
+def test_a_prefix_of_all_names_is_left_out_with_a_note(pair, networks, prefix, capsys):
+    for network in ("discriminator", "generator"):
+        change_weights(pair / network, lambda weights: {
+            prefix + name: value for name, value in weights.items()})
+    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    assert repr(prefix) in capsys.readouterr().err
+
+
+def test_a_part_of_a_network_may_have_a_prefix_of_its_own(pair, networks, capsys):
+    change_weights(pair / "discriminator", lambda weights: {
+        name.replace("electra.", "electra._orig_mod."): value for name, value in weights.items()})
+    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    assert "'electra._orig_mod.'" in capsys.readouterr().err
+
+
+def test_several_encoders_are_named_unless_one_has_the_usual_names(pair, networks, capsys):
+    def copied(*prefixes):
+        return lambda weights: {prefix + name: value + index
+                                for index, prefix in enumerate(prefixes)
+                                for name, value in weights.items()}
+
+    directory = write_encoder(pair, architectures=["ElectraModel"])
+    change_weights(directory, copied("", "teacher."))
+    require_encoder(directory, encoder_of(networks))
+    assert "teacher.electra" in capsys.readouterr().err
+    change_weights(directory, copied("query.", "text."))
+    with refused("several encoders: query.*text"):
+        pretrained.read(directory)
+
+
+def test_names_that_differ_by_the_prefix_alone_must_have_equal_values(pair):
+    name = "discriminator_predictions.dense.bias"
+    change_weights(pair / "discriminator", lambda weights: {
+        f"module.{name}": value for name, value in weights.items()} | {name: weights[name] + 1})
+    with refused(f"two different weights .*{name}"):
+        pretrained.read(pair)
+
+
+@pytest.mark.parametrize("projected", [True, False])
+def test_without_model_type_the_weights_decide(tmp_path, projected, capsys):
+    if projected:
+        networks = tiny_networks.pretrained()
+        pretrained.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
+        directory = write_encoder(tmp_path / "pair", model_type=None, architectures=None)
+    else:
+        networks, directory = write_bert(tmp_path, "BertModel", {})
+        change_json(directory / "config.json", model_type=None)
+    require_encoder(directory, encoder_of(networks))
+    assert ("'electra'" if projected else "'bert'") in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("architecture", "more", "note"), [
     ("BertModel", {"bert.pooler.dense.weight": (8, 8), "bert.pooler.dense.bias": (8,)},
      "2 weights are not used: bert.pooler."),
@@ -83,6 +136,7 @@ def test_a_head_of_bert_is_refused_unless_the_encoder_is_enough(tmp_path, capsys
     with refused("BertForSequenceClassification, whose head this program does not have. Its encoder"
                  f" can be fine-tuned: run_finetuning.py --init_checkpoint={directory}"):
         pretrained.read(directory)
+    require_encoder(directory, encoder_of(networks), with_task=False)
     require_encoder(directory, encoder_of(networks), encoder_only=True)
     assert "1 weights are not used: classifier.weight." in capsys.readouterr().err
 

@@ -13,7 +13,13 @@ from huggingface_hub import constants
 from electra_tf.formats import pretrained
 from electra_tf.platform import hub, storage
 from electra_tf.platform.command_line import pip_install
-from tests.formats.hugging_face_files import change_json, use_keras
+from tests.formats.hugging_face_files import (
+    INDEX,
+    SHARDS,
+    change_json,
+    split_weights,
+    use_keras,
+)
 from tests.support import hub_server, tiny_networks
 from tests.support.refusals import refused
 
@@ -73,6 +79,21 @@ def test_one_file_of_weights_is_downloaded_once(server, networks, pair, weights_
     assert server.fetched() == expected
     read(SMALL)
     assert server.fetched() == expected
+
+
+def test_shards_are_downloaded_by_their_index(server, networks, pair):
+    split_weights(pair / "discriminator")
+    tiny_networks.require_equal_weights(read(SMALL), networks)
+    names = [name.rpartition("/")[2] for name in server.fetched() if name.startswith(SMALL)]
+    assert [name for name in names if "safetensors" in name] == [*SHARDS, INDEX]
+
+
+def test_an_adapter_is_refused_with_its_base(server, pair):
+    for name in ("config.json", "model.safetensors"):
+        (pair / "discriminator" / name).unlink()
+    change_json(pair / "discriminator" / "adapter_config.json",
+                peft_type="LORA", base_model_name_or_path="user/base")
+    assert "LORA adapter without its base model user/base" in refusal(SMALL)
 
 
 def test_the_cache_is_enough_offline(server, networks, monkeypatch):

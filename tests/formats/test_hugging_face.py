@@ -181,8 +181,10 @@ def test_two_labels_may_have_no_names(networks, tmp_path):
 @pytest.mark.parametrize(("change", "words"), [
     (lambda weights: weights.pop("electra.encoder.layer.1.output.dense.bias"),
      "lacks 1 weights: electra.encoder.layer.1.output.dense.bias"),
-    (lambda weights: weights.update({"classifier.weight": np.zeros(3, np.float32)}),
-     "has 1 unexpected weights: classifier.weight"),
+    (lambda weights: weights.update({"electra.encoder.adapter.bias": np.zeros(3, np.float32)}),
+     "has 1 unexpected weights: electra.encoder.adapter.bias"),
+    (lambda weights: {name: value for name, value in weights.items() if "layer.1" not in name},
+     "lacks 16 weights: .{,400}$"),
     (lambda weights: weights.update({
         "discriminator_predictions.dense.bias": np.zeros(5, np.float32)}),
      r"1 weights of another shape: discriminator_predictions.dense.bias \(5,\) instead of \(32,\)"),
@@ -191,6 +193,74 @@ def test_weights_that_do_not_fit_are_named(pair, change, words):
     change_weights(pair / "discriminator", change)
     with refused(words):
         pretrained.read(pair)
+
+
+def test_weights_of_other_heads_are_named_in_a_note(pair, networks, capsys):
+    change_weights(pair / "discriminator", lambda weights: weights.update(
+        {"classifier.weight": np.zeros(3, np.float32)}))
+    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    assert "1 weights are not used: classifier.weight." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("tied", "change", "is_right"), [
+    (True, 0.0, True), (False, 0.0, True), (False, None, False), (False, 1.0, False),
+    (True, 1.0, False)])
+def test_a_generators_output_matrix_must_be_its_word_embeddings(
+        pair, networks, tied, change, is_right):
+    """transformers uses a matrix that differs, whatever tie_word_embeddings says."""
+    def add_matrix(weights):
+        if change is not None:
+            table = weights["electra.embeddings.word_embeddings.weight"].copy()
+            table[3, 2] += change
+            weights["generator_lm_head.weight"] = table
+
+    change_weights(pair / "generator", add_matrix)
+    change_json(pair / "generator" / "config.json", tie_word_embeddings=tied)
+    if is_right:
+        tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+        return
+    with refused("generator_lm_head.weight .*tie_word_embeddings"):
+        pretrained.read(pair)
+    assert pretrained.read(pair / "discriminator").has_discriminator
+
+
+@pytest.mark.parametrize(("entries", "labels"), [
+    ({"id2label": {"0": 0, "1": 1}, "label2id": {"0": 0, "1": 1}}, ["0", "1"]),
+    ({"id2label": {"0": 1.5, "1": False}, "label2id": None}, ["1.5", "False"]),
+    ({"id2label": {"1": "pos", "0": "neg"}, "label2id": {"neg": "0", "pos": "1"}}, ["neg", "pos"]),
+    ({"id2label": {"0": "neg", "1": "pos"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}},
+     ["neg", "pos"]),
+    ({"id2label": None, "label2id": {"neg": 0, "pos": 1}, "num_labels": 2},
+     ["LABEL_0", "LABEL_1"]),
+    ({"id2label": {"0": "a"}}, None), ({"id2label": {"0": "a", "1": "a"}}, None),
+    ({"id2label": {"0": "a", "1": "b", "2": "c"}}, None),
+    ({"id2label": {"0": "a", "1": None}}, None),
+    ({"problem_type": "regression"}, None),
+])
+def test_id2label_alone_gives_the_labels_and_encoders_need_none(
+        networks, tmp_path, entries, labels, capsys):
+    """The labels are those of pipelines of transformers 5.23."""
+    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
+    pretrained.write(model, path := tmp_path / "out", Format.HUGGING_FACE)
+    change_json(path / "config.json", label2id=None, electra_tf=None, finetuning_task=None)
+    change_json(path / "config.json", **entries)
+    for options in ({"encoder_only": True}, {"with_task": False}):
+        assert pretrained.read(path, **options).task is None
+    if labels is None:
+        with refused("id2label.* 2 outputs|regression.* 2 outputs"):
+            pretrained.read(path)
+        return
+    capsys.readouterr()
+    assert pretrained.read(path).task["task_labels"] == labels
+    is_stale = entries["label2id"] and [*map(str, entries["label2id"])] != labels
+    assert ("label2id" in capsys.readouterr().err) == bool(is_stale)
+
+
+def test_heads_without_id2label_have_a_label_for_every_output(networks, tmp_path):
+    model = finetuned(networks, Kind.TAGGING, ("a", "b", "c"), {"dense": 3})
+    pretrained.write(model, path := tmp_path / "out", Format.HUGGING_FACE)
+    change_json(path / "config.json", id2label=None, label2id=None, electra_tf=None)
+    assert pretrained.read(path).task["task_labels"] == ["LABEL_0", "LABEL_1", "LABEL_2"]
 
 
 def test_a_generator_with_its_own_embeddings_has_them_at_its_own_size(tmp_path):
@@ -210,6 +280,8 @@ def test_a_generator_with_its_own_embeddings_has_them_at_its_own_size(tmp_path):
     ("config", {"hidden_dropout_prob": 1.5}, "config.json: model.hidden_dropout must be in"),
     ("config", {"position_embedding_type": "relative_key"},
      "'position_embedding_type' must be 'absolute'"),
+    ("config", {"pruned_heads": {"0": [1]}}, "pruned_heads"),
+    ("config", {"per_layer_config": {"0": {"num_attention_heads": 4}}}, "per_layer_config"),
     ("config", {"vocab_size": 41}, r"word_embeddings.weight \(40, 16\) instead of \(41, 16\)"),
     ("tokenizer", {"normalizer": {
         "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,

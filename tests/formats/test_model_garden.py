@@ -97,6 +97,18 @@ def test_what_model_garden_saves_is_read(networks, tmp_path, tied):
     require_equal_outputs(read, garden.discriminator_network, garden)
 
 
+def test_a_masked_lm_with_an_output_matrix_of_its_own_is_refused(networks, tmp_path, capsys):
+    garden = pretrainer(networks.model, tied=True)
+    networks.text.save(tmp_path / "vocab.txt")
+    tf.train.Checkpoint(model=garden).save(str(tmp_path / "ckpt"))
+    pretrained.read(tmp_path)
+    assert "discriminator_network._pooler_layer" in capsys.readouterr().err
+    garden.masked_lm.embedding_table = tf.Variable(garden.masked_lm.embedding_table + 1.0)
+    prefix = tf.train.Checkpoint(model=garden).save(str(tmp_path / "own"))
+    with pytest.raises(UserError, match="masked_lm/embedding_table is not the generator's word"):
+        pretrained.read(storage.path(prefix))
+
+
 def test_another_network_of_model_garden_is_one_line(networks, tmp_path):
     networks.text.save(tmp_path / "vocab.txt")
     encoder = encoder_of(BertEncoder, networks.model.discriminator)

@@ -1,6 +1,7 @@
 """Networks move between the formats without a difference, bit for bit."""
 
 import dataclasses
+import json
 import os
 import shutil
 
@@ -98,6 +99,43 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
     assert loaded.weights.keys() == encoder.keys()
     assert (loaded.model.num_heads, loaded.model.hidden_dropout) == (2, 0.3)
     assert "2 weights are not used: bert.pooler, cls.seq_relationship." in capsys.readouterr().err
+
+
+def save_google(directory, weights, networks, **config):
+    """Writes a checkpoint of Google's code with any names of weights."""
+    directory.mkdir()
+    tf.raw_ops.SaveV2(prefix=str(directory / "model.ckpt-9"), tensor_names=list(weights),
+                      shape_and_slices=[""] * len(weights),
+                      tensors=list(map(tf.constant, weights.values())))
+    networks.text.vocabulary.save(directory / "vocab.txt")
+    (directory / "bert_config.json").write_text(json.dumps({"num_attention_heads": 2} | config))
+
+
+def test_a_fine_tuned_checkpoint_of_google_gives_its_encoder(networks, tmp_path, capsys):
+    encoder = tiny_networks.without(networks, "generator", "discriminator").weights
+    zeros = np.zeros([32, 2], np.float32)
+    slots = {f"{name}/{slot}": np.zeros_like(value) for name, value in encoder.items()
+             for slot in ("adam_m", "adam_v", "Adam", "Adam_1")}
+    save_google(tmp_path / "out", {
+        **encoder, **slots, "task_specific/sst2/dense/kernel": zeros,
+        "task_specific/sst2/dense/bias": zeros[0], "electra/pooler/dense/kernel": zeros,
+        "global_step": np.int64(9)}, networks)
+    loaded = pretrained.read(tmp_path / "out")
+    tiny_networks.require_equal_weights(
+        loaded, dataclasses.replace(networks, weights=encoder))
+    assert ("3 weights are not used: electra.pooler, task_specific.sst2."
+            in capsys.readouterr().err)
+
+
+def test_what_changes_googles_encoder_is_refused(networks, tmp_path):
+    encoder = tiny_networks.without(networks, "generator", "discriminator").weights
+    save_google(tmp_path / "more", {
+        **encoder, "electra/encoder/layer_0/adapter/bias": np.zeros(2, np.float32)}, networks)
+    with pytest.raises(UserError, match="unexpected weights: electra/encoder/layer_0/adapter"):
+        pretrained.read(tmp_path / "more")
+    save_google(tmp_path / "fewer", encoder, networks, num_hidden_layers=1)
+    with pytest.raises(UserError, match="num_hidden_layers is 1, and .* has 2 layers"):
+        pretrained.read(tmp_path / "fewer")
 
 
 def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(networks, tmp_path):

@@ -1,6 +1,7 @@
 """tf_model.h5 and pytorch_model.bin give the weights that model.safetensors gives."""
 
 import ast
+import json
 import shlex
 import sys
 import types
@@ -9,13 +10,95 @@ from unittest import mock
 import h5py
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from electra_tf.formats import pretrained
 from electra_tf.formats.hugging_face_weights import read_weights
-from tests.formats.hugging_face_files import use_keras
+from tests.formats.hugging_face_files import (
+    INDEX,
+    SHARDS,
+    change_json,
+    change_weights,
+    split_weights,
+    use_keras,
+)
 from tests.support import tiny_networks
 from tests.support.refusals import refused
+
+
+def save_bytes(path, **tensors):
+    """Writes a file of safetensors: the size of its header, the header in JSON, and the values."""
+    header, content = {}, b""
+    for name, (kind, shape, value) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape,
+                        "data_offsets": [len(content), len(content) + len(value)]}
+        content += value
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content)
+
+
+def test_bfloat16_is_the_upper_half_of_float32(tmp_path):
+    upper = np.array([0x3F80, 0xBE80, 0x4049, 0x0001], "<u2")  # 1, -0.25, 3.140625, 2**-133.
+    save_bytes(tmp_path / "model.safetensors", a=("BF16", [2, 2], upper.tobytes()))
+    value = read_weights(tmp_path)["a"].astype(np.float32)
+    np.testing.assert_array_equal(value, np.array([[1, -0.25], [3.140625, 2**-133]], np.float32))
+
+
+@pytest.mark.parametrize("kind", ["I8", "F8_E4M3", "I64"])
+def test_weights_of_other_types_are_refused(tmp_path, kind):
+    save_bytes(tmp_path / "model.safetensors", a=(kind, [1], bytes(8 if kind == "I64" else 1)))
+    with refused("int64" if kind == "I64" else kind):
+        read_weights(tmp_path)
+
+
+def test_position_ids_are_left_out_if_they_count_from_0(pair, networks):
+    name = "electra.embeddings.position_ids"
+    change_weights(pair / "discriminator", lambda weights: weights | {name: np.arange(32)[None]})
+    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    change_weights(pair / "discriminator", lambda weights: weights | {
+        name: np.arange(2, 34)[None]})
+    with refused(name):
+        pretrained.read(pair)
+
+
+def test_shards_are_read_by_their_index(pair, networks):
+    for network in ("discriminator", "generator"):
+        split_weights(pair / network)
+    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda path: (path / SHARDS[1]).unlink(), SHARDS[1]),
+    (lambda path: (path / "model-00009-of-00009.safetensors").write_bytes(b""), "00009-of-00009"),
+    (lambda path: (path / INDEX).unlink(), "holds none of model.safetensors, .*index.json"),
+    (lambda path: change_json(path / INDEX, weight_map={"a": "../other.safetensors"}), "other"),
+    (lambda path: change_json(path / INDEX, weight_map=["a"]), "'weight_map' must be"),
+    (lambda path: change_weights_of(path / SHARDS[0]), "two different weights"),
+])
+def test_missing_and_extra_shards_are_named(pair, change, words):
+    split_weights(pair / "discriminator")
+    change(pair / "discriminator")
+    with refused(words):
+        pretrained.read(pair)
+
+
+def change_weights_of(shard):
+    """Adds a weight to one shard that another one has, too, with another value."""
+    name, value = next(iter(load_file(shard.parent / SHARDS[1]).items()))
+    save_file(load_file(shard) | {name: value + 1}, shard)
+
+
+@pytest.mark.parametrize("has_config", [True, False])
+def test_an_adapter_names_its_base_and_how_to_merge_it(pair, has_config):
+    directory = pair / "discriminator"
+    (directory / "adapter_config.json").write_text(
+        '{"peft_type": "LORA", "base_model_name_or_path": "google/electra-base-discriminator"}')
+    assert pretrained.read(directory).has_discriminator
+    (directory / "model.safetensors").unlink()
+    if not has_config:
+        (directory / "config.json").unlink()
+    with refused(r"LORA.* google/electra-base-discriminator.*merge_and_unload\(\).save_pretrained"):
+        pretrained.read(directory)
 
 
 @pytest.fixture
@@ -27,10 +110,20 @@ def keras(networks, pair):
 def test_unknown_weights_of_keras_are_named_with_their_file(keras):
     with h5py.File(keras / "discriminator" / "tf_model.h5", "a") as file:
         group = file["electra"]
-        name = "tf_electra_for_pre_training/electra/pooler/dense/bias:0"
+        name = "tf_electra_for_pre_training/electra/encoder/adapter/dense/bias:0"
         group.create_dataset(name, data=np.zeros(3, np.float32))
         group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
-    with refused("tf_model.h5 has 1 unexpected weights: electra.pooler.dense.bias"):
+    with refused("tf_model.h5 has 1 unexpected weights: electra.encoder.adapter.dense.bias"):
+        pretrained.read(keras)
+
+
+def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal(networks, keras):
+    tiny_networks.require_equal_weights(pretrained.read(keras), networks)
+    with h5py.File(keras / "generator" / "tf_model.h5", "a") as file:
+        group = file["generator_lm_head"]
+        name = next(name for name in group.attrs["weight_names"] if "word_embeddings" in name)
+        group[name][0, 0] += 1.0
+    with refused("two different weights 'electra.embeddings.word_embeddings.weight'"):
         pretrained.read(keras)
 
 
