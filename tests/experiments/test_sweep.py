@@ -33,7 +33,7 @@ def test_a_variant_has_its_settings_over_those_of_all(tmp_path):
     first, second = read(tmp_path, ABOUT + (
         "all:\n  masking.rate: 0.4\n  objective.name: mlm\n"
         "one: {}\ntwo:\n  masking.rate: 0.2\n  recipe: paper\n  share: 0.5\n")).variants
-    tiny = sweep.budget_of("tiny")
+    tiny = sweep.BUDGETS["tiny"]
     assert flatten(first.config(tiny))["masking.rate"] == 0.4
     assert flatten(second.config(tiny))["masking.rate"] == 0.2
     assert (second.recipe, second.share, first.share) == ("paper", 0.5, 1.0)
@@ -56,14 +56,14 @@ def test_a_grid_is_every_combination_of_its_values(tmp_path):
 
 @pytest.mark.parametrize(("text", "problem"), [
     (ABOUT, "no variants"),
-    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "a setting of the grid needs values"),
+    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "no variants: .* or a grid of values"),
     (ABOUT.replace("chunk", "chunk, sudoku") + "A: {}\n",
      "a task must be one of chunk.* Received: 'sudoku'"),
-    ("A: {}\n", "section sweep needs 'title'"),
-    (ABOUT + "  budget: tiny\nA: {}\n", "section sweep has the unknown key 'budget'"),
-    (ABOUT + "A:\n  masking: 0.2\n", "'masking' is neither section.field nor recipe or share"),
+    ("A: {}\n", "section sweep needs title, source, tasks"),
+    (ABOUT + "  budget: tiny\nA: {}\n", "Received: 'title, source, tasks, budget'"),
+    (ABOUT + "A:\n  masking: 0.2\n", "variant 'A' of own: unknown setting 'masking'"),
     (ABOUT + "A:\n  share: nan\n", "share must be a number above 0"),
-    (ABOUT + "A:\n  recipe: long\n", "recipe must be one of paper, short"),
+    (ABOUT + "A:\n  recipe: long\n", "variant 'A' of own: --recipe must be one of paper, short"),
     ("sweep: {\n", "not valid YAML"),
     (ABOUT + "A:\n  masking.rat: 0.2\n", "variant 'A' of own: unknown setting 'masking.rat'"),
     (ABOUT + "A:\n  objective.replacements: uniform\n", "variant 'A' of own: "
@@ -73,7 +73,7 @@ def test_a_grid_is_every_combination_of_its_values(tmp_path):
 ])
 def test_what_is_no_sweep_is_refused(tmp_path, text, problem):
     with pytest.raises(UserError, match=problem):
-        sweep.check(read(tmp_path, text), sweep.budget_of("tiny"))
+        sweep.check(read(tmp_path, text), sweep.BUDGETS["tiny"])
 
 
 @pytest.mark.parametrize(("arguments", "problem"), [
@@ -87,5 +87,4 @@ def test_what_cant_run_is_refused(tmp_path, records, arguments, problem):
     (tmp_path / "tasks" / "conll2000").mkdir(parents=True)
     with command_flags.defined(run.define), pytest.raises(UserError, match=problem):
         command_flags.call(lambda: run.main("tying"), f"--data_dir={records}",
-                           f"--tasks_dir={tmp_path}/tasks", f"--results={tmp_path}/r.sqlite",
-                           *arguments)
+                           f"--tasks_dir={tmp_path}/tasks", *arguments)
