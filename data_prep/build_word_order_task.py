@@ -2,7 +2,7 @@ r"""Writes a small classification task, to find swapped words, and the text to p
 
     python -m data_prep.build_word_order_task --output_dir=task
 
-pretraining.txt has the documents of --input=embedded:docstrings, as a file that is faster to read.
+pretraining.txt has the documents of embedded:docstrings, as a file that is faster to read.
 The sentences of train.tsv come from the same docstrings. The docstrings of dev.tsv are in neither
 file. One core with AVX-512 takes 11 s. The task is "bigram shift" of Conneau et al. (2018),
 "What you can cram into a single vector".

@@ -33,7 +33,7 @@ EXTRAS = {
 
 
 _arguments: list[str] = []
-"""The arguments of this process, with the lines of a --flagfile in its place."""
+"""The arguments of this process, with the lines of a file of flags in its place."""
 Groups = Mapping[str, Iterable[str]]
 """Title in `--help` -> names of the flags below it."""
 

@@ -50,8 +50,10 @@ OTHERS = re.compile(r"(?:pip install|uv|apt-get|curl|git|docker|helm|kubectl|gcl
 """Commands of other programs."""
 NOT_OURS = set("""help name direct_running_mode environment_config environment_type flink_master
     flink_version job_endpoint max_num_workers parallelism prism_location project region
-    sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa""".split())
-"""Flags of Beam, WikiExtractor, TensorFlow Serving and XLA, and `--name=value` itself."""
+    sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa mount
+    batching_parameters_file model_config_file file_system_poll_wait_seconds
+    monitoring_config_file""".split())
+"""Flags of Beam, WikiExtractor, Docker, TensorFlow Serving and XLA, and `--name=value` itself."""
 NO_SCRIPTS = re.compile(r"electra-(tf|small|base|large|worker-|.*-discriminator|.*-generator)")
 NO_SETTINGS = {"model.ckpt", "model.onnx", "model.safetensors", "task.dev", "task.tests",
                "task.type", "task.index", "task.name"}
@@ -75,7 +77,7 @@ def programs():
         main = [node for node in tree.body if isinstance(node, ast.If)
                 and "__main__" in ast.unparse(node.test)]
         if len(path.parts) == 1 or not main or not re.search(
-                r"\bcommand(_line)?\.run\b", ast.unparse(tree)):
+                r"\b(command(_line)?|driver)\.run\b", ast.unparse(tree)):
             continue
         variables = vars(importlib.import_module(module))
         at_import |= take_away()
