@@ -103,7 +103,7 @@ class TaskModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the run's files."""
-        directory = self._run.model_dir
+        directory = storage.require_local(self._run.model_dir, "the model", "copy its directory")
         return _of_files, ({str(path.relative_to(directory)): path.read_bytes()
                             for path in directory.rglob("*") if path.is_file()},)
 
