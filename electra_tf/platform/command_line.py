@@ -146,6 +146,8 @@ class _Output:
 
     def __init__(self, stream: TextIO):
         self._stream = stream
+        if stream.errors == "strict":  # Names of files need not be UTF-8.
+            stream.reconfigure(errors="backslashreplace")
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:

@@ -189,6 +189,11 @@ def test_an_operand_is_there_once(arguments, status, words):
     assert (done.stdout + done.stderr).count("\n") == 1
 
 
+def test_a_name_that_is_not_utf_8_can_be_printed():
+    done = run(command(r"print('ä\udcff')"), env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ä\\udcff\n", "")
+
+
 def test_help_that_cannot_be_written_is_an_error():
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", command("pass"), "--help"], stdout=full,
