@@ -81,7 +81,7 @@ class Table:
     ("embed", {"texts": ["a"], "batch_size": -1}, "batch_size must be 1 or more. Received: -1"),
     ("embed", {"texts": Table()}, r"Received: \['the', 'chef'\]"),
     ("embed", {"texts": {"the": 1}}, "list of strings"), ("embed", {"texts": {"a"}}, "list of"),
-    ("embed", {"texts": ["\ud800"]}, "Unicode"), ("embed", {"texts": ["a", np.nan]}, "nan"),
+    ("embed", {"texts": ["\ud800"]}, "Unicode"), ("embed", {"texts": ["a", np.nan]}, "None"),
     ("embed", {"texts": "a"}, "list of strings"), ("embed", {"texts": ["a", None]}, "None"),
     ("detect", {"text": ["a"]}, "must be a string"), ("fill", {"text": None}, "must be a string"),
     ("fill", {"text": "[MASK]", "candidates": 0}, "candidates"),

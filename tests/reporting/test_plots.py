@@ -45,7 +45,7 @@ def test_means_over_short_intervals_are_not_drawn():
 
 
 def test_points_of_a_power_law_give_its_exponent():
-    law = MeasuredNetwork(name="", flags=(), limit=0.9, measured=tuple(
+    law = MeasuredNetwork(name="", size="tiny", settings={}, limit=0.9, measured=tuple(
         (tokens, 0.9 - 12.0 * tokens**-0.3) for tokens in (1e6, 3e6, 2e7)))
     assert law.auc(1.0) == 0.5  # Never worse than a coin.
     assert law.auc(1e8) == pytest.approx(0.9 - 12.0 * 1e8**-0.3)
