@@ -216,8 +216,10 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     texts = in_memory.to_list(unlabelled, "unlabelled")
     if texts and teacher is None:
         raise UserError("unlabelled needs a teacher, the fine-tuned model that labels texts.")
-    loaded = dataclasses.replace(loaded, unlabelled=run.kind.learnable([
-        run.kind.example(run.spec, str(number), text) for number, text in enumerate(texts)])[0])
+    if texts:
+        loaded = dataclasses.replace(loaded, unlabelled=run.kind.learnable([
+            run.kind.example(run.spec, str(number), text)
+            for number, text in enumerate(texts)])[0])
     trials.train(run, loaded, initial)
     return TaskModel(setup.prepare_trained(directory, {}), temporary)
 
