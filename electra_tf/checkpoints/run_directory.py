@@ -178,10 +178,11 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     The settings are checked against `defaults`, a configuration; None checks the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
+    is_hugging_face = (model_dir / "config.json").exists() or str(model_dir).startswith("hf://")
     advice = (f"{model_dir} is in Hugging Face's format. Convert it, and name the run: python -m "
               f"electra_tf.apps.tools.convert_checkpoint --from={model_dir} "
-              f"--to={model_dir.name}_run --to_format=run" if (model_dir / "config.json").exists()
-              else f"no run was started in {model_dir}. Train first, or name another directory.")
+              f"--to={model_dir.name}_run --to_format=run" if is_hugging_face else
+              f"no run was started in {model_dir}. Train first, or name another directory.")
     saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix,
                              absent=f"{path} does not exist: {advice}")
     strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)

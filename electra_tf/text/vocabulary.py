@@ -49,8 +49,8 @@ class Vocabulary:
             first_line[token] = line
         missing = [token for token in SPECIAL_TOKENS if token not in first_line]
         if missing:
-            raise UserError(f"{self.source}: no line holds {' or '.join(missing)}; name the whole "
-                            "vocabulary of a model, or one of `python -m data_prep.build_vocab`.")
+            raise UserError(f"{self.source}: no line holds {' or '.join(missing)}; name a whole "
+                            "vocabulary, or copy that of the model again.")
 
     @classmethod
     def load(cls, path: str | Path, fix: str = (

@@ -121,18 +121,22 @@ def test_max_seq_length_is_the_tokenizers_or_the_encoders(networks, tmp_path, en
     ({"finetuning_task": "STS-B", "problem_type": "regression"}, ["sentence1", "sentence2"]),
     ({"finetuning_task": "mnli-mm"}, ["sentence1", "sentence2"]),
     ({"finetuning_task": "glue-qqp"}, ["question1", "question2"]),
-    ({"finetuning_task": "sst-2"}, ["text"]), ({"finetuning_task": "emotion"}, ["text"]),
+    ({"finetuning_task": "sst-2", "id2label": {"0": "negative", "1": "positive"}}, ["text"]),
+    ({"finetuning_task": "emotion"}, ["text"]),
     ({"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
      ["text_1", "text_2"]),
     ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"},
      ["text_1", "text_2"]),
     ({}, ["text"])])
 def test_config_json_says_that_a_model_reads_pairs(networks, tmp_path, capsys, entries, columns):
-    model = finetuned(networks, Kind.CLASSIFICATION, ("no",), {"hidden": 32, "dense": 1})
+    labels = ("no", "yes") if "id2label" in entries else ("no",)
+    model = finetuned(networks, Kind.CLASSIFICATION, labels, {
+        "hidden": 32, "dense": len(labels)})
     model = dataclasses.replace(model, source=f"{entries}")
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     change_json(tmp_path / "out" / "config.json", **{
-        "electra_tf": None, "finetuning_task": None, "id2label": {"0": "no"}} | entries)
+        "electra_tf": None, "finetuning_task": None, "id2label": {"0": "no"},
+        "label2id": None} | entries)
     read = pretrained.read(tmp_path / "out")
     assert read.task["task_texts"] == columns
     assert ("--text_columns=text,text_pair" in capsys.readouterr().err) == (columns == ["text"])

@@ -221,10 +221,11 @@ class TaskKind(abc.ABC):
 
         That of numbers or other labels has the columns of GLUE's task if these are a pair.
         """
-        task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
+        task = glue.TASKS.get(name)
         if task and task.labels and labels == task.spec.label_words:
             return task.spec
         spec = self.spec(str(self.kind), labels)
+        task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
         is_pair = task and len(task.texts) == 2 and self.hugging_face.problem_type
         return dataclasses.replace(spec, texts=task.texts, label=task.label) if is_pair else spec
 
