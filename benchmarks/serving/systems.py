@@ -55,7 +55,7 @@ def _export(directory: pathlib.Path) -> tuple[str, Answer]:
 
     signature = models.load(directory).signatures[models.DEFAULT_SIGNATURE]
     return "tensorflow", lambda batch: signature.function(
-        np.array(batch, object))["probabilities"].tolist()
+        np.array([text.encode() for text in batch], object))["probabilities"].tolist()
 
 
 def _hugging_face(directory: str, precision: str, max_length: int) -> tuple[str, Answer]:

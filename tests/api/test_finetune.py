@@ -58,6 +58,26 @@ def test_a_saved_run_and_its_conversion_have_the_model(model, tmp_path):
             save(tmp_path / "run")
 
 
+@pytest.mark.parametrize(("task", "train", "labels", "example", "metric"), [
+    ("regression", TEXTS, [1.0, 2.0, 3.0, 4.0], "the chef", "pearson"),
+    ("multilabel", TEXTS, [["a"], ["b"], [], ["a", "b"]], "the chef", "f1_micro"),
+    ("tagging", [text.split() for text in TEXTS], [["O"] * (len(text.split()) - 1) + ["B-X"]
+                                                   for text in TEXTS], "the chef", "f1"),
+    ("question_answering", [
+        {"question": "who", "context": text, "answers": {"text": ["the"], "answer_start": [0]}}
+        for text in (TEXTS[0], TEXTS[1], TEXTS[3])], None, ("who", "the chef ate"), "f1"),
+    ("sentence_embeddings", [(text, text) for text in TEXTS], None, "the chef", None)])
+def test_every_kind_of_task_is_fine_tuned_from_lists(
+        directory, task, train, labels, example, metric):
+    dev = {"dev": train if labels is None else (train, labels)} if metric else {}
+    model = electra_tf.finetune(task, train, labels, init_checkpoint=directory, **dev,
+                                max_seq_length=16, num_train_epochs=1.0, train_batch_size=4,
+                                **({"max_query_length": 4} if task.startswith("question") else {}))
+    [record] = model.predict([example])
+    assert "prediction" in record or "embedding" in record
+    assert metric is None or metric in model.results.best.scores["dev"]
+
+
 def test_a_directory_that_nobody_named_goes_with_the_model(directory):
     model = electra_tf.finetune("regression", TEXTS, [0.5, 1.5, 2.5, 3.5], dev=(TEXTS, range(4)),
                                 init_checkpoint=directory, num_train_epochs=1.0)
