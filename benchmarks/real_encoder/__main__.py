@@ -124,9 +124,8 @@ def run_programs(task: Comparison, seed: int, programs: Sequence[str],
         runs.append({
             "program": program, "task": task.name, "seed": seed, "metric": task.metric,
             "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_gb": usage.ru_maxrss / 1e6,
-            "score": (ours_score(task, directory / "model") if program == "ours" else score(
-                task, output / "data" / task.folder / task.dev,
-                json.loads((directory / "predictions.json").read_text())))})
+            "score": ours_score(task, directory / "model") if program == "ours" else score(
+                task, **json.loads((directory / "predictions.json").read_text()))})
     return runs
 
 
@@ -189,31 +188,23 @@ def ours_score(task: Comparison, run: pathlib.Path) -> float:
     return 100.0 * split[task.metric]["mean"]
 
 
-def score(task: Comparison, dev: pathlib.Path, predictions: Any) -> float:
-    """Returns the task's metric in percent, from predictions in the order of `dev`.
+def score(task: Comparison, gold: Any, predictions: Any) -> float:
+    """Returns the task's metric in percent.
 
-    Predictions are the file's labels, numbers, lists of tags, or for SQuAD answers by id.
+    Both arguments are lists of labels, numbers or lists of tags; for SQuAD an answer by question's
+    id, and the list of right answers.
     """
     # Imported here, as TensorFlow takes seconds, which --help does not need.
     from electra_tf.tasks.kinds.answers import answer_scores
     from electra_tf.tasks.kinds.tagging import tag_scores
 
-    _, examples, *_ = split_examples(task.name, dev.read_text("utf-8-sig"))
-    if task.name == "squad":
-        questions = [json.loads(example)["qas"][0] for example in examples]
-        return 100.0 * answer_scores({question["id"]: [
-            answer["text"] for answer in question["answers"]] for question in questions},
-            predictions)["f1"]
-    if task.name == "chunk":
-        tags = [[line.split()[-1] for line in example.split("\n")] for example in examples]
-        return 100.0 * tag_scores(["f1"], tags, predictions)["f1"]
-    column = {"cola": 1, "mrpc": 0}.get(task.name, -1)
-    labels = [example.split("\t")[column] for example in examples]
     return 100.0 * float({
-        "spearman": lambda: stats.spearmanr(list(map(float, labels)), predictions).statistic,
-        "mcc": lambda: metrics.matthews_corrcoef(labels, predictions),
-        "accuracy": lambda: metrics.accuracy_score(labels, predictions),
-        "f1": lambda: metrics.f1_score(labels, predictions, pos_label="1")}[task.metric]())
+        "squad": lambda: answer_scores(gold, predictions)["f1"],
+        "chunk": lambda: tag_scores(["f1"], gold, predictions)["f1"],
+        "stsb": lambda: stats.spearmanr(list(map(float, gold)), predictions).statistic,
+        "cola": lambda: metrics.matthews_corrcoef(gold, predictions),
+        "mrpc": lambda: metrics.f1_score(gold, predictions, pos_label="1")}.get(
+            task.name, lambda: metrics.accuracy_score(gold, predictions))())
 
 
 def table(runs: Sequence[Run]) -> list[str]:

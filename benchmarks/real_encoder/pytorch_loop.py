@@ -75,7 +75,8 @@ def read_questions(_: str, path: pathlib.Path, tokenizer: Any,
             inside = (touched and offsets[touched[0]][0] <= begin
                       and offsets[touched[-1]][1] >= end)
             yield {"ids": ids, "types": types, "offsets": offsets, "context": context,
-                   "key": question["id"], "span": (touched[0], touched[-1]) if inside else (0, 0)}
+                   "key": question["id"], "span": (touched[0], touched[-1]) if inside else (0, 0),
+                   "answers": [answer["text"] for answer in question["answers"]]}
 
 
 def outputs(model: BertForTokenClassification, batch: dict[str, torch.Tensor], kind: str,
@@ -192,7 +193,7 @@ def best_answers(rows: list[Row], logits: list[torch.Tensor]) -> dict[str, str]:
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Trains for all epochs and writes the predictions as JSON."""
+    """Trains for all epochs, and writes dev's labels and predictions as JSON."""
     torch.set_num_threads(1)
     torch.manual_seed(settings["seed"])
     kind = KINDS.get(settings["task"], "labels")
@@ -211,8 +212,10 @@ def main(settings: Mapping[str, Any]) -> None:
     torch.nn.init.xavier_uniform_(model.classifier.weight)
     torch.nn.init.zeros_(model.classifier.bias)
     train(model, rows, labels, kind, settings)
-    pathlib.Path(settings["output"]).write_text(json.dumps(
-        predict(model, dev, labels, kind, settings["precision"])))
+    gold = ({row["key"]: row["answers"] for row in dev} if kind == "questions" else
+            [row["tags"] if kind == "words" else row["label"] for row in dev])
+    pathlib.Path(settings["output"]).write_text(json.dumps({
+        "gold": gold, "predictions": predict(model, dev, labels, kind, settings["precision"])}))
 
 
 if __name__ == "__main__":

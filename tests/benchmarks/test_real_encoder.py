@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks.real_encoder.__main__ import Comparison, score, table, write_subset
+from benchmarks.real_encoder.__main__ import TASKS, Comparison, score, table, write_subset
 from tests.support import peers
 
 WORDS = ["good", "dull", "film", "a", "very"]
@@ -49,20 +49,17 @@ def test_a_subset_of_questions_is_a_file_in_squads_format(tmp_path):
         ("context 0", "0.0"), ("context 0", "0.1"), ("context 0", "0.2"), ("context 1", "1.0")]
 
 
-@pytest.mark.parametrize(("name", "metric", "content", "predictions", "expected"), [
-    ("sst2", "accuracy", "sentence\tlabel\na\t1\nb\t0\nc\t1\nd\t0\n", ["1", "0", "0", "0"], 75.0),
+@pytest.mark.parametrize(("name", "gold", "predictions", "expected"), [
+    ("sst2", ["1", "0", "1", "0"], ["1", "0", "0", "0"], 75.0),
     # Two of three predicted pairs are equivalent, and two of three equivalent pairs are predicted.
-    ("mrpc", "f1", "Quality\tx\n1\ta\n1\tb\n1\tc\n0\td\n", ["1", "1", "0", "1"], 200 / 3),
-    ("cola", "mcc", "s\t1\t\ta\ns\t0\t\tb\n", ["0", "1"], -100.0),
-    ("stsb", "spearman", "x\tscore\na\t0.5\nb\t1.0\nc\t5.0\n", [1.0, 2.0, 2.5], 100.0),
-    ("chunk", "f1", "a DT B-NP\nfilm NN I-NP\n\nis VB B-VP\n", [["B-NP", "I-NP"], ["O"]], 200 / 3),
-    ("squad", "f1", json.dumps({"data": [{"paragraphs": [{"context": "", "qas": [
-        {"id": "1", "answers": [{"text": "the old film", "answer_start": 0}]}]}]}]}),
-     {"1": "film"}, 200 / 3),
+    ("mrpc", ["1", "1", "1", "0"], ["1", "1", "0", "1"], 200 / 3),
+    ("cola", ["1", "0"], ["0", "1"], -100.0),
+    ("stsb", ["0.5", "1.0", "5.0"], [1.0, 2.0, 2.5], 100.0),
+    ("chunk", [["B-NP", "I-NP"], ["B-VP"]], [["B-NP", "I-NP"], ["O"]], 200 / 3),
+    ("squad", {"1": ["the old film"]}, {"1": "film"}, 200 / 3),
 ])
-def test_scores(tmp_path, name, metric, content, predictions, expected):
-    (tmp_path / "dev").write_text(content)
-    assert score(comparison(name, metric), tmp_path / "dev", predictions) == pytest.approx(expected)
+def test_scores(name, gold, predictions, expected):
+    assert score(TASKS[name], gold, predictions) == pytest.approx(expected)
 
 
 def test_the_table_has_means_and_standard_errors():
