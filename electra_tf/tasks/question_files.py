@@ -41,7 +41,7 @@ _Offset = Annotated[int, pydantic.BeforeValidator(lambda value: (
     int(float(value)) if re.fullmatch(r"-?\d+(\.0)?", str(value)) else value))]
 """Index of a character; pandas and other tools write "29" and 29.0."""
 _Counts = collections.Counter[str]
-"""What was converted -> how often."""
+"""Conversion, in words -> number of times."""
 
 
 def find(name: str, data_dir: Path | None, split: str) -> Path:

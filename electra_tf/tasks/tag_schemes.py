@@ -18,7 +18,7 @@ _LETTERS = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "BILOU": "BILU", "BMES": 
 _FIRST, _LAST = "BSUW", "ESULW"
 """Letters of the first and the last word of a span."""
 _CHOICES = {(True, True): "SUWBEI", (True, False): "BI", (False, True): "ELI", (False, False): "MI"}
-"""Whether a word is the first of its span, and the last -> letters; a scheme uses its first one."""
+"""(first of its span, last of its span) -> letters of such a word; a scheme uses its first one."""
 Parts = Mapping[str, tuple[str, str]]
 """Tag -> its letter, in upper case, and the type of its span, "" if it has none."""
 

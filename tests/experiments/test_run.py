@@ -100,7 +100,7 @@ def sandbox(tmp_path, records, monkeypatch):
 
 
 def run(sandbox, capsys, *flags):
-    """What the command prints, and its error."""
+    """Returns the output of the command, and its error."""
     with command_flags.defined(program.define):
         try:
             command_flags.call(

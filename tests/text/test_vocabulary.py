@@ -50,7 +50,7 @@ def test_one_line_is_one_token_whatever_character_it_holds(tmp_path, end):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("empty", ["", " ", "\t", "\r"])
 def test_an_empty_line_is_a_token_that_no_text_gives(tmp_path, end, empty):
-    """As transformers reads it: a token that is a line end takes two lines."""
+    """A token that is a line end takes two lines, as in transformers."""
     lines = [*SPECIAL_TOKENS, "a", empty, empty, "b", empty, "line", "7", "[", "]", "empty"]
     (tmp_path / "vocab.txt").write_bytes(end.join([*lines, empty, empty, ""]).encode())
     vocabulary = Vocabulary.load(tmp_path / "vocab.txt")
