@@ -24,8 +24,8 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.platform import command_line, machine
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line, machine
+from electra_tf.core.errors import UserError
 
 ROOT = pathlib.Path(__file__).parents[1]
 OURS, BASELINE, LIMIT = "ours", "baseline", "limit"

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from electra_tf.platform.machine import peak_memory_bytes
+from electra_tf.core.machine import peak_memory_bytes
 
 Work = Callable[[], Mapping[str, Any]]
 """Does the measured work once, and returns further fields of the line."""

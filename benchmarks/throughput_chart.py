@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.platform import command_line, storage
+from electra_tf.core import command_line, storage
 from electra_tf.reporting import plots
 
 CHART = pathlib.Path(__file__).parents[1] / "docs" / "images" / "throughput.png"

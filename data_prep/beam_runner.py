@@ -24,9 +24,9 @@ from apache_beam.runners.runner import create_runner
 
 from data_prep import local_runner
 from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
-from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path
+from electra_tf.core import atomic_file, storage, strict_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import MIB, Path
 
 PARTS = 64  # Number of a job's result files, and of the groups in which words are counted.
 _MAX_BYTES = 1024 * MIB  # Largest file of results; 64 such files hold those of 50 million shards.

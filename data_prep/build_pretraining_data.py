@@ -18,9 +18,9 @@ from absl import flags
 
 from data_prep import local_runner, record_builder, shared_flags, summary
 from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings, CleaningSettings
-from electra_tf.platform import command_line, errors, signals, storage
-from electra_tf.platform.setting_flags import define_flags, from_flags
-from electra_tf.platform.settings import settings_of
+from electra_tf.core import command_line, errors, signals, storage
+from electra_tf.core.setting_flags import define_flags, from_flags
+from electra_tf.core.settings import settings_of
 from electra_tf.text.tokenization import text_settings_from_flags
 
 flags.DEFINE_string("vocab_file", "", "Vocabulary file, of data_prep.build_vocab or of a model.")

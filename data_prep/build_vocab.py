@@ -19,9 +19,9 @@ from annotated_types import Interval
 
 from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.settings import LINE_RULES, CleaningSettings
-from electra_tf.platform import atomic_file, command_line, errors, storage
-from electra_tf.platform.setting_flags import define_flags, from_flags
-from electra_tf.platform.settings import Section, require
+from electra_tf.core import atomic_file, command_line, errors, storage
+from electra_tf.core.setting_flags import define_flags, from_flags
+from electra_tf.core.settings import Section, require
 from electra_tf.text.tokenization import NFC, TextSettings, normalization_from_flags
 
 _MIN_LEARNED_TOKENS = 50

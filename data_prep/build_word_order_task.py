@@ -16,7 +16,7 @@ from absl import flags
 
 from data_prep.documents import key_of
 from data_prep.sources.embedded import TEXTS, docstrings
-from electra_tf.platform import atomic_file, command_line, errors, storage
+from electra_tf.core import atomic_file, command_line, errors, storage
 
 ROWS = {"train": 6000, "dev": 1000}
 _WORDS = range(8, 31)  # Allowed numbers of words in a sentence.

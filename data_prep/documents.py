@@ -9,8 +9,8 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError
 
 DOCUMENT_END = ""  # The line that follows each document among lines of text.
 MAX_PART_BYTES = 1 << 20  # Size of a part of a long document.

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
-from electra_tf.platform import native_libraries
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.signals import STOPPING
+from electra_tf.core import native_libraries
+from electra_tf.core.errors import UserError
+from electra_tf.core.signals import STOPPING
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
 from data_prep.packing import PACKINGS, Layout, TokenizedLines
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
+from electra_tf.core.storage import Path
 from electra_tf.data import manifest, records, shards
-from electra_tf.platform.storage import Path
 from electra_tf.text import coverage
 from electra_tf.text.scripts import UnknownScripts
 from electra_tf.text.tokenization import TextSettings

@@ -14,11 +14,11 @@ from data_prep.documents import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.sources.source import ConcatenatedSource, Source
 from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
+from electra_tf.core import atomic_file, errors, storage, strict_json
+from electra_tf.core.atomic_file import remove_unfinished
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import MIB, Path
 from electra_tf.data import manifest
-from electra_tf.platform import atomic_file, errors, storage, strict_json
-from electra_tf.platform.atomic_file import remove_unfinished
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
 _STATE_NAME = "unfinished_build.json"

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from annotated_types import Interval
 
 from data_prep.packing import MIN_SEQUENCE
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import Section, require, require_one_of, settings_of
 from electra_tf.data.manifest import MAX_SEQUENCE_LENGTH
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section, require, require_one_of, settings_of
 from electra_tf.text.tokenization import Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}

@@ -11,11 +11,11 @@ from data_prep import local_runner
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Source, SourceOptions
 from data_prep.work_units import Runner
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
-from electra_tf.platform.setting_flags import define_flags, from_flags
-from electra_tf.platform.settings import Section, settings_of
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError
+from electra_tf.core.machine import usable_cores
+from electra_tf.core.setting_flags import define_flags, from_flags
+from electra_tf.core.settings import Section, settings_of
+from electra_tf.core.storage import Path
 from electra_tf.text.tokenization import AUTO
 
 

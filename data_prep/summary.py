@@ -1,8 +1,8 @@
 """Reports a finished build as a table, notes and warnings."""
 
+from electra_tf.core import errors
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS
-from electra_tf.platform import errors
 from electra_tf.text import coverage
 
 _DOCUMENTS = ("other_language_documents", "near_duplicate_documents")

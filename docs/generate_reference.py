@@ -18,8 +18,8 @@ from electra_tf.config.model import MODEL_SIZES
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import defaults, flags_of, override, setting_of
 from electra_tf.config.pretraining import SIZES
-from electra_tf.platform.setting_flags import meaning
-from electra_tf.platform.settings import Section, settings_of
+from electra_tf.core.setting_flags import meaning
+from electra_tf.core.settings import Section, settings_of
 
 SETTINGS_HEAD = """\
 # Configuration
@@ -78,7 +78,7 @@ classifier.predict(["A fine film."])             # a dictionary for each text
 
 - The names below are public; other modules may change. mypy checks the type hints. `PathName` is
   `str | os.PathLike[str]`.
-- Invalid input raises `electra_tf.platform.errors.UserError`, a `ValueError` of one line.
+- Invalid input raises `electra_tf.core.errors.UserError`, a `ValueError` of one line.
 - `detect` needs a discriminator and `fill` a generator. A pre-training run has both.
 
 ## The encoder in your own model

@@ -6,8 +6,8 @@
 import pathlib
 from typing import NamedTuple
 
-from electra_tf.platform import command_line
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line
+from electra_tf.core.errors import UserError
 
 LOG = pathlib.Path(__file__).with_name("log")
 CURRENT, OBSOLETE, SUPERSEDED = "current", "obsolete", "superseded by "

@@ -15,8 +15,8 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.platform import atomic_file, command_line, strict_json
-from electra_tf.platform.errors import UserError
+from electra_tf.core import atomic_file, command_line, strict_json
+from electra_tf.core.errors import UserError
 from experiments.sweep import BUDGETS, Budget, Sweep, load
 
 RECORDED = Path(__file__).parent / "recorded.jsonl"

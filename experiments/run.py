@@ -29,11 +29,11 @@ from absl import flags
 from electra_tf.config.objectives import measures, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import atomic_file, command_line, storage, strict_json
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import require_one_of
 from electra_tf.data import manifest
 from electra_tf.modeling.flops import matmul_flops_per_token
-from electra_tf.platform import atomic_file, command_line, storage, strict_json
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import require_one_of
 from experiments import results, sweep
 from experiments.results import PRETRAINING, ScoreRow
 from experiments.sweep import Budget, Sweep, Variant

@@ -12,7 +12,7 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.platform import command_line, storage, strict_json
+from electra_tf.core import command_line, storage, strict_json
 from electra_tf.reporting.metrics_log import read_metrics
 
 GOALS = (0.60, 0.65, 0.70, 0.75)

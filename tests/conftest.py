@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from electra_tf.platform import native_libraries
+from electra_tf.core import native_libraries
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # Killed processes leave TensorFlow's generated files.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())

@@ -17,8 +17,8 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.platform import command_line
-from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.core import command_line
+from electra_tf.core.errors import UserError, one_line, shown
 
 EXAMPLES = "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1 or v6e:2x4"
 # Without these, libtpu asks the network of a TPU VM, on other machines for minutes. Several

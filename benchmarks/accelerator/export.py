@@ -17,8 +17,8 @@ from benchmarks.pretraining.cases import OTHER_CASES, config_of
 from electra_tf.config import overrides
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES, Precision, PretrainingConfig
-from electra_tf.platform import atomic_file, command_line, storage
-from electra_tf.platform.errors import UserError
+from electra_tf.core import atomic_file, command_line, storage
+from electra_tf.core.errors import UserError
 
 
 def trace_without_records(config: PretrainingConfig) -> bytes:

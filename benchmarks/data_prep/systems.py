@@ -24,7 +24,7 @@ def _ours(text: str, vocab_file: str, max_seq_length: int, packing: str) -> syst
     """Runs `data_prep.build_pretraining_data` with one worker, from file to manifest."""
     from data_prep import local_runner, record_builder, settings
     from data_prep.sources.registry import open_source
-    from electra_tf.platform import storage
+    from electra_tf.core import storage
     from electra_tf.text.tokenization import TextSettings
 
     local_runner.quiet_tensorflow()

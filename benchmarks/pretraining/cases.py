@@ -5,8 +5,8 @@ import re
 from benchmarks.pretraining.workload import LEARNING_RATE, Workload
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
+from electra_tf.core.errors import UserError
+from electra_tf.core.machine import usable_cores
 
 CASES = {"small-128": "small-32x128", "small-512": "small-8x512", "base-128": "base-8x128"}
 """The default cases."""

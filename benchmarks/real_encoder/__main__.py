@@ -23,9 +23,9 @@ from scipy import stats
 from sklearn import metrics
 
 from benchmarks.driver import ROOT
-from electra_tf.platform import atomic_file, command_line
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import require_one_of
+from electra_tf.core import atomic_file, command_line
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import require_one_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

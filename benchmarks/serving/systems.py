@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import Any
 
 from benchmarks import system
-from electra_tf.platform.machine import usable_cores
+from electra_tf.core.machine import usable_cores
 
 BATCHES = (1, 32)
 Answer = Callable[[list[str]], list[list[float]]]

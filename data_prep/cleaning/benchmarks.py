@@ -14,8 +14,8 @@ import numpy as np
 
 from data_prep.cleaning.ngrams import ngram_hashes, positions, word_hashes, words_of
 from data_prep.settings import MIN_TEST_WORDS
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 
 _PREFIX_SHIFT = np.uint64(42)  # Right shift that leaves the first 22 bits of a hash.
 _FILE_KINDS = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "

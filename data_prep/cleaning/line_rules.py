@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 from data_prep.settings import CleaningSettings
-from electra_tf.platform import strict_yaml
+from electra_tf.core import strict_yaml
 
 _KNOWN = strict_yaml.read_sections(pathlib.Path(__file__).with_name("boilerplate.yaml"), "rules")
 _BUTTONS, _NETWORKS = (frozenset(_KNOWN["words"][name].split()) for name in ("buttons", "networks"))

@@ -29,9 +29,9 @@ from data_prep.settings import (
     language_identifier,
 )
 from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
-from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, read_error
+from electra_tf.core import atomic_file
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path, read_error
 
 FILES = ".cleaning-*"  # Pattern of the plan's files in a build's directory.
 _DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"

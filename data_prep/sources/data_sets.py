@@ -20,10 +20,10 @@ from data_prep.sources.fields import read_rows
 from data_prep.sources.files import FileSource, damaged_stretch
 from data_prep.sources.plain_text import parts_of
 from data_prep.sources.source import Source, SourceOptions
-from electra_tf.platform.errors import UserError, one_line, shown
-from electra_tf.platform.hub import DATA_SET, one_line_errors, require_hash
-from electra_tf.platform.settings import suggestion
-from electra_tf.platform.storage import file_sha256
+from electra_tf.core.errors import UserError, one_line, shown
+from electra_tf.core.hub import DATA_SET, one_line_errors, require_hash
+from electra_tf.core.settings import suggestion
+from electra_tf.core.storage import file_sha256
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
                    r"(:(?P<first>[^:]+))?(:(?P<second>[^:]+))?")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
 from data_prep.sources.source import Source
-from electra_tf.platform.settings import require_one_of
+from electra_tf.core.settings import require_one_of
 
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "tensorflow", "tf_keras")
 """Libraries whose docstrings are read, in this order; all are requirements of this project."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from data_prep.documents import DocumentPart, decoded, key_of, stripped
 from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
-from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.core.errors import UserError, one_line, shown
 
 MAX_LINE_BYTES = 64 << 20  # Bytes of the longest line of JSON that is read.
 _ROWS = 256  # Rows per batch.

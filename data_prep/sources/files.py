@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator
 
 from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources.source import PIECE_BYTES, Source
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.file_kinds import HEAD, require_text
-from electra_tf.platform.storage import Path, read_error
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.file_kinds import HEAD, require_text
+from electra_tf.core.storage import Path, read_error
 
 CORRUPT = (EOFError, OSError, zlib.error)
 """Errors of reading a damaged file; an `OSError` with `errno` is the operating system's."""

@@ -14,8 +14,8 @@ import typing
 from collections.abc import Iterator
 
 from data_prep.documents import COMPRESSED, MAX_PART_BYTES, DocumentPart, decoded, key_of
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.file_kinds import require_text
+from electra_tf.core.errors import UserError
+from electra_tf.core.file_kinds import require_text
 
 _FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
 _MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')

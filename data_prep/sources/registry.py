@@ -20,9 +20,9 @@ from data_prep.sources.embedded import EmbeddedText
 from data_prep.sources.files import FileSource, matching_files
 from data_prep.sources.source import ConcatenatedSource, Member, Mixture, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.file_kinds import require_text
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.file_kinds import require_text
 
 TEXT = "text"
 _WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from data_prep.documents import DocumentPart, Parser, SkippingParser
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import Section
 
 PIECE_BYTES = 256 << 20  # Approximate stored bytes of a piece.
 _ONE_IN = 64  # One in 64 bytes of a mixture is parsed to estimate its text per byte.

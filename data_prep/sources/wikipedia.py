@@ -17,8 +17,8 @@ from typing import Any
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources import files
 from data_prep.sources.files import damaged_stretch
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 
 NAMESPACES = {
     "ar": "ملف صورة وسائط ميديا تصنيف", "arz": "ملف صورة وسائط ميديا تصنيف",

@@ -16,14 +16,14 @@ from electra_tf.api import saving
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.api.tokenizer import ElectraTokenizer
 from electra_tf.config.finetuning import POOLING_MODES
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.settings import require
 from electra_tf.formats import hugging_face, pretrained
 from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Format, Pretrained
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.pooling import pool
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import require
 from electra_tf.tasks.in_memory import to_list
 from electra_tf.text.rows import RowEncoder, cut_notes
 

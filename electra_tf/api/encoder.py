@@ -14,14 +14,14 @@ from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 from electra_tf.api import saving
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.settings import require
 from electra_tf.formats import hugging_face
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import require
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary

@@ -15,13 +15,13 @@ from electra_tf.checkpoints.run_directory import SETTINGS_FILE, TRACKERS_FILE
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.settings import require_one_of
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import require_one_of
 from electra_tf.pretraining import loop
 from electra_tf.pretraining.evaluation import saved_scores
 from electra_tf.tasks import in_memory, registry

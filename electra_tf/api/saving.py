@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pretrained
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
 
 
 def values(variables: Iterable[tf.Variable]) -> Weights:

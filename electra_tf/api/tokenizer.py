@@ -10,8 +10,8 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.api.encoder import columns_of
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import require, require_one_of
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.settings import require, require_one_of
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, first_values, shortened
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary

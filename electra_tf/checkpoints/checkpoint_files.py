@@ -12,10 +12,10 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import flush_to_disk, write_atomically, write_json
-from electra_tf.platform.errors import UserError, note_once
-from electra_tf.platform.storage import Path, file_sha256, remove_tree
+from electra_tf.core import strict_json
+from electra_tf.core.atomic_file import flush_to_disk, write_atomically, write_json
+from electra_tf.core.errors import UserError, note_once
+from electra_tf.core.storage import Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _POINTER = "checkpoint"

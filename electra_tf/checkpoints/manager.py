@@ -5,9 +5,9 @@ import tempfile
 import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError, tensorflow_reason
-from electra_tf.platform.storage import Path
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError, tensorflow_reason
+from electra_tf.core.storage import Path
 
 
 class CheckpointManager:

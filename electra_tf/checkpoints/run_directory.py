@@ -15,11 +15,11 @@ from annotated_types import Ge
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.config.model import ModelConfig, Tying, heads_of_64_units
 from electra_tf.config.overrides import flatten, override
-from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.atomic_file import make_directory, write_json
-from electra_tf.platform.errors import UserError, one_line
-from electra_tf.platform.settings import require
-from electra_tf.platform.storage import MIB, Path, remove_tree
+from electra_tf.core import atomic_file, storage, strict_json
+from electra_tf.core.atomic_file import make_directory, write_json
+from electra_tf.core.errors import UserError, one_line
+from electra_tf.core.settings import require
+from electra_tf.core.storage import MIB, Path, remove_tree
 from electra_tf.text import tokenization
 from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary

@@ -14,9 +14,9 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
+from electra_tf.core.errors import UserError, tensorflow_reason
+from electra_tf.core.storage import Path
 from electra_tf.modeling.weight_table import Shapes
-from electra_tf.platform.errors import UserError, tensorflow_reason
-from electra_tf.platform.storage import Path
 
 Weights = Mapping[str, np.ndarray]
 

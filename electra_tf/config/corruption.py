@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Interval
 
-from electra_tf.platform.settings import Section, require
+from electra_tf.core.settings import Section, require
 
 Fraction = Annotated[float, Interval(ge=0, le=1)]
 

@@ -10,8 +10,8 @@ from annotated_types import Interval
 from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import LARGEST_COUNT, Probability, Section, require
 
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import Probability, Section, require, settings_of
+from electra_tf.core.settings import Probability, Section, require, settings_of
 
 MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]

@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from annotated_types import Interval
 
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section
-from electra_tf.platform.storage import Path
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import Section
+from electra_tf.core.storage import Path
 
 Weight = Annotated[float, Interval(ge=0, le=1_000_000)]
 

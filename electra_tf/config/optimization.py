@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import LARGEST_COUNT, Flag, Probability, Section
+from electra_tf.core.settings import LARGEST_COUNT, Flag, Probability, Section
 
 Factor = Annotated[float, Interval(gt=0, le=100)]
 TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.setting_flags import define_flag, display_value, given_values
-from electra_tf.platform.settings import Section, Setting, require_one_of, settings_of, suggestion
-from electra_tf.platform.storage import Path
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.setting_flags import define_flag, display_value, given_values
+from electra_tf.core.settings import Section, Setting, require_one_of, settings_of, suggestion
+from electra_tf.core.storage import Path
 
 Config = TypeVar("Config")
 SectionType = TypeVar("SectionType", bound=Section)
@@ -155,7 +155,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
 
 def read_yaml(path: Path) -> dict[str, str]:
     """Returns `section.field` -> text of a YAML file of sections, or raises `UserError`."""
-    from electra_tf.platform import strict_yaml  # .venv-compile, for accelerators, has no PyYAML.
+    from electra_tf.core import strict_yaml  # .venv-compile, for accelerators, has no PyYAML.
 
     return {f"{section}.{field}": text
             for section, fields in strict_yaml.read_sections(path, "--config").items()

@@ -11,7 +11,7 @@ from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.overrides import Changes, name_fields, override
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
-from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
+from electra_tf.core.settings import Count, PositiveCount, Section, require_one_of
 
 PAPER, SHORT = RECIPES = ("paper", "short")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import Count, Flag, PositiveCount, Section, require
+from electra_tf.core.settings import Count, Flag, PositiveCount, Section, require
 
 BatchSize = Annotated[int, Interval(gt=0, le=1 << 20)]
 """Examples of a step; the bound is 500 times ELECTRA-Large's batch."""

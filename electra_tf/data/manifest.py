@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
+from electra_tf.core import atomic_file, storage, strict_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import MIB, Path, file_sha256
 from electra_tf.data.records import SPLITS, Count, Records, Shard, overhead_bytes
-from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, file_sha256
 from electra_tf.text.tokenization import Tokenization
 
 FORMAT_VERSION = 1

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 
 SPLITS = ("train", "eval")
 Count = Annotated[int, Ge(0)]
@@ -46,7 +46,7 @@ class Shard:
 class Records:
     """A directory of records, as its manifest describes it."""
 
-    data_dir: pathlib.PurePath  # A `platform.storage.Path`.
+    data_dir: pathlib.PurePath  # A `core.storage.Path`.
     max_seq_length: int  # Most tokens of an example.
     packing: str  # "full" or "reference"; with "full" only a shard's last example is shorter.
     token_bytes: int  # Bytes of one stored id: 2 or 4.

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.core import atomic_file
+from electra_tf.core.errors import UserError, one_line
+from electra_tf.core.storage import Path, file_sha256
 from electra_tf.data.pipeline import without_autotuning
 from electra_tf.data.records import SPLITS, Records, Shard, checked_ids, misfit
-from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError, one_line
-from electra_tf.platform.storage import Path, file_sha256
 
 TOKENS_TOGETHER = 1 << 18  # Positions of the examples that are read together: some megabytes.
 _CHECKED_SHARDS = 16  # Shards whose first example is checked, which takes a few milliseconds each.

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from electra_tf.platform.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
-from electra_tf.platform.errors import UserError, tensorflow_reason
-from electra_tf.platform.storage import Path, RemotePath
+from electra_tf.core.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
+from electra_tf.core.errors import UserError, tensorflow_reason
+from electra_tf.core.storage import Path, RemotePath
 
 ABANDONED_SECONDS = 3600.0
 """Age from which an unfinished directory is of a killed export: no export takes that long."""

@@ -10,10 +10,10 @@ import yaml
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
+from electra_tf.core import hub, strict_json
+from electra_tf.core.storage import Path
 from electra_tf.data.manifest import Manifest
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform import hub, strict_json
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 

@@ -2,10 +2,10 @@
 
 import pathlib
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import make_directory, write_json
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import file_sha256
+from electra_tf.core import strict_json
+from electra_tf.core.atomic_file import make_directory, write_json
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
 """JSON file of a SavedModel, path -> SHA-256; loaders ignore this file of `assets.extra`."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.core.errors import UserError
 from electra_tf.export.saved_model import probes
 from electra_tf.export.servable import TOKEN_INPUTS, Servable
-from electra_tf.platform.errors import UserError
 
 Answers = Mapping[str, np.ndarray]
 

@@ -14,6 +14,8 @@ import tensorflow as tf
 from onnx import TensorProto, helper, numpy_helper
 
 from electra_tf.config.finetuning import LongTexts
+from electra_tf.core.atomic_file import write_json
+from electra_tf.core.errors import UserError
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.export.checksums import write_checksums
 from electra_tf.export.comparison import Quantization, compare, network_function, probe_tokens
@@ -28,8 +30,6 @@ from electra_tf.modeling.fused import LAYER_NORM_EPSILON
 from electra_tf.modeling.layers import Dense, LayerNorm
 from electra_tf.modeling.pooling import PoolingHead
 from electra_tf.modeling.task_heads import ScoreHead
-from electra_tf.platform.atomic_file import write_json
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.long_texts import KEEP
 from electra_tf.tasks.kinds.multilabel import decision_threshold
 from electra_tf.tasks.task import Kind

@@ -14,9 +14,9 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.machine import usable_cores
 from electra_tf.export.checksums import require_intact
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.machine import usable_cores
 
 CONFIG_FILE, MODEL_FILE, TOKENIZER_FILE = "config.json", "model.onnx", "tokenizer.json"
 

@@ -9,14 +9,14 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
+from electra_tf.core.atomic_file import make_directory
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.export.checksums import write_checksums
 from electra_tf.export.servable import DEFAULT, Servable
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.platform.atomic_file import make_directory
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 
 WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests"
 """Requests that TensorFlow Serving runs before it says that a model is ready."""

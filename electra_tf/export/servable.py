@@ -14,6 +14,7 @@ import tf_keras
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
+from electra_tf.core.errors import UserError
 from electra_tf.formats.networks import has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling import inference
@@ -23,7 +24,6 @@ from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.pooling import pool
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import TaskSpec

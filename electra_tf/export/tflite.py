@@ -11,6 +11,10 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from electra_tf.core import native_libraries
+from electra_tf.core.atomic_file import replacing
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.export.comparison import (
     Answers,
     Quantization,
@@ -19,10 +23,6 @@ from electra_tf.export.comparison import (
     probe_tokens,
 )
 from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
-from electra_tf.platform import native_libraries
-from electra_tf.platform.atomic_file import replacing
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 
 _TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
 """Largest accepted difference, relative for numbers above 1. For int8 it only detects broken files:

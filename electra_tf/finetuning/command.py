@@ -27,10 +27,10 @@ from absl import flags
 from electra_tf.config import overrides
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_config
 from electra_tf.config.model import MODEL_SIZES
-from electra_tf.platform import command_line
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
-from electra_tf.platform.settings import Section, settings_of
+from electra_tf.core import command_line
+from electra_tf.core.errors import UserError
+from electra_tf.core.setting_flags import define_flags, from_flags, set_default
+from electra_tf.core.settings import Section, settings_of
 from electra_tf.tasks.task import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"

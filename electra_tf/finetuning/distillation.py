@@ -19,6 +19,8 @@ from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import FinetuningTrainingConfig, LongTexts
 from electra_tf.config.overrides import override
 from electra_tf.config.runtime import Precision
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.finetuning.outputs import progress
 from electra_tf.finetuning.predictor import Predictor
@@ -29,8 +31,6 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, count
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskObjective, sum_where
 from electra_tf.tasks.registry import KINDS, recipe

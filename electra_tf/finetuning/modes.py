@@ -9,15 +9,15 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.model import MODEL_SIZES, InitializationConfig
 from electra_tf.config.overrides import Changes, override, override_section, setting_of
+from electra_tf.core import hub, storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.setting_flags import set_default
+from electra_tf.core.settings import require_one_of
 from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table, median_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pretrained
-from electra_tf.platform import hub, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_flags import set_default
-from electra_tf.platform.settings import require_one_of
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind

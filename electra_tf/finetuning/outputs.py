@@ -19,11 +19,8 @@ from typing import Any
 import numpy as np
 
 from electra_tf.config.finetuning import LongTexts
-from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import Results, score_table, threshold_of
-from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.platform import storage
-from electra_tf.platform.atomic_file import (
+from electra_tf.core import storage
+from electra_tf.core.atomic_file import (
     TEMPORARY_PREFIX,
     make_directory,
     replacing,
@@ -31,8 +28,11 @@ from electra_tf.platform.atomic_file import (
     write_error,
     write_json,
 )
-from electra_tf.platform.errors import UserError, one_line
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError, one_line
+from electra_tf.core.storage import Path
+from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning.results import Results, score_table, threshold_of
+from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.reporting import plots
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import TextTable, table_text

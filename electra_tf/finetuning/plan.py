@@ -9,12 +9,12 @@ import numpy as np
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.overrides import Changes
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import require
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning import distillation
 from electra_tf.finetuning.results import Results, Trial, shown_changes
 from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import require
 from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Example, Kind, Task

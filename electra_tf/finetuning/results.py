@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.run_directory import MAX_RESULT_BYTES, RESULTS_FILE
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import write_json
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.core import strict_json
+from electra_tf.core.atomic_file import write_json
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.reporting.tables import TextTable, table_text
 
 THRESHOLD = "threshold"

@@ -15,11 +15,11 @@ from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import Changes, override
 from electra_tf.config.runtime import Precision
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import COMPILED_TOKENS, Row, RowBatch, bucket_lengths
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.reporting import trackers
 from electra_tf.tasks.class_weights import BALANCED, balanced_weights
 from electra_tf.tasks.kinds.base import HEAD, Split, TaskKind, TaskObjective

@@ -17,6 +17,9 @@ from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.model import InitializationConfig
 from electra_tf.config.overrides import flatten, override
+from electra_tf.core.command_line import as_started, same_command
+from electra_tf.core.errors import UserError
+from electra_tf.core.signals import Interrupted
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
 from electra_tf.finetuning import distillation
 from electra_tf.finetuning.outputs import write_outputs
@@ -43,9 +46,6 @@ from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Ratio
-from electra_tf.platform.command_line import as_started, same_command
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task

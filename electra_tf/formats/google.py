@@ -14,6 +14,10 @@ from annotated_types import Ge
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, generator_fact
 from electra_tf.checkpoints.weights import ENCODER, GRAPH, Weights, open_reader
 from electra_tf.config.model import ModelConfig
+from electra_tf.core import storage, strict_json
+from electra_tf.core.atomic_file import make_directory, write_json
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.formats.networks import (
     drop_padding_rows,
     infer_generator,
@@ -27,10 +31,6 @@ from electra_tf.formats.pretrained import (
     Format,
     Pretrained,
 )
-from electra_tf.platform import storage, strict_json
-from electra_tf.platform.atomic_file import make_directory, write_json
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"

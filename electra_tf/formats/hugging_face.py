@@ -17,6 +17,10 @@ from safetensors.numpy import save
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.finetuning import LongTexts
 from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.core import hub, strict_json
+from electra_tf.core.atomic_file import make_directory, write_atomically, write_json
+from electra_tf.core.errors import UserError, note, note_once
+from electra_tf.core.storage import MIB, Path
 from electra_tf.formats import hugging_face_heads, sentence_transformers
 from electra_tf.formats.hugging_face_heads import Config
 from electra_tf.formats.hugging_face_tokenizer import (
@@ -44,10 +48,6 @@ from electra_tf.formats.networks import (
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
 from electra_tf.modeling.network_specs import discriminator, language_model
 from electra_tf.modeling.weight_table import Shapes, full_encoder
-from electra_tf.platform import hub, strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically, write_json
-from electra_tf.platform.errors import UserError, note, note_once
-from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
 
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"

@@ -17,10 +17,10 @@ from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, note_once, shown
 from electra_tf.formats.pretrained import Pooling, Pretrained
 from electra_tf.modeling.weight_table import dense
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, note_once, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Kind, TaskSpec

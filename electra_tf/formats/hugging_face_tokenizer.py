@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import write_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
+from electra_tf.core import strict_json
+from electra_tf.core.atomic_file import write_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import MIB, Path, read_bytes, read_error
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
 from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary

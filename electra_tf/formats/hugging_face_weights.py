@@ -17,9 +17,9 @@ import tensorflow as tf
 from safetensors import SafetensorError, deserialize
 
 from electra_tf.checkpoints.checkpoint_files import first_five
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, note_once, shown
-from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, note_once, shown
+from electra_tf.core.storage import MIB, Path, read_bytes, read_error
 
 WEIGHTS_FILE = "model.safetensors"
 WEIGHTS_FILES = {

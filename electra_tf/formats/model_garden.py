@@ -13,6 +13,9 @@ import tensorflow as tf
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import ENCODER, Weights, object_graph
 from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.core.atomic_file import make_directory
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.formats import google
 from electra_tf.formats.networks import (
     extract,
@@ -24,9 +27,6 @@ from electra_tf.formats.networks import (
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.network_specs import discriminator, language_model
 from electra_tf.modeling.weight_table import full_encoder
-from electra_tf.platform.atomic_file import make_directory
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 
 PREFIX = "electra"
 _ENCODER, _GENERATOR = "discriminator_network", "generator_network"

@@ -10,10 +10,10 @@ from electra_tf.checkpoints.checkpoint_files import first_five
 from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts, require_exactly
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.config.objectives import OBJECTIVES
+from electra_tf.core.errors import UserError, note_once
 from electra_tf.formats.pretrained import GENERATOR_BIAS, Pretrained
 from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.platform.errors import UserError, note_once
 from electra_tf.text.vocabulary import Vocabulary
 
 

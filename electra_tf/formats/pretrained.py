@@ -18,9 +18,9 @@ import tensorflow as tf
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, SETTINGS_FILE
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.platform import hub, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.core import hub, storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.text.tokenization import Normalization, TextSettings
 
 BERT_SIZES = {

@@ -14,14 +14,14 @@ from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import storage, strict_json
+from electra_tf.core.storage import Path
 from electra_tf.formats.pretrained import (
     BERT_TRAINING_SETTINGS,
     GENERATOR_BIAS,
     Pooling,
     Pretrained,
 )
-from electra_tf.platform import storage, strict_json
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import Kind, TaskSpec
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from annotated_types import Interval
 
 from electra_tf.config.finetuning import POOLING_MODES
+from electra_tf.core import strict_json
+from electra_tf.core.atomic_file import make_directory, write_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.formats.pretrained import Pooling
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import make_directory, write_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 
 MODULES_FILE, _MODEL_FILE = "modules.json", "config_sentence_transformers.json"
 _ENCODER_FILE, _POOLING_FILE = "sentence_bert_config.json", "config.json"

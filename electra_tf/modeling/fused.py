@@ -17,8 +17,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from electra_tf.core.machine import cpu_multiplies_bfloat16
 from electra_tf.modeling.randomness import keep_mask
-from electra_tf.platform.machine import cpu_multiplies_bfloat16
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)

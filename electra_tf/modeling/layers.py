@@ -10,10 +10,10 @@ import dataclasses
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.core.settings import require_one_of
 from electra_tf.modeling.fused import affine, dimensions, gelu, layer_norm
 from electra_tf.modeling.randomness import stream_key
 from electra_tf.modeling.weight_table import Shapes
-from electra_tf.platform.settings import require_one_of
 
 Pair = tuple[tf.Tensor, tf.Tensor]
 """A kernel [inputs, outputs] and its bias [outputs], or gamma and beta [size]."""

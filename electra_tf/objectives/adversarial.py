@@ -24,6 +24,7 @@ import tensorflow as tf
 
 from electra_tf.config.corruption import SamplingConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.core.errors import UserError
 from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import cross_entropy
 from electra_tf.modeling.electra import ElectraModel, gather_vectors
@@ -39,7 +40,6 @@ from electra_tf.objectives.pretraining import (
     generator_details,
     score_predictions,
 )
-from electra_tf.platform.errors import UserError
 
 
 class AdversarialModel(ElectraModel):

@@ -22,6 +22,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.core.errors import UserError
 from electra_tf.data.example import Batch
 from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import Distribution, corrupt, cross_entropy, distribution
@@ -42,7 +43,6 @@ from electra_tf.objectives.pretraining import (
     generator_details,
     score_predictions,
 )
-from electra_tf.platform.errors import UserError
 
 TOWERS, CLOZE = ("generator_ltr", "generator_rtl"), "cloze_predictions"
 """First parts of the paths of the generator's encoders and of its head."""

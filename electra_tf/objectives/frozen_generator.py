@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.core.errors import UserError
 from electra_tf.modeling import network_specs, weight_table
 from electra_tf.modeling.corruption import distribution
 from electra_tf.modeling.electra import (
@@ -38,7 +39,6 @@ from electra_tf.objectives.pretraining import (
     generator_details,
     run_generator,
 )
-from electra_tf.platform.errors import UserError
 
 FROZEN = "frozen_generator"  # First part of the paths of a frozen generator.
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from electra_tf.platform.command_line import same_command
-from electra_tf.platform.errors import Abandoned, UserError, tensorflow_reason
-from electra_tf.platform.signals import STOPPING, StopRequest
+from electra_tf.core.command_line import same_command
+from electra_tf.core.errors import Abandoned, UserError, tensorflow_reason
+from electra_tf.core.signals import STOPPING, StopRequest
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)

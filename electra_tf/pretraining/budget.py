@@ -3,8 +3,8 @@
 import time
 from typing import NamedTuple
 
+from electra_tf.core.errors import UserError
 from electra_tf.data.pipeline import training_batches
-from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.agreement import has_several_workers
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import StepMetrics, compile_steps, steps_per_loop

@@ -29,11 +29,11 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import STEPS
 from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
+from electra_tf.core import command_line, storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.setting_flags import define_flags, from_flags, set_default
+from electra_tf.core.settings import Section, settings_of
 from electra_tf.data import manifest
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_flags import define_flags, from_flags, set_default
-from electra_tf.platform.settings import Section, settings_of
 from electra_tf.pretraining.saved_settings import all_settings, saved_config
 
 RECORDS = "records"

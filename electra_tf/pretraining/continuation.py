@@ -16,9 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.core.errors import UserError, shown
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.weight_table import ENCODER, GENERATOR
-from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 

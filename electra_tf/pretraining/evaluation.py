@@ -15,16 +15,16 @@ from electra_tf.checkpoints.run_directory import EVALUATION_FILE
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.objectives import Measure, measures
 from electra_tf.config.overrides import flags_of
+from electra_tf.core import command_line, strict_json
+from electra_tf.core.atomic_file import write_json
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ranking_scores
 from electra_tf.objectives.objective import Ratio
 from electra_tf.objectives.pretraining import Arrays
-from electra_tf.platform import command_line, strict_json
-from electra_tf.platform.atomic_file import write_json
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.pretraining.agreement import is_chief
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
 from electra_tf.pretraining.saved_settings import all_settings

@@ -27,14 +27,14 @@ from electra_tf.checkpoints.weights import assign_parts, read_checkpoint
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import storage
+from electra_tf.core.atomic_file import make_directory
+from electra_tf.core.command_line import same_command
+from electra_tf.core.signals import Interrupted, StopRequest
+from electra_tf.core.storage import Path
 from electra_tf.data.pipeline import training_batches
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform import storage
-from electra_tf.platform.atomic_file import make_directory
-from electra_tf.platform.command_line import same_command
-from electra_tf.platform.signals import Interrupted, StopRequest
-from electra_tf.platform.storage import Path
 from electra_tf.pretraining import budget, continuation
 from electra_tf.pretraining.agreement import (
     Agreement,

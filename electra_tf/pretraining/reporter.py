@@ -8,10 +8,10 @@ from typing import TextIO
 import tensorflow as tf
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.core.machine import peak_memory_bytes
+from electra_tf.core.storage import Path
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.flops import matmul_flops_per_token, peak_flops
-from electra_tf.platform.machine import peak_memory_bytes
-from electra_tf.platform.storage import Path
 from electra_tf.pretraining.evaluation import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.steps import Events, Totals

@@ -11,7 +11,7 @@ from electra_tf.checkpoints.run_directory import (
 )
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform.storage import Path
+from electra_tf.core.storage import Path
 
 
 def all_settings(model_dir: Path) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.data import manifest, shards
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import Records
@@ -25,9 +28,6 @@ from electra_tf.objectives.pretraining import (
     PretrainingObjective,
     TrainedGenerator,
 )
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
 from electra_tf.pretraining import continuation
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.reporting import trackers

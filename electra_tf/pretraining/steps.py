@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.runtime import Precision, RuntimeConfig
+from electra_tf.core.errors import UserError
 from electra_tf.objectives.objective import Ratio
-from electra_tf.platform.errors import UserError
 from electra_tf.training.devices import device_type, run_on_replicas
 from electra_tf.training.step import TrainStep
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.config.objectives import panels
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.reporting import plots
 from electra_tf.reporting.metrics_log import Record
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.atomic_file import plain
-from electra_tf.platform.errors import UserError, note, shown
-from electra_tf.platform.storage import Path, read_bytes, read_error
+from electra_tf.core import atomic_file, storage, strict_json
+from electra_tf.core.atomic_file import plain
+from electra_tf.core.errors import UserError, note, shown
+from electra_tf.core.storage import Path, read_bytes, read_error
 
 Record = dict[str, Any]
 

@@ -6,8 +6,8 @@ The functions import matplotlib, so a run without plots does not wait for it.
 import io
 from typing import Any
 
-from electra_tf.platform import atomic_file
-from electra_tf.platform.storage import Path
+from electra_tf.core import atomic_file
+from electra_tf.core.storage import Path
 
 COLORS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
 INK, SPINE = "#333333", "#b5bac1"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from electra_tf.config.overrides import flatten
-from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import write_json
-from electra_tf.platform.errors import UserError, one_line
-from electra_tf.platform.storage import Path
+from electra_tf.core import strict_json
+from electra_tf.core.atomic_file import write_json
+from electra_tf.core.errors import UserError, one_line
+from electra_tf.core.storage import Path
 
 Log = Callable[[int, Mapping[str, float]], None]
 """A function of a step and the values of metrics by name, such as "train/loss"."""

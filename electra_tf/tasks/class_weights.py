@@ -5,7 +5,7 @@ import contextlib
 import math
 from collections.abc import Sequence
 
-from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.core.errors import UserError, one_line, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.task import Example, TaskSpec
 

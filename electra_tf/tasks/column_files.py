@@ -11,8 +11,8 @@ import itertools
 import re
 from collections.abc import Collection, Sequence
 
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.tasks.tables import LABEL_NAMES, read_lines
 from electra_tf.tasks.tag_schemes import span_parts
 from electra_tf.tasks.task import TaggedExample

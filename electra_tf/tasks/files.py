@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.labels import INDICATORS, are_multi_hot, in_order, parsed, separators
 from electra_tf.tasks.tables import (

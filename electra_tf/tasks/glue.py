@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.tasks.files import check_labels, read_texts
 from electra_tf.tasks.task import BINARY, Kind, TaskSpec, TextExample
 

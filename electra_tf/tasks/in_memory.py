@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.core.errors import UserError, shown
 from electra_tf.tasks.labels import are_multi_hot
 from electra_tf.tasks.tables import is_label_name
 from electra_tf.tasks.task import Kind

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import shown
+from electra_tf.core import strict_json
+from electra_tf.core.errors import shown
 
 INDICATORS: Mapping[str, bool] = {
     "0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}

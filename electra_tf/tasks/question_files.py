@@ -18,9 +18,9 @@ from typing import Annotated, Any
 
 import pydantic
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.tasks.tables import MAX_FILE_BYTES, byte_lines
 from electra_tf.tasks.task import QuestionExample
 

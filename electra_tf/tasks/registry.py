@@ -8,9 +8,9 @@ from typing import Any
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import require_one_of
-from electra_tf.platform.storage import Path
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import require_one_of
+from electra_tf.core.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskKind

@@ -10,10 +10,10 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform import storage, strict_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.file_kinds import HEAD, require_text
-from electra_tf.platform.storage import Path, read_error
+from electra_tf.core import storage, strict_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.file_kinds import HEAD, require_text
+from electra_tf.core.storage import Path, read_error
 
 MAX_FILE_BYTES, MAX_LINE_BYTES = 1 << 30, 64 * storage.MIB
 """Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""

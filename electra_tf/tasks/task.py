@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, shown
 
 
 class Kind(enum.StrEnum):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.platform.command_line import pip_install
-from electra_tf.platform.errors import UserError, one_line
-from electra_tf.platform.storage import Path
+from electra_tf.core.command_line import pip_install
+from electra_tf.core.errors import UserError, one_line
+from electra_tf.core.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.files import in_iob2
 from electra_tf.tasks.question_files import MRQA, SQUAD

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from electra_tf.platform.command_line import as_started
+from electra_tf.core.command_line import as_started
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 

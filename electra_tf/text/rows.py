@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.core import atomic_file, storage, strict_json
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 SUFFIX = ".manifest.json"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.core.errors import UserError, shown
 from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 

@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 
-from electra_tf.platform import atomic_file, storage
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, read_bytes
+from electra_tf.core import atomic_file, storage
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import MIB, Path, read_bytes
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _NOT_IN_A_LINE = re.compile(r"[\x00\t\n\r]|^ | $")

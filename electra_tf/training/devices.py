@@ -9,10 +9,10 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.runtime import Precision, Xla
+from electra_tf.core.errors import UserError
+from electra_tf.core.machine import cpu_multiplies_bfloat16
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import cpu_multiplies_bfloat16
 from electra_tf.training.adam import Adam, Lamb
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep

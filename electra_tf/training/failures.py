@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.platform.errors import UserError, note, tensorflow_reason
+from electra_tf.core.errors import UserError, note, tensorflow_reason
 from electra_tf.training.devices import device_type
 
 BYTES_PER_WEIGHT = 16

@@ -14,9 +14,9 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
-from electra_tf.platform import command_line, native_libraries, signals
-from electra_tf.platform.errors import UserError, note, note_once, tensorflow_reason
-from electra_tf.platform.machine import usable_cores
+from electra_tf.core import command_line, native_libraries, signals
+from electra_tf.core.errors import UserError, note, note_once, tensorflow_reason
+from electra_tf.core.machine import usable_cores
 from electra_tf.training import workers
 from electra_tf.training.devices import resolve_precision
 from electra_tf.training.step import Settings, largest_divisor

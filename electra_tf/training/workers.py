@@ -6,8 +6,8 @@ import os
 
 import tensorflow as tf
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, shown
 
 VARIABLE = "TF_CONFIG"
 _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '

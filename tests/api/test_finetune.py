@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 import electra_tf
+from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
-from electra_tf.platform.errors import UserError
 from tests.support import tiny_networks
 from tests.support.refusals import refused
 

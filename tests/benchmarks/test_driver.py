@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import driver
 from benchmarks.driver import BASELINE, LIMIT, OURS, System
-from electra_tf.platform import machine
-from electra_tf.platform.errors import UserError
+from electra_tf.core import machine
+from electra_tf.core.errors import UserError
 from tests.support import command_flags, sources
 
 ROOT = pathlib.Path(__file__).parents[2]

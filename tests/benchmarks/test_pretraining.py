@@ -9,7 +9,7 @@ from benchmarks.driver import LIMIT, OURS, System
 from benchmarks.pretraining import __main__ as pretraining
 from benchmarks.pretraining.cases import CASES, config_of, workload_of
 from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.support import python_process
 
 BY_HAND = types.SimpleNamespace(

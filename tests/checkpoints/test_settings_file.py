@@ -7,7 +7,7 @@ import pytest
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import storage
+from electra_tf.core import storage
 from tests.support.refusals import refused
 
 FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": None}

@@ -12,9 +12,9 @@ from docs.generate_reference import settings_page
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.setting_flags import display_value, meaning
-from electra_tf.platform.settings import LARGEST_COUNT, Section, settings_of
+from electra_tf.core.errors import UserError
+from electra_tf.core.setting_flags import display_value, meaning
+from electra_tf.core.settings import LARGEST_COUNT, Section, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from electra_tf.config.overrides import (
 )
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.runtime import Xla
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 
 CONFIG = PretrainingConfig()
 

@@ -4,7 +4,7 @@ import pytest
 
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES, resolve
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from electra_tf.core.errors import UserError
 from electra_tf.data import manifest, pipeline, shards
 from electra_tf.data.manifest import Counts
-from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import failures
 from tests.support import tiny_records

@@ -11,11 +11,11 @@ import pytest
 import tensorflow as tf
 
 from data_prep import record_builder
+from electra_tf.core import atomic_file
+from electra_tf.core.errors import UserError
 from electra_tf.data import shards
 from electra_tf.data.manifest import load_records
 from electra_tf.data.shards import write_shard
-from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError
 from tests.support import tiny_records
 
 

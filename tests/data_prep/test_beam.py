@@ -8,7 +8,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources import files
 from data_prep.sources.registry import open_source
 from data_prep.work_units import CorpusPiece, WorkUnit
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.reading import contents
 from tests.support.python_process import own_lines

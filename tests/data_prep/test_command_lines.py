@@ -39,7 +39,7 @@ REFUSED_ALL = """
 import json, sys
 from absl import flags
 from data_prep import {name} as command
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 for values in json.load(sys.stdin):
     flags.FLAGS.unparse_flags()
     for flag in flags.FLAGS:

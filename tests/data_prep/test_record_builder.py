@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from data_prep import pipeline
+from electra_tf.core import atomic_file
+from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
-from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary

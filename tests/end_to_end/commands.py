@@ -3,8 +3,8 @@
 import pytest
 
 from electra_tf.apps.tools import export_model
+from electra_tf.core.errors import UserError
 from electra_tf.finetuning import command as finetuning_command
-from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import command as pretraining_command
 from tests.support import command_flags, tiny_run
 

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from electra_tf.checkpoints.run_directory import only_process
+from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
-from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.end_to_end import commands
 from tests.support import named_arrays, tiny_records

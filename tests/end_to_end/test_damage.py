@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, train
 from tests.support import named_arrays

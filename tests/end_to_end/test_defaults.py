@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.end_to_end.commands import HARDWARE, finetune, pretrain, refused
 from tests.support import tiny_encoder, tiny_records, tiny_run
 

@@ -7,9 +7,9 @@ from unittest import mock
 import pytest
 
 from electra_tf.checkpoints import checkpoint_files
+from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.end_to_end import commands
 from tests.end_to_end.commands import ONE_LAYER

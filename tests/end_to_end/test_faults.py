@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import text_settings
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from electra_tf.pretraining import loop
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints.weights import ENCODER
+from electra_tf.core import signals
+from electra_tf.core.errors import UserError
 from electra_tf.export.checksums import CHECKSUMS
 from electra_tf.finetuning import results, trials
 from electra_tf.finetuning.predictor import CompiledByShape
-from electra_tf.platform import signals
-from electra_tf.platform.errors import UserError
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call

@@ -10,10 +10,10 @@ import tensorflow as tf
 from data_prep import record_builder, settings, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
+from electra_tf.core import storage
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.platform import storage
 from electra_tf.pretraining.loop import train
 from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter

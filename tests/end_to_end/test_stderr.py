@@ -20,7 +20,7 @@ def stderr_of(*arguments: object) -> list[str]:
 
 
 def test_compiling_and_looking_for_a_gpu_are_silent():
-    program = ("from electra_tf.platform import native_libraries; native_libraries.configure()\n"
+    program = ("from electra_tf.core import native_libraries; native_libraries.configure()\n"
                "import tensorflow as tf\n"
                "tf.config.list_physical_devices('GPU')\n"
                "tf.function(lambda x: tf.nn.gelu(x) * 2, jit_compile=True)(tf.ones([3]))\n")

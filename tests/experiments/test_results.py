@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from experiments import results
 from experiments.results import RECORDED, ScoreRow
 from experiments.sweep import BUDGETS, load

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.machine import usable_cores
 from electra_tf.data import manifest
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
 from experiments import results, sweep
 from experiments import run as program
 from tests.support import command_flags, tiny_run
@@ -163,7 +163,7 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(sandbox):
     command = [sys.executable, "-c", (
         "from pathlib import Path; from experiments import run as program\n"
         f"program.ROOT = Path({str(sandbox / 'programs')!r})\n"
-        "from electra_tf.platform import command_line\n"
+        "from electra_tf.core import command_line\n"
         "program.define(); command_line.run(program.main, summary='', groups={}, operand='SWEEP')"),
         str(sandbox / "own.yaml"), f"--data_dir={sandbox / 'records'}",
         f"--tasks_dir={sandbox}", f"--output_dir={sandbox / 'out'}", "--seeds=1"]

@@ -3,7 +3,7 @@
 import pytest
 
 from electra_tf.config.overrides import flatten
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from experiments import run, sweep
 from tests.support import command_flags
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.core.errors import UserError
 from electra_tf.finetuning import outputs
 from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.base import Scored, Split, json_lines
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
+from electra_tf.core.errors import UserError
 from electra_tf.finetuning import trials
 from electra_tf.finetuning.results import Epoch, Trial
 from electra_tf.formats import pretrained
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files
 from electra_tf.tasks.task import TextExample
 from tests.finetuning.test_trials import run_of, task_of

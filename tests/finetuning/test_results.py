@@ -5,8 +5,8 @@ import math
 
 import pytest
 
+from electra_tf.core.errors import UserError
 from electra_tf.finetuning.results import Epoch, Results, Trial, glue_table
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.glue import TASKS
 
 

@@ -11,6 +11,8 @@ from scipy import special
 from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
+from electra_tf.core.errors import UserError
+from electra_tf.core.signals import Interrupted
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
 from electra_tf.finetuning import outputs, predictor, setup, trials
@@ -18,8 +20,6 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
 from electra_tf.objectives.objective import Ratio
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.signals import Interrupted
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
 from electra_tf.text.tokenization import TextSettings

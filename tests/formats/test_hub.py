@@ -10,9 +10,9 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from electra_tf.core import hub, storage
+from electra_tf.core.command_line import pip_install
 from electra_tf.formats import pretrained
-from electra_tf.platform import hub, storage
-from electra_tf.platform.command_line import pip_install
 from tests.formats.hugging_face_files import (
     INDEX,
     SHARDS,

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
+from electra_tf.core import storage
 from electra_tf.formats import pretrained
 from electra_tf.formats.run import initialization
-from electra_tf.platform import storage
 from tests.support import tiny_encoder
 
 SETTINGS = {

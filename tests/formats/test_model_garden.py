@@ -9,11 +9,11 @@ from official.nlp.modeling.networks import BertEncoder, BertEncoderV2
 
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
 from tests.support import tiny_networks
 
 DRAW = np.random.default_rng(3)

@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.core.errors import UserError
 from electra_tf.export import servable
 from electra_tf.formats import google, hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import weight_table
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

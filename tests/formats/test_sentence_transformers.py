@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.api import electra
+from electra_tf.core import storage
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pooling
-from electra_tf.platform import storage
 from electra_tf.tasks.task import Kind
 from tests.formats import hugging_face_files
 from tests.support import tiny_networks

@@ -7,8 +7,8 @@ import pytest
 from absl import flags
 from hypothesis import strategies as st
 
+from electra_tf.core.errors import one_line
 from electra_tf.finetuning import command as finetuning_command
-from electra_tf.platform.errors import one_line
 from electra_tf.pretraining import command as pretraining_command
 from tests.fuzz.mutations import HOSTILE_TEXT
 from tests.support import command_flags

@@ -12,8 +12,8 @@ LIGHT = (
     "electra_tf.apps.tools.plot_curves", "electra_tf.config.overrides",
     "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.data.manifest",
     "electra_tf.finetuning.command", "electra_tf.modeling.flops",
-    "electra_tf.platform.atomic_file", "electra_tf.platform.command_line",
-    "electra_tf.platform.signals", "electra_tf.pretraining.command",
+    "electra_tf.core.atomic_file", "electra_tf.core.command_line",
+    "electra_tf.core.signals", "electra_tf.pretraining.command",
     "electra_tf.reporting.plots", "electra_tf.reporting.metrics_log",
     "electra_tf.reporting.progress", "electra_tf.reporting.samples",
 )

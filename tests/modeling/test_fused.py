@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.core import machine
 from electra_tf.modeling import fused
 from electra_tf.modeling.fused import (
     affine,
@@ -19,7 +20,6 @@ from electra_tf.modeling.fused import (
     split_heads,
 )
 from electra_tf.modeling.randomness import dropout_keys, keep_mask
-from electra_tf.platform import machine
 from tests.modeling.test_randomness import randomness_at
 
 KEYS = dropout_keys(randomness_at(), "stream", 4)

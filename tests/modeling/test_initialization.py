@@ -8,10 +8,10 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import InitializationConfig, ModelConfig, Tying
+from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, initialize
-from electra_tf.platform.errors import UserError
 from tests.support import named_arrays
 
 ADJACENT = InitializationConfig(scheme="adjacent")

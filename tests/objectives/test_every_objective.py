@@ -10,8 +10,8 @@ import tensorflow as tf
 from electra_tf.config.objectives import OBJECTIVES, measures, objective_class, panels
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from electra_tf.pretraining.evaluation import Evaluator, report
 from electra_tf.reporting.samples import terminal_page
 from tests.support import tiny_encoder, tiny_run

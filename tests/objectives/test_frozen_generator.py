@@ -11,6 +11,8 @@ import tensorflow as tf
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
 from electra_tf.formats.networks import extract, infer_generator
@@ -18,8 +20,6 @@ from electra_tf.formats.pretrained import Pretrained
 from electra_tf.objectives import frozen_generator
 from electra_tf.objectives.frozen_generator import replacement_logits
 from electra_tf.objectives.pretraining import TrainedGenerator
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import loop
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run

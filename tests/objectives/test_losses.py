@@ -10,12 +10,12 @@ from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core.errors import UserError
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.adversarial import AdversarialModel, policy_losses
 from electra_tf.objectives.electra import detection_scores
 from electra_tf.objectives.language_models import copy_loss
-from electra_tf.platform.errors import UserError
 from tests.support import golden_files, named_arrays
 from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
 

@@ -18,12 +18,12 @@ from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.objectives import OBJECTIVES, Measure, ObjectiveConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core import storage
 from electra_tf.export import servable
 from electra_tf.formats import pretrained
 from electra_tf.objectives.frozen_generator import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.pretraining import DisplayedText, PretrainingObjective
-from electra_tf.platform import storage
 from electra_tf.pretraining import evaluation, loop
 from electra_tf.reporting.metrics_log import read_metrics
 from tests.support import named_arrays, tiny_run

@@ -7,7 +7,7 @@ import pytest
 from electra_tf.apps.planning import plan
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import storage
+from electra_tf.core import storage
 from electra_tf.pretraining import budget, command
 from electra_tf.pretraining.budget import Speed
 from electra_tf.pretraining.command import parse_duration

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import continuation
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from electra_tf.config.pretraining import PretrainingConfig, TrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.platform.signals import STOPPING, Interrupted
+from electra_tf.core.signals import STOPPING, Interrupted
 from electra_tf.pretraining import loop
 from electra_tf.pretraining.steps import Events, StepMetrics, compile_steps
 from tests.support import tiny_run

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 
 

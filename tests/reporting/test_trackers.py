@@ -12,8 +12,8 @@ from wandb.proto.wandb_internal_pb2 import Record
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import command_line
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line
+from electra_tf.core.errors import UserError
 from electra_tf.reporting import trackers
 
 CONFIG = override(PretrainingConfig(), {"training.seed": 7, "runtime.xla": "off"})

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import electra_tf
-from electra_tf.platform.command_line import EXTRAS
+from electra_tf.core.command_line import EXTRAS
 from tests.support import sources
 
 ROOT = sources.ROOT

@@ -12,7 +12,7 @@ from typing import Any
 
 import hypothesis
 
-from electra_tf.platform.errors import MAX_CHARACTERS, UserError
+from electra_tf.core.errors import MAX_CHARACTERS, UserError
 
 CASES = int(os.environ.get("FUZZ_CASES", "0"))
 """Inputs per quick reader; 0 for the usual run."""

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import read_checkpoint
-from electra_tf.platform import storage
+from electra_tf.core import storage
 
 
 def of(variables: Iterable[tf.Variable]) -> dict[str, np.ndarray]:

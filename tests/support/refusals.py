@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from electra_tf.apps.serving.models import ServedModel, find, load
 from electra_tf.apps.serving.rest_api import RestApi
 from electra_tf.apps.serving.settings import ServerConfig
-from electra_tf.platform import http_server
+from electra_tf.core import http_server
 
 
 class Client:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.platform import storage
+from electra_tf.core import storage
 from electra_tf.training.step import TrainState
 from tests.support import tiny_records, tiny_run
 

@@ -6,8 +6,8 @@ import tensorflow as tf
 from sklearn.utils.class_weight import compute_class_weight
 
 from electra_tf.config.finetuning import TaskConfig
+from electra_tf.core.errors import UserError
 from electra_tf.data.buckets import RowBatch
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.class_weights import balanced_weights, given_weights
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import TaggedExample, TaskSpec, TextExample

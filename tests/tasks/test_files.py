@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.tasks import files, in_memory, registry
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.registry import KINDS

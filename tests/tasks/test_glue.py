@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.tasks import glue
 from tests.support import text_files
 

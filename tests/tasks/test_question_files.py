@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.tasks import question_files, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.question_files import read_questions

@@ -7,7 +7,7 @@ import pytest
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.registry import KINDS, recipe

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.tasks import registry, tfds_source
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import LABEL_WORDS, Kind

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep.sources import embedded
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.text import tokenization
 from electra_tf.text.tokenization import (
     AUTO,

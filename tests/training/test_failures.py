@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.training import failures
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
-from electra_tf.platform.errors import UserError, note_once
+from electra_tf.core.errors import UserError, note_once
 from electra_tf.pretraining.steps import steps_per_loop
 from electra_tf.training import strategies
 from electra_tf.training.devices import device_name, resolve_precision, use_xla

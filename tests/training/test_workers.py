@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from electra_tf.training import workers
 
 TWO = {"worker": ["one:2222", "two:2222"]}

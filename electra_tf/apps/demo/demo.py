@@ -17,9 +17,9 @@ from absl import flags
 from electra_tf.checkpoints.run_directory import METRICS_FILE, SETTINGS_FILE, read_identity
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.core import command_line, storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.metrics_log import read_metrics
 
@@ -31,8 +31,8 @@ def main() -> None:
         raise UserError(f"--model_dir is needed: {values['model_dir'].help}")
     from electra_tf.apps.demo import server  # TensorFlow takes seconds.
     from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection, good_example
+    from electra_tf.core import http_server
     from electra_tf.formats import pretrained
-    from electra_tf.platform import http_server
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     model_dir = storage.path(values.model_dir)

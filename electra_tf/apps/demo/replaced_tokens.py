@@ -11,13 +11,13 @@ import numpy as np
 import tensorflow as tf
 from pydantic import Field
 
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError
 from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Pretrained
 from electra_tf.modeling.corruption import at_temperature, distribution, sample
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError
 from electra_tf.reporting import samples
 from electra_tf.text.rows import RowEncoder, encode_texts
 

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from electra_tf.apps.demo.replaced_tokens import DemoRequest, ReplacedTokenDetection
-from electra_tf.platform import http_server, strict_json
+from electra_tf.core import http_server, strict_json
 from electra_tf.reporting import pages
 
 _MAX_BYTES = 128 * 1024  # Largest size of a request's body.

@@ -19,10 +19,10 @@ from electra_tf.apps.planning import paper_flops
 from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
+from electra_tf.core import command_line, storage
+from electra_tf.core.errors import UserError, shown
 from electra_tf.modeling import flops, network_specs, weight_table
 from electra_tf.modeling.network_specs import NetworkSpec
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import TextTable, table_text
 
 SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] for name in (

@@ -11,9 +11,9 @@ import functools
 from absl import flags
 
 from electra_tf.config.pretraining import resolve
+from electra_tf.core import command_line, storage
+from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.command import parse_duration
 from electra_tf.reporting.learning_curves import NETWORKS
 from electra_tf.reporting.tables import TextTable, table_text

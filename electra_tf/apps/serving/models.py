@@ -14,10 +14,10 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 from google.protobuf import json_format, message
 
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError, tensorflow_reason
+from electra_tf.core.machine import usable_cores
 from electra_tf.export.checksums import require_intact
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError, tensorflow_reason
-from electra_tf.platform.machine import usable_cores
 
 DEFAULT_SIGNATURE = "serving_default"
 

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from electra_tf.apps.serving.models import DEFAULT_SIGNATURE, ServedModel
 from electra_tf.apps.serving.settings import ServerConfig
-from electra_tf.platform.errors import shown
+from electra_tf.core.errors import shown
 
 
 def answer(body: bytes, model: ServedModel, config: ServerConfig) -> bytes:

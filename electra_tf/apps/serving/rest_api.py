@@ -20,7 +20,7 @@ from starlette.routing import Route
 from electra_tf.apps.serving import predict_json
 from electra_tf.apps.serving.models import ServedModel
 from electra_tf.apps.serving.settings import ServerConfig
-from electra_tf.platform import http_server
+from electra_tf.core import http_server
 from electra_tf.reporting import pages
 
 _LARGE = 64 * 1024

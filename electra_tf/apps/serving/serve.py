@@ -13,13 +13,13 @@ import signal
 import sys
 
 from electra_tf.apps.serving.settings import ServerConfig
-from electra_tf.platform import command_line
-from electra_tf.platform.setting_flags import define_flags, from_flags
+from electra_tf.core import command_line
+from electra_tf.core.setting_flags import define_flags, from_flags
 
 
 def main() -> None:
     """Loads the models and serves them."""
-    from electra_tf.platform import http_server
+    from electra_tf.core import http_server
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     config = from_flags(ServerConfig)

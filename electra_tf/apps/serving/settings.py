@@ -5,7 +5,7 @@ from typing import Annotated
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import PositiveCount, Section
+from electra_tf.core.settings import PositiveCount, Section
 
 Amount = Annotated[float, Interval(ge=0, le=1_000_000)]
 

@@ -11,7 +11,7 @@ import functools
 
 from absl import flags
 
-from electra_tf.platform import command_line, storage
+from electra_tf.core import command_line, storage
 
 
 def main() -> None:

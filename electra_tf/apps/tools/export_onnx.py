@@ -12,8 +12,8 @@ import functools
 
 from absl import flags
 
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line, storage
+from electra_tf.core.errors import UserError
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ import functools
 
 from absl import flags
 
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import make_directory
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line, storage
+from electra_tf.core.atomic_file import make_directory
+from electra_tf.core.errors import UserError
 
 
 def main() -> None:

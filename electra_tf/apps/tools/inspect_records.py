@@ -18,11 +18,11 @@ from absl import flags
 from electra_tf.config import overrides
 from electra_tf.config.corruption import MaskingConfig
 from electra_tf.config.pretraining import SIZES, resolve
+from electra_tf.core import command_line, storage
+from electra_tf.core.errors import UserError, one_line
+from electra_tf.core.storage import Path
 from electra_tf.data.manifest import VOCABULARY_NAME, Manifest, load, verify_shards
 from electra_tf.data.records import SPLITS
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError, one_line
-from electra_tf.platform.storage import Path
 from electra_tf.reporting.tables import TextTable, percent, table_text, wrapped
 from electra_tf.text import coverage
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS, Vocabulary

@@ -9,7 +9,7 @@ import functools
 from absl import flags
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.platform import command_line, storage
+from electra_tf.core import command_line, storage
 from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics
 

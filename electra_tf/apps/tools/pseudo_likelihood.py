@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.core.errors import UserError, shown
 from electra_tf.finetuning.predictor import CompiledByShape
 from electra_tf.formats.networks import build_networks, has_energies
 from electra_tf.formats.pretrained import Pretrained
-from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder, encode_texts
 from electra_tf.training.strategies import NO_REWRITING
 

@@ -16,8 +16,8 @@ import tempfile
 
 from absl import flags
 
-from electra_tf.platform import command_line, hub, storage
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line, hub, storage
+from electra_tf.core.errors import UserError
 
 
 def main(model: str, name: str) -> None:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import make_directory, write_json
-from electra_tf.platform.errors import UserError
+from electra_tf.core import command_line, storage
+from electra_tf.core.atomic_file import make_directory, write_json
+from electra_tf.core.errors import UserError
 from electra_tf.tasks.tables import read_lines, read_rows
 
 BLIMP_RESULTS = "blimp_results.json"

@@ -13,6 +13,8 @@ import tf_keras
 
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts, TaskConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import dimensions
@@ -20,8 +22,6 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
 from electra_tf.objectives.objective import Outcome, count
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files

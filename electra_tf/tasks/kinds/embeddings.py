@@ -10,14 +10,14 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.pooling import PoolingHead
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base

@@ -7,11 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import LongTexts, TaskConfig, WindowPooling
+from electra_tf.core.errors import UserError
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.task import Kind, TaskSpec
 from electra_tf.text import rows

@@ -10,11 +10,11 @@ from scipy import special
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
+from electra_tf.core.errors import UserError, shown
 from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome
-from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts, texts

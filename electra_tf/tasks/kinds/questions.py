@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskNetwork, answer_positions
 from electra_tf.objectives.objective import Outcome
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions

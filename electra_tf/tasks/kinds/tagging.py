@@ -11,13 +11,13 @@ from seqeval import metrics
 from sklearn.metrics import f1_score
 
 from electra_tf.config.finetuning import TaskConfig
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts

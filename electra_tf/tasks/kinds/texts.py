@@ -14,12 +14,12 @@ from scipy import special, stats
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import Path
 from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Outcome, share
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts

@@ -15,9 +15,9 @@ from electra_tf.apps.demo.replaced_tokens import (
     good_example,
     masked_positions,
 )
+from electra_tf.core.errors import UserError
 from electra_tf.formats.networks import build_networks
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from electra_tf.apps.serving.models import ServedModel, Signature
-from electra_tf.platform import http_server
+from electra_tf.core import http_server
 from tests.support import running
 from tests.support.attempts import cases, tally
 from tests.support.running import until

@@ -6,7 +6,7 @@ import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
 from electra_tf.apps.serving.models import find, load
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.support.refusals import refused
 
 

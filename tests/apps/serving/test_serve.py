@@ -13,7 +13,7 @@ import pytest
 
 from electra_tf.apps.serving import serve
 from electra_tf.apps.serving.settings import ServerConfig
-from electra_tf.platform.setting_flags import define_flags
+from electra_tf.core.setting_flags import define_flags
 from tests.support import command_flags, running
 from tests.support.refusals import refused
 

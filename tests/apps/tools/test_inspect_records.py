@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from electra_tf.apps.tools import inspect_records
 from electra_tf.config.corruption import MaskingConfig
+from electra_tf.core import storage
 from electra_tf.data import manifest
 from electra_tf.data.records import stored_ids
 from electra_tf.data.shards import write_shard
-from electra_tf.platform import storage
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import command_flags, tiny_records
 from tests.support.refusals import refused

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from electra_tf.apps.tools import push
+from electra_tf.core import storage
 from electra_tf.formats import pretrained
-from electra_tf.platform import storage
 from electra_tf.tasks.task import Kind
 from tests.support import command_flags, hub_server, tiny_encoder, tiny_networks
 from tests.support.refusals import refused

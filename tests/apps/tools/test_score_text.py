@@ -10,9 +10,9 @@ from absl import flags
 
 from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
+from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
 from electra_tf.formats.networks import build_networks
-from electra_tf.platform.errors import UserError
 from tests.support import command_flags, tiny_networks
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1",

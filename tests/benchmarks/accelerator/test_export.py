@@ -10,8 +10,8 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from benchmarks.accelerator import export
 from electra_tf.config import pretraining
 from electra_tf.config.overrides import override
+from electra_tf.core.errors import UserError
 from electra_tf.modeling import fused
-from electra_tf.platform.errors import UserError
 from tests.support import sources, tiny_run
 
 STEPS = 3

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from data_prep.cleaning import benchmarks
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.data_prep.cleaning.conftest import cleaned
 
 TEN = "the quick brown fox jumps over the lazy old dog"

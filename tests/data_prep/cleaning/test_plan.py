@@ -8,7 +8,7 @@ from hypothesis import strategies
 
 from data_prep.cleaning import plan
 from data_prep.documents import key_of
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
 
 LINES = strategies.sampled_from(["a", "b", "c", "long line", "another long line", "unique"])

@@ -16,7 +16,7 @@ from huggingface_hub import constants
 
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import SourceOptions
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.data_prep.reading import documents_of, read, read_skipping
 from tests.support import hub_server
 from tests.support.refusals import refused

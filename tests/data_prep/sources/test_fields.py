@@ -8,7 +8,7 @@ import pytest
 
 from data_prep.sources import fields
 from data_prep.sources.registry import open_source
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.data_prep.reading import documents_of, read, read_skipping
 
 GOOD = b'{"text": "good"}\n'

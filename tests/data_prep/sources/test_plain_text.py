@@ -14,8 +14,8 @@ import zstandard
 
 from data_prep import documents
 from data_prep.sources.registry import open_source
-from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from tests.data_prep.reading import dump, page, read, read_skipping
 from tests.support.refusals import refused
 

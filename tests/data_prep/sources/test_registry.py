@@ -9,7 +9,7 @@ import pytest
 from data_prep.documents import lines_of
 from data_prep.sources import files
 from data_prep.sources.registry import entries_of, open_source
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.data_prep.reading import dump, page, read
 
 

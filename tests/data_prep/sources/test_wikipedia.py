@@ -9,7 +9,7 @@ import pytest
 from data_prep.sources import wikipedia
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import SourceOptions
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 from tests.data_prep.reading import FOOTER, HEADER, documents_of, dump, page, read, read_skipping
 
 PAGES = [page(f"Article {number}", f"'''Text''' of {number} & <b>more</b>.\n\nLine two.")

@@ -8,10 +8,10 @@ from sklearn.metrics import label_ranking_average_precision_score, top_k_accurac
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
+from electra_tf.core import storage
+from electra_tf.core.machine import usable_cores
 from electra_tf.data.buckets import make_batch
 from electra_tf.finetuning import setup
-from electra_tf.platform import storage
-from electra_tf.platform.machine import usable_cores
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.embeddings import (

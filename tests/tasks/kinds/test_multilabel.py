@@ -9,8 +9,8 @@ import tensorflow as tf
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
+from electra_tf.core.errors import UserError
 from electra_tf.data.buckets import RowBatch
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.multilabel import best_threshold, set_scores

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from electra_tf.platform.errors import UserError, one_line
+from electra_tf.core.errors import UserError, one_line
 
 _HEADER_SECONDS = 10
 """Longest time from a connection's start, or from its last answer, to the end of a header."""

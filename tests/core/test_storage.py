@@ -7,9 +7,9 @@ import pickle
 
 import pytest
 
-from electra_tf.platform import atomic_file, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import RemotePath
+from electra_tf.core import atomic_file, storage
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import RemotePath
 from electra_tf.tasks.tables import byte_lines
 
 

@@ -6,9 +6,9 @@ declares its type. Nesting and duplicate keys are refused.
 
 import yaml
 
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import require
-from electra_tf.platform.storage import Path, read_bytes
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.settings import require
+from electra_tf.core.storage import Path, read_bytes
 
 _MAX_BYTES = 64 << 10  # All settings together take 4 KB.
 Sections = dict[str, dict[str, str]]

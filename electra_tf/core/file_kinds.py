@@ -1,6 +1,6 @@
 """Recognizes files that are not text in UTF-8 by their first bytes."""
 
-from electra_tf.platform.errors import UserError
+from electra_tf.core.errors import UserError
 
 HEAD = 1 << 12
 """Bytes of a file's beginning that `require_text` needs."""

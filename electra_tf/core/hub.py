@@ -11,10 +11,10 @@ import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
-from electra_tf.platform.command_line import pip_install, shell_command
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.settings import suggestion
-from electra_tf.platform.storage import Path, file_sha256
+from electra_tf.core.command_line import pip_install, shell_command
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.settings import suggestion
+from electra_tf.core.storage import Path, file_sha256
 
 MODEL, DATA_SET = "model", "data set"
 """Kinds of repositories."""

@@ -5,7 +5,7 @@ import resource
 import sys
 import types
 
-from electra_tf.platform import machine
+from electra_tf.core import machine
 
 
 def test_cores_and_memory_are_those_of_the_system(monkeypatch):

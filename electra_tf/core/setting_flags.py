@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.platform.settings import Section, Setting, settings_of
+from electra_tf.core.settings import Section, Setting, settings_of
 
 AnySection = TypeVar("AnySection", bound=Section)
 

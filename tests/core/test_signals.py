@@ -17,7 +17,7 @@ def started(body, *, ignoring=False, interrupt_seconds=20.0):
     """A process that runs `body` inside of `command_line.run` and has said "ready"."""
     program = "\n".join([
         "import ctypes, hashlib, signal, sys, threading, time",
-        "from electra_tf.platform import command_line, signals",
+        "from electra_tf.core import command_line, signals",
         "def ready(): print('ready', flush=True)",
         f"signals.INTERRUPT_SECONDS = {interrupt_seconds}", "def main():",
         *(f"    {line}" for line in body.strip().splitlines()),

@@ -21,7 +21,7 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from electra_tf.platform.errors import UserError, shown, tensorflow_reason
+from electra_tf.core.errors import UserError, shown, tensorflow_reason
 
 MIB = 1 << 20
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from electra_tf.platform.atomic_file import lock_directory, remove_unfinished
-from electra_tf.platform.errors import UserError
+from electra_tf.core.atomic_file import lock_directory, remove_unfinished
+from electra_tf.core.errors import UserError
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from electra_tf.platform.atomic_file import lock_directory
+from electra_tf.core.atomic_file import lock_directory
 with lock_directory(Path(sys.argv[1]), "busy"):
     print("held", flush=True)
     time.sleep(60)

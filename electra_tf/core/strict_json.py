@@ -10,8 +10,8 @@ import json
 import math
 from typing import Any, TypeVar
 
-from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, read_bytes, read_error
+from electra_tf.core.errors import UserError, shown
+from electra_tf.core.storage import MIB, Path, read_bytes, read_error
 
 Form = TypeVar("Form")
 

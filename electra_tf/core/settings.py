@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
 
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.core.errors import UserError, shown
 
 LARGEST_COUNT = 2**31 - 1  # Steps, examples and seeds are stored in 32 bits.
 Count = Annotated[int, Interval(ge=0, le=LARGEST_COUNT)]

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from electra_tf.platform.errors import MAX_CHARACTERS, UserError, shown, tensorflow_reason
+from electra_tf.core.errors import MAX_CHARACTERS, UserError, shown, tensorflow_reason
 
 
 @pytest.mark.parametrize(("quoted", "safe"), [

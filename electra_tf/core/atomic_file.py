@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, RemotePath, remove_tree
+from electra_tf.core.errors import UserError
+from electra_tf.core.storage import Path, RemotePath, remove_tree
 
 TEMPORARY_PREFIX = ".unfinished-"
 _FULL = "free some space, or choose another directory"

@@ -10,7 +10,7 @@ from importlib import metadata
 
 import pytest
 
-from electra_tf.platform.command_line import pip_install
+from electra_tf.core.command_line import pip_install
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ def command(body, parameters="", operand=""):
     """A program whose main function has this body."""
     return f"""
 import atexit, os, signal, sys, time
-from electra_tf.platform import command_line, errors
+from electra_tf.core import command_line, errors
 def main({parameters}):
     {body}
 command_line.run(main, summary="", groups={{}}, operand="{operand}")
@@ -127,10 +127,10 @@ def test_other_programs_are_found_from_where_this_one_runs(directory, variable):
     script = ROOT / "run_pretraining.py"
     ask = ("import os, sys; sys.path[0] = os.path.dirname(sys.argv[1]); "
            "sys.orig_argv = [sys.executable, *sys.argv[1:]]; sys.argv = sys.argv[1:]; "
-           "from electra_tf.platform.command_line import *; "
+           "from electra_tf.core.command_line import *; "
            "print(*map(shell_command, ("
-           "other_program('', 'electra_tf.platform.errors', 'run_finetuning.py'), "
-           "other_program('', 'electra_tf.platform.errors'))), sep='\\n')")
+           "other_program('', 'electra_tf.core.errors', 'run_finetuning.py'), "
+           "other_program('', 'electra_tf.core.errors'))), sep='\\n')")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", ask, script], capture_output=True, text=True,
                           check=True, env=environment, cwd=ROOT if directory == "." else directory)

@@ -17,9 +17,9 @@ from typing import Any, NoReturn, TextIO
 
 from absl import flags, logging
 
-from electra_tf.platform import native_libraries, signals, storage
-from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
-from electra_tf.platform.setting_flags import display_value
+from electra_tf.core import native_libraries, signals, storage
+from electra_tf.core.errors import Abandoned, UserError, one_line, shown
+from electra_tf.core.setting_flags import display_value
 
 EXTRAS = {
     "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "py3langid": "data",
