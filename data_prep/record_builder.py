@@ -52,7 +52,7 @@ def build_records(
         pieces = work_units.pieces_of(source)
         digests = [digest for _, digest in sorted(runner.run(
             pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))]
-        identity = settings.identity(text.normalization) | (texts.facts() if texts else {}) | {
+        identity = settings.identity(text.normalization) | (texts.to_dict() if texts else {}) | {
             "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": digests[0] if len(digests) == 1 else
             hashlib.sha256("".join(digests).encode()).hexdigest()}

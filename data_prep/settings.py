@@ -84,7 +84,7 @@ class CleaningSettings(Section, prefix="--"):
     def identity(self) -> dict[str, str | int | float | bool]:
         """Returns the settings of the filters that are on, by name.
 
-        It omits the directory of task files; `BenchmarkTexts.facts` identifies their texts.
+        It omits the directory of task files; `BenchmarkTexts.to_dict` identifies their texts.
         """
         values = {name: getattr(self, name) for on in self.filters()
                   for name in (on, *_PARAMETERS.get(on, ())) if name != "decontaminate"}
@@ -136,7 +136,7 @@ class BuildSettings(Section, prefix="--"):
         """Returns all settings by name, as an unfinished build and the manifest store them."""
         values = dataclasses.asdict(self)
         del values["cleaning"]
-        return values | normalization.facts() | self.cleaning.identity()
+        return values | normalization.to_dict() | self.cleaning.identity()
 
     def __post_init__(self):
         super().__post_init__()

@@ -20,8 +20,8 @@ from electra_tf.config.model import InitializationConfig, ModelConfig
 from electra_tf.modeling.corruption import corrupt, cross_entropy, distribution, sample
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.initialization import initialize
-from electra_tf.modeling.masking import SpecialTokens, TokenKinds, mask_tokens
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.masking import SpecialTokens, VocabInfo, mask_tokens
+from electra_tf.modeling.rng import Rng
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 
@@ -34,7 +34,7 @@ MODEL = ModelConfig(
     hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.08)
 
 
-def tokenized_text() -> tuple[np.ndarray, TokenKinds]:
+def tokenized_text() -> tuple[np.ndarray, VocabInfo]:
     """Returns rows [CLS] text [SEP], int32 [rows, L], and the kinds of the vocabulary's tokens."""
     paragraphs = [line for document in embedded.documents() for line in document]
     words = WordSplitter().words(tf.constant(paragraphs)).flat_values.numpy()
@@ -45,24 +45,24 @@ def tokenized_text() -> tuple[np.ndarray, TokenKinds]:
     rows[:, 0], rows[:, -1] = vocabulary.cls_id, vocabulary.sep_id
     special = SpecialTokens(
         vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id)
-    return rows, TokenKinds(special, VOCAB_SIZE, vocabulary.continues)
+    return rows, VocabInfo(special, VOCAB_SIZE, vocabulary.continues)
 
 
-def electra_losses(model: ElectraModel, ids: tf.Tensor, kinds: TokenKinds, step: tf.Tensor):
+def electra_losses(model: ElectraModel, ids: tf.Tensor, kinds: VocabInfo, step: tf.Tensor):
     """Returns both losses of ids int32 [B, L], which tokens were replaced, and their logits."""
-    randomness = Randomness(seed=0, step=step, first_example=tf.constant(0, tf.int64))
-    segments, valid = tf.zeros_like(ids), tf.ones_like(ids, tf.bool)
-    masked_ids, masked = mask_tokens(ids, valid, MASKING, kinds, randomness)  # [B, L], [B, N]
+    rng = Rng(seed=0, step=step, first_example=tf.constant(0, tf.int64))
+    segments, padding_mask = tf.zeros_like(ids), tf.ones_like(ids, tf.bool)
+    masked_ids, masked = mask_tokens(ids, padding_mask, MASKING, kinds, rng)  # [B, L], [B, N]
     # The generator predicts the masked tokens; without padding, all N positions are filled.
-    logits = model.generator(masked_ids, segments, valid, masked.positions)  # [B * N, V]
+    logits = model.generator(masked_ids, segments, padding_mask, masked.positions)  # [B * N, V]
     softmax = distribution(logits)
     generator_losses = cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)
     # Samples from its softmax replace them; no gradient passes through the samples.
-    uniforms = randomness.uniform("sampling", *masked.positions.shape)  # [B, N]
+    uniforms = rng.uniform("sampling", *masked.positions.shape)  # [B, N]
     sampled = tf.reshape(sample(softmax, tf.reshape(uniforms, [-1])), uniforms.shape)
-    corrupted, replaced = corrupt(ids, valid, masked, sampled)  # both [B, L]
+    corrupted, replaced = corrupt(ids, padding_mask, masked, sampled)  # both [B, L]
     # The discriminator tells replaced tokens from original ones, at every position.
-    scores = model.discriminator(corrupted, segments, valid)  # [B, L]
+    scores = model.discriminator(corrupted, segments, padding_mask)  # [B, L]
     detection = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), scores)
     return tf.reduce_mean(generator_losses), tf.reduce_mean(detection), replaced, scores
 

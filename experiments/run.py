@@ -26,7 +26,7 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.config.objectives import measures, objective_class
+from electra_tf.config.objectives import all_metrics, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import atomic_file, command_line, storage, strict_json
@@ -96,7 +96,7 @@ class Job:
         content = strict_json.read(path, dict, max_bytes=64 << 20)
         if task == PRETRAINING:
             main = "loss"
-            scores = {name: score for name, score in content.items() if name in measures()}
+            scores = {name: score for name, score in content.items() if name in all_metrics()}
         elif task == "blimp":
             scores = content["mean"]
             main = next(iter(scores))
@@ -148,7 +148,7 @@ def step_flops(config: PretrainingConfig) -> float:
     objective = objective_class(config.objective.name)(
         config, ObjectiveContext.placeholder(config.model.vocab_size))
     return config.training.train_batch_size * length * matmul_flops_per_token(
-        objective.networks(), length, config.masking.max_predictions(length))
+        objective.network_specs(), length, config.masking.max_predictions(length))
 
 
 def require_equal_settings(job: Job) -> None:

@@ -66,16 +66,16 @@ def records(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def networks():
+def checkpoint():
     from tests.support import tiny_networks
 
     return tiny_networks.pretrained()
 
 
 @pytest.fixture
-def pair(networks, tmp_path):
+def pair(checkpoint, tmp_path):
     """A directory of Hugging Face's with the two networks."""
     from electra_tf.formats import pretrained
 
-    pretrained.write(networks, tmp_path / "pair", pretrained.Format.HUGGING_FACE)
+    pretrained.write(checkpoint, tmp_path / "pair", pretrained.Format.HUGGING_FACE)
     return tmp_path / "pair"

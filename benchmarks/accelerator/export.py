@@ -61,7 +61,7 @@ def trace(config: PretrainingConfig, objective: Any, state: Any, strategy: Any) 
     from electra_tf.training.devices import build_step
 
     shape = [config.training.train_batch_size, config.data.max_seq_length]
-    batch = Batch(ids=tf.TensorSpec(shape, tf.int32), valid=tf.TensorSpec(shape, tf.bool),
+    batch = Batch(ids=tf.TensorSpec(shape, tf.int32), padding_mask=tf.TensorSpec(shape, tf.bool),
                   segment_ids=tf.TensorSpec(shape, tf.int32))
     step = build_step(config, objective, state, strategy, config.training.num_train_steps)
     with fused.whole_program_compilation():

@@ -19,7 +19,7 @@ from benchmarks.pretraining.cases import CASES, OTHER_CASES, config_of, workload
 from benchmarks.pretraining.matmuls import step_flops
 from electra_tf.apps.planning import paper_flops
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling import flops, network_specs, weight_table
+from electra_tf.modeling import flops, parameter_shapes, specs
 
 PRECISIONS = ("bfloat16", "float32")
 
@@ -42,8 +42,8 @@ SYSTEMS = (
 def flops_per_token(config: PretrainingConfig) -> dict[str, float]:
     """Returns the training FLOPs per token: of all matmuls, and by the paper's count."""
     model, length = config.model, config.data.max_seq_length
-    both = network_specs.discriminator(model.discriminator), network_specs.language_model(
-        "generator", model.generator, weight_table.full_encoder(model.generator, "generator"))
+    both = specs.discriminator(model.discriminator), specs.language_model(
+        "generator", model.generator, parameter_shapes.full_encoder(model.generator, "generator"))
     return {"matmuls": flops.matmul_flops_per_token(
                 both, length, config.masking.max_predictions(length)),
             "paper": paper_flops.training_per_token(both, length)}

@@ -32,7 +32,7 @@ class JointModel(torch.nn.Module):
         self.predictions = work.predictions
         self.register_buffer("special_ids", torch.tensor(workload.SPECIAL_IDS))
 
-    def forward(self, ids: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, padding_mask: torch.Tensor) -> torch.Tensor:
         """Maps int64 [B, L] and bool [B, L] without padding to the loss []."""
         # Mask N positions of every example.
         chances = torch.rand(ids.shape).masked_fill(torch.isin(ids, self.special_ids), -1.0)
@@ -41,7 +41,7 @@ class JointModel(torch.nn.Module):
         hidden = torch.rand(positions.shape) < workload.MASK_TOKEN_FRACTION
         masked = ids.scatter(1, positions, torch.where(hidden, workload.MASK_ID, labels))
         # Generator: the head reads the masked positions alone.
-        states = self.generator.electra(masked, attention_mask=valid).last_hidden_state
+        states = self.generator.electra(masked, attention_mask=padding_mask).last_hidden_state
         size = states.shape[-1]
         chosen = states.gather(1, positions[..., None].expand(-1, -1, size)).reshape(-1, size)
         logits = self.generator.generator_lm_head(
@@ -56,11 +56,12 @@ class JointModel(torch.nn.Module):
                 max=logits.shape[1] - 1)
             corrupted = ids.scatter(1, positions, samples.reshape(labels.shape))
         # Discriminator: every position counts.
-        scores = self.discriminator(corrupted, attention_mask=valid).logits.float()
+        scores = self.discriminator(corrupted, attention_mask=padding_mask).logits.float()
         losses = functional.binary_cross_entropy_with_logits(
             scores, (corrupted != ids).float(), reduction="none")
         return (workload.GENERATOR_WEIGHT * generator_loss
-                + workload.DISCRIMINATOR_WEIGHT * (losses * valid).sum() / valid.sum())
+                + workload.DISCRIMINATOR_WEIGHT * (losses * padding_mask).sum()
+                / padding_mask.sum())
 
 
 def prepare(work: Workload, precision: str, compiled: bool) -> system.Work:
@@ -78,7 +79,7 @@ def prepare(work: Workload, precision: str, compiled: bool) -> system.Work:
     batches = itertools.cycle(torch.randint(
         workload.FIRST_WORD_ID, work.discriminator.vocab_size,
         (workload.BATCHES, work.batch, work.length)))
-    valid = torch.ones(work.batch, work.length, dtype=torch.bool)
+    padding_mask = torch.ones(work.batch, work.length, dtype=torch.bool)
     forward = torch.compile(model) if compiled else model
     label = (f"Hugging Face {precision}{' autocast' * (precision == 'bfloat16')}, "
              f"{'torch.compile' if compiled else 'eager'}")
@@ -86,7 +87,7 @@ def prepare(work: Workload, precision: str, compiled: bool) -> system.Work:
     def step() -> Mapping[str, Any]:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            loss = forward(next(batches), valid)
+            loss = forward(next(batches), padding_mask)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, workload.CLIP_NORM, foreach=True)
         optimizer.step()

@@ -11,7 +11,7 @@ from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.pretraining import (
     ObjectiveContext,
@@ -30,8 +30,8 @@ def build(config: PretrainingConfig,
     special = SpecialTokens(pad=workload.PAD_ID, cls=workload.CLS_ID, sep=workload.SEP_ID,
                             mask=workload.MASK_ID)
     generator = config.model.generator
-    shapes = network_specs.language_model(
-        "generator", generator, weight_table.full_encoder(generator)).weights
+    shapes = specs.language_model(
+        "generator", generator, parameter_shapes.full_encoder(generator)).weights
     objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
         config.model.vocab_size, special, TrainedGenerator(generator, {
             path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
@@ -49,12 +49,13 @@ def prepare(work: Workload, precision: str) -> system.Work:
     shape = [workload.BATCHES, work.batch, work.length]
     ids = tf.random.stateless_uniform(
         shape, [1, 2], workload.FIRST_WORD_ID, config.model.vocab_size, tf.int32)
-    text = Batch(ids=ids, valid=tf.ones(shape, tf.bool), segment_ids=tf.zeros(shape, tf.int32))
+    text = Batch(ids=ids, padding_mask=tf.ones(shape, tf.bool),
+                 segment_ids=tf.zeros(shape, tf.int32))
     run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
         tf.data.Dataset.from_tensor_slices(text).repeat()))
     xla = "on" if use_xla(config.runtime.xla, strategy) else "off"
     return lambda: {
-        "loss": float(run_steps(1)["loss"].sum), "label": f"electra_tf {precision}, XLA {xla}",
+        "loss": float(run_steps(1)["loss"].total), "label": f"electra_tf {precision}, XLA {xla}",
         "versions": {"TensorFlow": tf.__version__}}
 
 

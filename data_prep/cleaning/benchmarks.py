@@ -30,7 +30,7 @@ class BenchmarkTexts:
     ngrams: np.ndarray  # uint64 [G], ascending, without repetition.
     texts: int = 0  # Number of the texts.
 
-    def facts(self) -> dict[str, str | int]:
+    def to_dict(self) -> dict[str, str | int]:
         """Returns facts for a build's identity: a digest of the n-grams, and `texts`."""
         digest = hashlib.sha256(self.ngrams.astype("<u8").tobytes()).hexdigest()
         return {"decontaminate_sha256": digest, "decontaminate_texts": self.texts}

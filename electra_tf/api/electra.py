@@ -20,8 +20,8 @@ from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require
 from electra_tf.formats import hugging_face, pretrained
-from electra_tf.formats.networks import build_networks, has_energies
-from electra_tf.formats.pretrained import Format, Pretrained
+from electra_tf.formats.parts import build_networks, has_energies
+from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.pooling import pool
 from electra_tf.tasks.in_memory import to_list
@@ -45,23 +45,23 @@ class Electra:
             Training it also changes what `embed` and `detect` return.
     """
 
-    def __init__(self, networks: Pretrained):
-        self.source, self.model = networks.source, networks.model
+    def __init__(self, checkpoint: Checkpoint):
+        self.source, self.model = checkpoint.source, checkpoint.model
         # Memory holds the weights once, in variables.
-        self._networks = dataclasses.replace(networks, weights=dict.fromkeys(
-            networks.weights, np.zeros(0)))
-        self._vocabulary, self._pooling = networks.text.vocabulary, networks.pooling
-        self._can_detect = networks.has_discriminator and not has_energies(networks)
-        self._can_fill = networks.has_generator
+        self._networks = dataclasses.replace(checkpoint, weights=dict.fromkeys(
+            checkpoint.weights, np.zeros(0)))
+        self._vocabulary, self._pooling = checkpoint.text.vocabulary, checkpoint.pooling
+        self._can_detect = checkpoint.has_discriminator and not has_energies(checkpoint)
+        self._can_fill = checkpoint.has_generator
         self._network = build_networks(
-            networks, tf_keras.mixed_precision.global_policy().name)
+            checkpoint, tf_keras.mixed_precision.global_policy().name)
         positions, max_length = self.model.max_position_embeddings, self._pooling.max_length
-        self._row_encoder = self._embedding_row_encoder = RowEncoder(networks.text, positions)
+        self._row_encoder = self._embedding_row_encoder = RowEncoder(checkpoint.text, positions)
         if max_length is not None:
-            self._embedding_row_encoder = RowEncoder(networks.text, min(positions, max_length))
+            self._embedding_row_encoder = RowEncoder(checkpoint.text, min(positions, max_length))
         self.encoder = ElectraEncoder(
-            networks.model.discriminator, networks.text.vocabulary.tokens,
-            vars(networks.text.normalization), encoder=self._network.discriminator.encoder)
+            checkpoint.model.discriminator, checkpoint.text.vocabulary.tokens,
+            vars(checkpoint.text.normalization), encoder=self._network.discriminator.encoder)
 
     def embed(self, texts: Sequence[str], *, pooling: str | None = None,
               batch_size: int = 32) -> np.ndarray:
@@ -179,13 +179,14 @@ class Electra:
         written without folders, with the files of sentence-transformers if vectors are normalized.
         """
         is_encoder = not (self._networks.has_discriminator or self._networks.has_generator)
-        networks = self._current(keeps_pooling=is_encoder and self._pooling.normalize)
+        checkpoint = self._current(keeps_pooling=is_encoder and self._pooling.normalize)
         with saving.new_directory(directory) as unfinished:
-            (hugging_face.write_encoder if is_encoder else hugging_face.write)(networks, unfinished)
+            (hugging_face.write_encoder if is_encoder else hugging_face.write)(checkpoint,
+                                                                               unfinished)
 
-    def _current(self, *, keeps_pooling: bool) -> Pretrained:
+    def _current(self, *, keeps_pooling: bool) -> Checkpoint:
         """Returns the networks with their present weights; warns if they lose their pooling."""
-        if not keeps_pooling and self._pooling != Pretrained.pooling:
+        if not keeps_pooling and self._pooling != Checkpoint.pooling:
             warnings.warn(f"the saved networks do not include the pooling of {self.source}: their "
                           "embed returns the mean over all tokens, without "
                           "normalization.", stacklevel=3)
@@ -193,7 +194,7 @@ class Electra:
         return dataclasses.replace(self._networks, task=None, task_settings={}, weights={
             name: weights[name] for name in self._networks.weights if name in weights})
 
-    def __reduce__(self) -> tuple[type["Electra"], tuple[Pretrained]]:
+    def __reduce__(self) -> tuple[type["Electra"], tuple[Checkpoint]]:
         """Pickles the networks as they are now; TensorFlow's functions are traced anew."""
         return Electra, (self._current(keeps_pooling=True),)
 

@@ -17,17 +17,18 @@ from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require
 from electra_tf.formats import hugging_face
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.modeling.layers import Build
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.layers import LayerOptions
+from electra_tf.modeling.rng import Rng
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 HUGGING_FACE_NAMES = {
-    "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "valid"}
+    "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask",
+    "valid": "padding_mask"}
 """Names that tokenizers of Hugging Face give to the parts of `Tokens`."""
 
 
@@ -78,7 +79,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
                                   normalization=Normalization(**normalization))
         self._row_encoder = RowEncoder(self._text, max_length, config.type_vocab_size)
         self._encoder = encoder or create_encoder(
-            config, Build(seed=seed, policy=self.dtype_policy.name))
+            config, LayerOptions(seed=seed, policy=self.dtype_policy.name))
         self._training_calls = self.add_weight(
             name="training_calls", shape=[], dtype=tf.int64, initializer="zeros", trainable=False)
         self.built = True
@@ -92,9 +93,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
         Args:
             inputs: Texts, string [B]; pairs of texts, string [B, 2] or two tensors of string [B];
                 token ids, integers [B, L], ragged or padded with [PAD]; or a mapping with "ids" and
-                optionally "segment_ids" and "valid", [B, L] each, also by the names of Hugging
-                Face: "input_ids", "token_type_ids", "attention_mask". In Python, `["a", "b"]` is
-                two texts and `[("a", "b")]` is one pair.
+                optionally "segment_ids" and "padding_mask", [B, L] each, also by the names of
+                Hugging Face: "input_ids", "token_type_ids", "attention_mask". In Python, `["a",
+                "b"]` is two texts and `[("a", "b")]` is one pair.
             training: True applies dropout.
             output_hidden_states: True also returns the vectors of the embeddings and every layer.
             output_attentions: True also returns the attention weights, before dropout.
@@ -105,22 +106,22 @@ class ElectraEncoder(tf_keras.layers.Layer):
             each; the last two are empty tuples if they are not asked for.
         """
         tokens = self.tokens(inputs)
-        randomness = Randomness(
+        rng = Rng(
             seed=self._seed, step=self._training_calls.assign_add(1),
             first_example=tf.zeros([], tf.int64)) if training else None
         with inference_mode():
             if not (output_hidden_states or output_attentions):
-                hidden = tf.cast(self._encoder(*tokens, randomness), tf.float32)
-                hidden._keras_mask = tokens.valid
+                hidden = tf.cast(self._encoder(*tokens, rng), tf.float32)
+                hidden._keras_mask = tokens.padding_mask
                 return hidden
-            layers = self._encoder.all_layers(*tokens, randomness)
-            bias = self._encoder.mask(tokens.valid, tf.float32)
+            layers = self._encoder.all_layers(*tokens, rng)
+            bias = self._encoder.mask(tokens.padding_mask, tf.float32)
             attentions = tuple(
                 block.attention.probabilities(inputs, bias) for block, inputs in zip(
                     self._encoder.encoder_layers if output_attentions else (), layers,
                     strict=False))
         vectors = tuple(tf.cast(layer, tf.float32) for layer in layers)
-        vectors[-1]._keras_mask = tokens.valid
+        vectors[-1]._keras_mask = tokens.padding_mask
         return EncoderOutputs(vectors[-1], vectors if output_hidden_states else (), attentions)
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
@@ -129,14 +130,14 @@ class ElectraEncoder(tf_keras.layers.Layer):
         transformers' AutoModel, converters and `run_finetuning.py --init_checkpoint` read it.
         """
         with saving.new_directory(directory) as unfinished:
-            hugging_face.write_encoder(Pretrained(
+            hugging_face.write_encoder(Checkpoint(
                 source=self.name, model=ModelConfig(**dataclasses.asdict(self.config)),
                 text=self._text, weights={
                     name[name.rindex(ENCODER):]: value for name, value in saving.values(
                         self._encoder.variables).items()}), unfinished)  # Without outer scopes.
 
     def tokens(self, inputs: Any) -> Tokens:
-        """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""
+        """Returns the ids, segment ids and the padding mask, [B, L] each, that `call` encodes."""
         if _is_in_keras_3(inputs):
             raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
                             "tf.keras) would not train it; use tf_keras for the whole model.")
@@ -148,8 +149,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
             inputs = {"ids": columns[0]}
         named = {HUGGING_FACE_NAMES.get(name, name): value for name, value in inputs.items()}
         if len(named) < len(inputs) or "ids" not in named or named.keys() - set(Tokens._fields):
-            raise UserError("inputs must have the key ids, and may have segment_ids and valid (or "
-                            f"{', '.join(HUGGING_FACE_NAMES)}). Received: "
+            raise UserError("inputs must have the key ids, and may have segment_ids and "
+                            f"padding_mask (or {', '.join(HUGGING_FACE_NAMES)}). Received: "
                             f"{', '.join(map(str, inputs))}")
         ids, max_length = _to_tensor(named["ids"], pad_id), self.config.max_position_embeddings
         if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > max_length:
@@ -161,14 +162,14 @@ class ElectraEncoder(tf_keras.layers.Layer):
                     "rows of ids are longer than the encoder reads")]):
                 ids = tf.identity(ids)
         segment_ids = _to_tensor(named.get("segment_ids", tf.zeros_like(ids)))
-        valid = _to_tensor(named.get("valid", ids != pad_id))
-        for name, values in (("segment_ids", segment_ids), ("valid", valid)):
+        padding_mask = _to_tensor(named.get("padding_mask", ids != pad_id))
+        for name, values in (("segment_ids", segment_ids), ("padding_mask", padding_mask)):
             if not values.shape.is_compatible_with(ids.shape):
                 raise UserError(f"{name} must have the shape of ids, {ids.shape}. Received: "
                                 f"{values.shape}")
         return Tokens(_require_range(ids, self.config.vocab_size, "ids"),
                       _require_range(segment_ids, self.config.type_vocab_size, "segment_ids"),
-                      tf.cast(valid, tf.bool))
+                      tf.cast(padding_mask, tf.bool))
 
     @property
     def blocks(self) -> list[Any]:

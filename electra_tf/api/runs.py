@@ -130,12 +130,12 @@ def load_task(directory: PathName, *, text_columns: Sequence[str] = ()) -> TaskM
     """
     path, temporary = storage.path(directory), None
     if text_columns or not (path / SETTINGS_FILE).exists():
-        networks = pretrained.read(path, text_columns=text_columns)
-        if networks.task is None:
+        checkpoint = pretrained.read(path, text_columns=text_columns)
+        if checkpoint.task is None:
             raise UserError(f"{path} is not fine-tuned; `electra_tf.finetune` does this.")
         temporary = tempfile.TemporaryDirectory(prefix="electra-")
         path = storage.path(temporary.name)
-        pretrained.write(networks, path, Format.RUN)
+        pretrained.write(checkpoint, path, Format.RUN)
     return TaskModel(setup.prepare_trained(path, {}), temporary)
 
 
@@ -203,9 +203,9 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     config = config or registry.recipe(task, initial.model)
     config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    own = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),
+    user_files = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),
                 holds_out=not config.training.num_folds)
-    loaded = _load(task, train, labels, dev, data_dir, own)
+    loaded = _load(task, train, labels, dev, data_dir, user_files)
     temporary = None
     if model_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="electra-")
@@ -225,7 +225,7 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
 
 
 def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | None,
-          own: Files) -> Task:
+          user_files: Files) -> Task:
     """Returns the task of files or of data in memory; arguments as for `finetune`."""
     is_file = train is None or (_is_file(train) and labels is None)
     if not is_file and isinstance(train, str | bytes):
@@ -240,15 +240,15 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
         ("train", train), ("dev", dev)) if is_file and data is not None}
     if not is_file:
         require_one_of(registry.KINDS, "task, for data in memory,", task)
-        write = functools.partial(in_memory.write, kind=Kind(task), label=own.label)
-        file = write("train", data=train, labels=labels, texts=own.texts)
+        write = functools.partial(in_memory.write, kind=Kind(task), label=user_files.label)
+        file = write("train", data=train, labels=labels, texts=user_files.texts)
         files = {"train": [file], "texts": file.texts}
         if dev is not None:
             files["dev"] = [write("dev", data=dev, texts=(
-                own.dev_texts or _dev_columns(task, file.texts)))]
+                user_files.dev_texts or _dev_columns(task, file.texts)))]
     return registry.load(
         task, None if data_dir is None else storage.path(data_dir),
-        dataclasses.replace(own, **files), from_tfds=data_dir is None and train is None)
+        dataclasses.replace(user_files, **files), from_tfds=data_dir is None and train is None)
 
 
 def _dev_columns(task: str, columns: tuple[str, ...]) -> tuple[str, ...]:

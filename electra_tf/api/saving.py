@@ -12,7 +12,7 @@ from electra_tf.core import storage
 from electra_tf.core.errors import UserError
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Format, Pretrained
+from electra_tf.formats.pretrained import Checkpoint, Format
 
 
 def values(variables: Iterable[tf.Variable]) -> Weights:
@@ -20,10 +20,10 @@ def values(variables: Iterable[tf.Variable]) -> Weights:
     return {variable.name.split(":")[0]: variable.numpy() for variable in variables}
 
 
-def write(networks: Pretrained, directory: str | os.PathLike[str], form: Format) -> None:
+def write(checkpoint: Checkpoint, directory: str | os.PathLike[str], form: Format) -> None:
     """Writes networks in a format; `UserError` if the directory exists or can't hold them."""
     with new_directory(directory) as unfinished:
-        pretrained.write(networks, unfinished, form)
+        pretrained.write(checkpoint, unfinished, form)
 
 
 @contextlib.contextmanager

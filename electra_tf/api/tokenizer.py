@@ -73,7 +73,7 @@ class ElectraTokenizer(tf_keras.layers.Layer):
             for note in cut_notes(lengths.numpy(), self.max_length, "max_length"):
                 warnings.warn(note, stacklevel=2)
         outputs = {"input_ids": tokens.ids, "token_type_ids": tokens.segment_ids,
-                   "attention_mask": tf.cast(tokens.valid, tf.int32)}
+                   "attention_mask": tf.cast(tokens.padding_mask, tf.int32)}
         outputs |= {"offset_mapping": offsets} if return_offsets_mapping else {}
         if self.padding == "max_length":
             rest = self.max_length - tf.shape(tokens.ids)[1]
@@ -143,7 +143,7 @@ class ElectraTokenizer(tf_keras.layers.Layer):
             for text, (_, *bounds) in zip(columns, cut, strict=True)], axis=1)
         position = tf.range(tf.shape(tokens.ids)[1])
         total = tf.add_n(limits) + special
-        is_text = tokens.valid & (position > 0) & (position != total[:, tf.newaxis] - 1) & (
+        is_text = tokens.padding_mask & (position > 0) & (position != total[:, tf.newaxis] - 1) & (
             position != limits[0][:, tf.newaxis] + 1)
         offsets = tf.scatter_nd(tf.where(is_text), characters.flat_values, tf.concat(
             [tf.shape(tokens.ids, tf.int64), [2]], axis=0))

@@ -47,7 +47,7 @@ TASK = "task_"
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
-Identity = Mapping[str, Any]
+RunConfig = Mapping[str, Any]
 """Settings, whose names have a dot, and other facts that affect a run's result."""
 
 
@@ -77,12 +77,12 @@ def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
             if not name.startswith("runtime.")} | dict(facts)
 
 
-def settings_of(saved: Identity) -> dict[str, Any]:
+def settings_of(saved: RunConfig) -> dict[str, Any]:
     """Returns the settings of an `identity`, without the other facts."""
     return {name: value for name, value in saved.items() if "." in name}
 
 
-def task_facts(saved: Identity) -> dict[str, Any] | None:
+def task_facts(saved: RunConfig) -> dict[str, Any] | None:
     """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
     return {name: value for name, value in saved.items() if name.startswith(TASK)} or None
 
@@ -96,10 +96,11 @@ def text_settings(model_dir: Path) -> TextSettings:
         raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
                         f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
                         "tokens would get other ids. Restore the file.")
-    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of_facts(saved))
+    return TextSettings(vocabulary=vocabulary, normalization=Normalization.from_dict(saved))
 
 
-def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_section: str = "",
+def open_run_dir(model_dir: Path, identity: RunConfig, *, defaults: Any = None,
+                 initial_section: str = "",
           replaced: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
@@ -112,7 +113,7 @@ def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow reads "
                         "as a pattern of names; choose another name.")
     storage.utf8_path(str(model_dir))  # Before training.
-    if not is_taken(model_dir):
+    if not has_run(model_dir):
         make_directory(model_dir / CHECKPOINTS)
         write_json(model_dir / SETTINGS_FILE, identity)
         return []
@@ -130,7 +131,7 @@ def claim(model_dir: Path, identity: Identity, *, defaults: Any = None, initial_
     return _differences(saved, ignored, ignored)
 
 
-def is_taken(model_dir: Path) -> bool:
+def has_run(model_dir: Path) -> bool:
     """Returns True if a directory has a run's settings, and a checkpoint or results of it."""
     return (model_dir / SETTINGS_FILE).exists() and (
         (model_dir / RESULTS_FILE).exists() or checkpoint_files.was_used(model_dir / CHECKPOINTS))
@@ -173,7 +174,8 @@ class _ModelSection:
 
 
 def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
-    """Returns what `claim` wrote; `UserError` if there is no run, or its settings are damaged.
+    """Returns what `open_run_dir` wrote; `UserError` if there is no run, or its settings are
+    damaged.
 
     The settings are checked against `defaults`, a configuration; None checks the model's alone.
     """
@@ -209,7 +211,7 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     return saved
 
 
-def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> None:
+def refuse_differences(model_dir: Path, saved: RunConfig, identity: RunConfig) -> None:
     """Raises `UserError` that names every setting whose value isn't the saved one."""
     changed = _differences(saved, identity, saved.keys() | identity.keys())
     if changed:
@@ -219,9 +221,9 @@ def refuse_differences(model_dir: Path, saved: Identity, identity: Identity) -> 
                         "settings, name a new --model_dir.")
 
 
-def _differences(saved: Identity, identity: Identity, names: Iterable[str]) -> list[str]:
+def _differences(saved: RunConfig, identity: RunConfig, names: Iterable[str]) -> list[str]:
     """Returns the settings whose values differ, each with both values, as text."""
-    def text(name: str, settings: Identity) -> str:
+    def text(name: str, settings: RunConfig) -> str:
         value = one_line(str(settings.get(name, "no such setting")), 120)
         is_checksum = len(value) > 24 and "." not in name and " " not in value
         return f"{value[:12]}..." if is_checksum else value

@@ -16,7 +16,7 @@ from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
 from electra_tf.core.errors import UserError, tensorflow_reason
 from electra_tf.core.storage import Path
-from electra_tf.modeling.weight_table import Shapes
+from electra_tf.modeling.parameter_shapes import Shapes
 
 Weights = Mapping[str, np.ndarray]
 

@@ -1,4 +1,4 @@
-"""The settings and measures of every pre-training objective, without importing TensorFlow.
+"""The settings and metrics of every pre-training objective, without importing TensorFlow.
 
 A new objective is a class in a module of `objectives/`, and its settings here, which name it.
 """
@@ -18,7 +18,7 @@ from electra_tf.core.storage import Path
 Weight = Annotated[float, Interval(ge=0, le=1_000_000)]
 
 
-class Measure(NamedTuple):
+class Metric(NamedTuple):
     """Meaning of a number in metrics.jsonl or in the results of an evaluation."""
 
     unit: str = ""
@@ -42,7 +42,7 @@ class ObjectiveConfig(Section, prefix="objective."):
     """Pre-training objective."""
     implementation: ClassVar[str]
     """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
-    measures: ClassVar[Mapping[str, Measure]] = {}
+    metrics: ClassVar[Mapping[str, Metric]] = {}
     """Numbers that no other objective reports."""
     energies: ClassVar[bool] = False
     """True if the discriminator returns energies of tokens instead of log odds of replacement."""
@@ -116,11 +116,11 @@ class AdversarialConfig(DetectionConfig):
 
     name: str = "adversarial"
     implementation = "electra_tf.objectives.adversarial:AdversarialObjective"
-    measures = {
-        "policy_loss": Measure(
+    metrics = {
+        "policy_loss": Metric(
             "reward times nats; its gradient is what counts", "policy loss (per masked token)"),
-        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)"),
-        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")}
+        "baseline_loss": Metric("nats per masked token", "baseline's loss (nats / masked token)"),
+        "generator_reward": Metric("the discriminator's loss at masked tokens, nats")}
     policy_loss_weight: Weight = 1.0
     """Factor of the generator's loss, whose gradient is the policy gradient."""
     baseline_loss_weight: Weight = 1.0
@@ -181,10 +181,10 @@ class ReplaceMlmConfig(MlmConfig):
 
     name: str = "replace_mlm"
     implementation = "electra_tf.objectives.language_models:ReplaceMlmObjective"
-    measures = {
-        "restoring_accuracy": Measure(
+    metrics = {
+        "restoring_accuracy": Metric(
             "of masked tokens, the encoder's most likely guess", _ACCURACY),
-        "restoring_loss": Measure("nats per masked token", "encoder's loss (nats / masked token)")}
+        "restoring_loss": Metric("nats per masked token", "encoder's loss (nats / masked token)")}
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss: the prediction of the original tokens at selected positions."""
 
@@ -195,8 +195,8 @@ class AllTokensMlmConfig(ReplaceMlmConfig):
 
     name: str = "all_tokens_mlm"
     implementation = "electra_tf.objectives.language_models:AllTokensMlmObjective"
-    measures = {
-        "all_tokens_loss": Measure("nats per token", "encoder's loss (nats / token)")}
+    metrics = {
+        "all_tokens_loss": Metric("nats per token", "encoder's loss (nats / token)")}
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss: the prediction of the original tokens at all positions."""
 
@@ -207,24 +207,24 @@ OBJECTIVES: dict[str, ObjectiveConfig] = {config.name: config for config in (
     AllTokensMlmConfig(), FixedGeneratorConfig())}
 """Name -> default settings of every objective."""
 _SHARED = {
-    "loss": Measure("weighted sum of the losses below", "total loss (weighted nats)"),
-    "generator_loss": Measure("nats per masked token", "generator loss (nats / masked token)"),
-    "discriminator_loss": Measure("nats per token", "discriminator loss (nats / token)"),
-    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY),
-    "generator_sampled_accuracy": Measure("of masked tokens, guess drawn at random"),
-    "discriminator_accuracy": Measure("of all tokens"),
-    "discriminator_auc": Measure("area under the ROC curve", _SCORES),
-    "discriminator_precision": Measure("of tokens called replaced, how many are", _SCORES),
-    "discriminator_recall": Measure("of replaced tokens, how many are detected", _SCORES),
-    "discriminator_recall_at_p90": Measure("the same at the threshold of 90 % precision"),
-    "replaced_fraction": Measure("of all tokens"),
+    "loss": Metric("weighted sum of the losses below", "total loss (weighted nats)"),
+    "generator_loss": Metric("nats per masked token", "generator loss (nats / masked token)"),
+    "discriminator_loss": Metric("nats per token", "discriminator loss (nats / token)"),
+    "generator_accuracy": Metric("of masked tokens, most likely guess", _ACCURACY),
+    "generator_sampled_accuracy": Metric("of masked tokens, guess drawn at random"),
+    "discriminator_accuracy": Metric("of all tokens"),
+    "discriminator_auc": Metric("area under the ROC curve", _SCORES),
+    "discriminator_precision": Metric("of tokens called replaced, how many are", _SCORES),
+    "discriminator_recall": Metric("of replaced tokens, how many are detected", _SCORES),
+    "discriminator_recall_at_p90": Metric("the same at the threshold of 90 % precision"),
+    "replaced_fraction": Metric("of all tokens"),
 }
 _OF_EVERY_RUN = {
-    "unigram_precision": Measure(_UNIGRAM), "unigram_recall": Measure(_UNIGRAM),
-    "unigram_auc": Measure(f"{_UNIGRAM}; comparable between runs", _FIXED),
-    "bigram_precision": Measure(_BIGRAM), "bigram_recall": Measure(_BIGRAM),
-    "bigram_auc": Measure(f"{_BIGRAM}; comparable between runs", _FIXED),
-    "learning_rate": Measure("", "learning rate"),
+    "unigram_precision": Metric(_UNIGRAM), "unigram_recall": Metric(_UNIGRAM),
+    "unigram_auc": Metric(f"{_UNIGRAM}; comparable between runs", _FIXED),
+    "bigram_precision": Metric(_BIGRAM), "bigram_recall": Metric(_BIGRAM),
+    "bigram_auc": Metric(f"{_BIGRAM}; comparable between runs", _FIXED),
+    "learning_rate": Metric("", "learning rate"),
 }
 
 
@@ -234,17 +234,17 @@ def objective_class(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def measures() -> Mapping[str, Measure]:
+def all_metrics() -> Mapping[str, Metric]:
     """Returns every number that a run may report, in the order of its panels."""
-    own = {name: measure for objective in OBJECTIVES.values()
-           for name, measure in objective.measures.items()}
+    own = {name: metric for objective in OBJECTIVES.values()
+           for name, metric in objective.metrics.items()}
     return _SHARED | own | _OF_EVERY_RUN
 
 
 def panels() -> Mapping[str, Sequence[str]]:
-    """Returns label -> names of the measures that are drawn on these axes, in reading order."""
+    """Returns label -> names of the metrics that are drawn on these axes, in reading order."""
     grouped: dict[str, list[str]] = {}
-    for name, measure in measures().items():
-        if measure.panel:
-            grouped.setdefault(measure.panel, []).append(name)
+    for name, metric in all_metrics().items():
+        if metric.panel:
+            grouped.setdefault(metric.panel, []).append(name)
     return grouped

@@ -25,7 +25,7 @@ class Row:
     """The head's other inputs, of equal shapes in all rows."""
     word_targets: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     """Inputs with one value per word, at most n."""
-    valid: np.ndarray | None = None
+    padding_mask: np.ndarray | None = None
     """bool [G, n], False on the padding of shorter parts; None: no padding."""
 
 
@@ -33,7 +33,7 @@ class RowBatch(NamedTuple):
     """Examples of equal length; every array has B as its first dimension."""
 
     ids: np.ndarray  # int32 [B, L], or [B, G, L] for examples with parts.
-    valid: np.ndarray  # bool of the same shape, False on padding.
+    padding_mask: np.ndarray  # bool of the same shape, False on padding.
     segment_ids: np.ndarray  # int32 of the same shape.
     present: np.ndarray  # bool [B], False on the padding rows of the last batch.
     targets: Mapping[str, np.ndarray]  # [B, ...]; those of words are [B, L], padded with zeros.
@@ -115,14 +115,15 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
             batch[(index, *map(slice, value.shape))] = value
         return batch
 
-    valid = padded([np.ones(row.ids.shape, bool) if row.valid is None else row.valid
+    padding_mask = padded([np.ones(row.ids.shape,
+                                   bool) if row.padding_mask is None else row.padding_mask
                     for row in rows], shape)
-    if valid.ndim > 2:
-        valid[:, :, 0] = True
+    if padding_mask.ndim > 2:
+        padding_mask[:, :, 0] = True
     targets = {name: [np.asarray(row.targets[name]) for row in rows] for name in rows[0].targets}
     of_words = {name: [row.word_targets[name] for row in rows] for name in rows[0].word_targets}
     return RowBatch(
-        ids=padded([row.ids for row in rows], shape, pad_id), valid=valid,
+        ids=padded([row.ids for row in rows], shape, pad_id), padding_mask=padding_mask,
         segment_ids=padded([row.segment_ids for row in rows], shape),
         present=np.arange(batch_size) < len(rows),
         targets={name: padded(values, values[0].shape) for name, values in targets.items()}

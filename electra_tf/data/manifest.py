@@ -107,7 +107,7 @@ class Manifest:
         """Writes manifest.json as a whole, or raises `UserError`."""
         atomic_file.write_json(
             storage.path(data_dir) / MANIFEST_NAME,
-            dataclasses.asdict(self) | {"vocabulary": self.vocabulary.facts()})
+            dataclasses.asdict(self) | {"vocabulary": self.vocabulary.to_dict()})
 
     def shards_of(self, split: str) -> tuple[Shard, ...]:
         """Returns the shards of "train" or "eval", in order."""
@@ -120,7 +120,7 @@ class Manifest:
     @functools.cached_property
     def fingerprint(self) -> str:
         """The value of `Records.fingerprint`."""
-        decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
+        decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.to_dict(),
                     [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 

@@ -198,10 +198,10 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
                                little_endian=True, fixed_length=length * token_bytes)
     ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], length])
     positions = tf.range(length)[tf.newaxis]
-    valid = positions < lengths
-    second = valid & (positions >= tf.cast(first, tf.int32))
+    padding_mask = positions < lengths
+    second = padding_mask & (positions >= tf.cast(first, tf.int32))
     with tf.control_dependencies([tf.debugging.Assert(
             tf.reduce_all((ids >= 0) & (ids < size)),
             [f"the records have an id outside the vocabulary of {size:,} tokens"])]):
-        ids = tf.where(valid, ids, pad_id)
-    return Batch(ids=ids, valid=valid, segment_ids=tf.cast(second, tf.int32))
+        ids = tf.where(padding_mask, ids, pad_id)
+    return Batch(ids=ids, padding_mask=padding_mask, segment_ids=tf.cast(second, tf.int32))

@@ -13,7 +13,7 @@ from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
 from electra_tf.core import hub, strict_json
 from electra_tf.core.storage import Path
 from electra_tf.data.manifest import Manifest
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 
@@ -25,14 +25,14 @@ _PIPELINES = {"ElectraForSequenceClassification": "text-classification",
 _CURVES = ("loss_curves.png", "learning_curve.png")
 
 
-def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
+def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, title: str,
           license: str = "", manifests: Sequence[Manifest] = (),
           transformers: str = "", saved_model: bool = False, onnx: str = "") -> None:
     """Writes the card, and the curves that it shows, into a model's directory.
 
     Args:
         directory: directory of the model, on this machine.
-        networks: the model.
+        checkpoint: the model.
         source: where the model was read. Settings, scores and curves come from a run's directory.
         title: name or directory by which users load the model.
         license: the Hub's identifier of the license; "" leaves it open, because the license of the
@@ -43,13 +43,13 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         onnx: quantization of the ONNX file in the directory; "" without one.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
-    task = TaskSpec.of_facts(networks.task, source) if networks.task else None
+    task = TaskSpec.from_dict(checkpoint.task, source) if checkpoint.task else None
     architecture = (KINDS[task.kind].hugging_face.architecture if task else
-                    "ElectraForPreTraining" if networks.has_discriminator else "ElectraModel")
+                    "ElectraForPreTraining" if checkpoint.has_discriminator else "ElectraModel")
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")
     if curves:
         (directory / curves).write_bytes((source / curves).read_bytes())
-    base = saved.get("initial", networks.source)
+    base = saved.get("initial", checkpoint.source)
     base = "" if base in (None, "none") else _public(base)
     metadata: dict[str, Any] = {"library_name": "onnx" if onnx else "transformers",
                                 "tags": ["electra", "electra-tf"]}
@@ -66,9 +66,9 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = template.render(
         metadata=yaml.safe_dump(metadata, sort_keys=True), title=title, task=task,
-        networks=networks, model=networks.model, source=_public(networks.source), base=base,
+        checkpoint=checkpoint, model=checkpoint.model, source=_public(checkpoint.source), base=base,
         license=license, curves=curves, columns=columns, scores=scores,
-        parameters=sum(value.size for value in networks.weights.values()),
+        parameters=sum(value.size for value in checkpoint.weights.values()),
         manifests=manifests, digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
         architecture=architecture, saved_model=saved_model, onnx=onnx)

@@ -15,14 +15,14 @@ from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.core.errors import UserError
-from electra_tf.formats.networks import has_energies
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.parts import has_energies
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.modeling.layers import Build
+from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.pooling import pool
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
@@ -127,8 +127,8 @@ class TextEncoder(Servable):
         """
         tokens = self.texts.encode(text)
         hidden = self._hidden(tokens)
-        hidden = tf.where(tokens.valid[:, :, tf.newaxis], hidden, 0.0)
-        pooled = {name: pool(hidden, tokens.valid, mode)
+        hidden = tf.where(tokens.padding_mask[:, :, tf.newaxis], hidden, 0.0)
+        pooled = {name: pool(hidden, tokens.padding_mask, mode)
                   for name, mode in (("pooled", "mean"), ("cls", "cls"))}
         return pooled | {"tokens": hidden, "token_ids": tokens.ids}
 
@@ -183,34 +183,35 @@ class ServedTask(Servable):
         return dataclasses.replace(self.network, encoder=self.encoder)
 
 
-def build(networks: Pretrained, threshold: float | None = None) -> Servable:
+def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
     """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
     Raises `UserError` for a discriminator of energies.
     """
-    if networks.task is not None:
-        spec = TaskSpec.of_facts(networks.task, networks.source)
-        task_config = override(recipe(spec.name, networks.model), networks.task_settings).task
+    if checkpoint.task is not None:
+        spec = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
+        task_config = override(recipe(spec.name, checkpoint.model), checkpoint.task_settings).task
         model = KINDS[spec.kind].objective(spec, task_config).build_model(
-            networks.model, seed=0, policy="float32")
-        assign_weights(model.variables, networks.weights, networks.source)
+            checkpoint.model, seed=0, policy="float32")
+        assign_weights(model.variables, checkpoint.weights, checkpoint.source)
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
             threshold=threshold, texts=RowEncoder(
-                networks.text, task_config.max_seq_length, networks.model.type_vocab_size)))
-    if has_energies(networks):
-        raise UserError(f"{networks.source} was trained with objective.name={networks.objective}: "
-                        "its outputs are energies, not probabilities of replaced tokens. To rank "
-                        "texts by energies: python -m electra_tf.apps.tools.score_text")
-    config = networks.model.discriminator
-    texts = RowEncoder(networks.text, config.max_position_embeddings)
-    encoder = create_encoder(config, Build(seed=0))
-    if not networks.has_discriminator:
-        assign_weights(encoder.variables, networks.weights, networks.source)
+                checkpoint.text, task_config.max_seq_length, checkpoint.model.type_vocab_size)))
+    if has_energies(checkpoint):
+        raise UserError(f"{checkpoint.source} was trained with "
+                        f"objective.name={checkpoint.objective}: its outputs are energies, not "
+                        "probabilities of replaced tokens. To rank texts by energies: python -m "
+                        "electra_tf.apps.tools.score_text")
+    config = checkpoint.model.discriminator
+    texts = RowEncoder(checkpoint.text, config.max_position_embeddings)
+    encoder = create_encoder(config, LayerOptions(seed=0))
+    if not checkpoint.has_discriminator:
+        assign_weights(encoder.variables, checkpoint.weights, checkpoint.source)
         return TextEncoder(encoder, tf.Module(), texts)
-    discriminator = Discriminator(encoder, Build(seed=0))
-    assign_weights(discriminator.variables, networks.weights, networks.source)
+    discriminator = Discriminator(encoder, LayerOptions(seed=0))
+    assign_weights(discriminator.variables, checkpoint.weights, checkpoint.source)
     return Detector(encoder, discriminator.head, texts)
 
 
@@ -223,16 +224,17 @@ def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: 
     ids, segment_ids, mask = _require_equal_shapes(
         dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
     is_followed = tf.cumsum(tf.cast(ids != cls_id, tf.int32), axis=1, reverse=True) > 0
-    valid = (mask > 0) & (is_followed | (tf.range(tf.shape(ids)[1]) == 0))
+    padding_mask = (mask > 0) & (is_followed | (tf.range(tf.shape(ids)[1]) == 0))
     positions = config.max_position_embeddings
 
     def in_range(values: tf.Tensor, size: int) -> tf.Tensor:
-        return tf.reduce_all((values >= 0) & (values < size) | ~valid)
+        return tf.reduce_all((values >= 0) & (values < size) | ~padding_mask)
 
     conditions = {
-        "attention_mask must have a 1 in every row": tf.reduce_all(tf.reduce_any(valid, axis=1)),
+        "attention_mask must have a 1 in every row": tf.reduce_all(tf.reduce_any(padding_mask,
+                                                                                 axis=1)),
         f"attention_mask: the model reads rows of at most {positions} tokens; received a 1 beyond":
-            tf.logical_not(tf.reduce_any(valid[:, positions:])),
+            tf.logical_not(tf.reduce_any(padding_mask[:, positions:])),
         f"input_ids must be from 0 to {config.vocab_size - 1}": in_range(ids, config.vocab_size),
         f"token_type_ids must be from 0 to {config.type_vocab_size - 1}":
             in_range(segment_ids, config.type_vocab_size)}
@@ -241,7 +243,7 @@ def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: 
                                   for message, condition in conditions.items()]):
         # A batch of 0 rows can have 0 columns, but heads read the first.
         shape = tf.stack([rows, tf.maximum(length, 1)])
-    return Tokens(*(tf.reshape(values, shape) for values in (ids, segment_ids, valid)))
+    return Tokens(*(tf.reshape(values, shape) for values in (ids, segment_ids, padding_mask)))
 
 
 def _require_equal_shapes(inputs: Mapping[str, tf.Tensor], requirement: str) -> list[tf.Tensor]:

@@ -27,10 +27,10 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import shown_score
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.layers import Build, Dense
-from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Outcome, count
+from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.layers import Dense, LayerOptions
+from electra_tf.modeling.rng import Rng
+from electra_tf.objectives.objective import LossOutput, count
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskObjective, sum_where
 from electra_tf.tasks.registry import KINDS, recipe
@@ -64,7 +64,7 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     if teacher.task is None:
         raise UserError(f"--teacher={path} is not fine-tuned. Fine-tune it with --init_checkpoint="
                         f"{path} and a --model_dir, which is then the teacher.")
-    spec = TaskSpec.of_facts(teacher.task, path)
+    spec = TaskSpec.from_dict(teacher.task, path)
     if run.spec.kind != spec.kind or spec.kind not in (Kind.CLASSIFICATION, Kind.MULTILABEL):
         raise UserError("task and teacher must both be classification or both multilabel. "
                         f"Received: {run.spec.kind}, --teacher={path} ({spec.kind})")
@@ -96,10 +96,10 @@ def _label_order(student: TaskSpec, teacher: TaskSpec, source: object) -> list[i
                     f"{student.name} {shown(student.label_words)}; both need the same names.")
 
 
-def with_unlabelled(task: Task, own: Files) -> Task:
-    """Returns a task with the texts of `own.unlabelled`; a note counts labels, which are unused."""
-    notes, spec = [*task.notes], dataclasses.replace(own.select(task.spec), key="")
-    examples = KINDS[spec.kind].read(own.unlabelled, spec, labelled=False, notes=notes)
+def with_unlabelled(task: Task, user_files: Files) -> Task:
+    """Returns a task with the texts of `user_files.unlabelled`; a note counts unused labels."""
+    notes, spec = [*task.notes], dataclasses.replace(user_files.select(task.spec), key="")
+    examples = KINDS[spec.kind].read(user_files.unlabelled, spec, labelled=False, notes=notes)
     examples, _ = KINDS[spec.kind].learnable(examples)
     if known := sum(example.label is not None for example in examples):
         notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
@@ -107,12 +107,12 @@ def with_unlabelled(task: Task, own: Files) -> Task:
         dataclasses.replace(example, label=None) for example in examples])
 
 
-def facts(teacher: Pretrained) -> Mapping[str, str]:
+def teacher_identity(teacher: Checkpoint) -> Mapping[str, str]:
     """Returns the source of a teacher, and a digest of all that its outputs depend on."""
     settings = {name: value for name, value in teacher.task_settings.items()
                 if name != "training.precision"}  # A teacher computes in its student's.
     digest = hashlib.sha256(repr((
-        teacher.task, settings, teacher.model, teacher.text.facts())).encode())
+        teacher.task, settings, teacher.model, teacher.text.to_dict())).encode())
     for name, weight in sorted(teacher.weights.items()):
         digest.update(name.encode() + weight.tobytes())
     return {"teacher": teacher.source, "teacher_digest": digest.hexdigest()}
@@ -122,7 +122,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
                 dev: Mapping[str, Sequence[Example]]) -> list[Row]:
     """Returns the rows of examples with the outputs of the run's teacher; prints its scores."""
     teacher, training = run.teacher, run.config.training
-    spec = TaskSpec.of_facts(teacher.task, teacher.source)
+    spec = TaskSpec.from_dict(teacher.task, teacher.source)
     config = dataclasses.replace(override(recipe(spec.name, teacher.model), {
         **teacher.task_settings, "training.precision": Precision.FLOAT32.value,
     }), runtime=run.config.runtime)
@@ -159,7 +159,7 @@ def student(run: FinetuningRun, model: tf_keras.Model,
             model.encoder, model.head = parts
             model.projection = Dense(
                 "distillation/projection", run.config.model.hidden_size,
-                run.teacher.model.hidden_size, Build(seed=seed))
+                run.teacher.model.hidden_size, LayerOptions(seed=seed))
     return DistillationObjective(run.objective, training), model
 
 
@@ -176,22 +176,22 @@ class DistillationObjective:
     config: FinetuningTrainingConfig
 
     @property
-    def coefficients(self) -> Mapping[str, float]:
+    def loss_weights(self) -> Mapping[str, float]:
         """Returns 1 - a, a and b."""
         soft, hidden = self.config.distillation_weight, self.config.distillation_hidden_weight
         return {"hard": 1.0 - soft, "soft": soft, "hidden": hidden}
 
     def prepare_inputs(self, batch: RowBatch,
-                       randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+                       rng: Rng) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch with labelled rows alone as present, and the numbers of rows."""
         targets = {**batch.targets, "present": batch.present}
         inputs, terms = self.hard.prepare_inputs(batch._replace(
-            present=batch.present & targets[LABELLED], targets=targets), randomness)
+            present=batch.present & targets[LABELLED], targets=targets), rng)
         return inputs, {"hard": terms["loss"], **dict.fromkeys(
             ("soft", "hidden"), count(batch.present))}
 
-    def compute(self, model: tf_keras.Model, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: tf_keras.Model, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs the targets of `add_targets` in training; otherwise details also have "vectors"."""
         vectors = []
 
@@ -199,14 +199,14 @@ class DistillationObjective:
             vectors.append(model.encoder.first(*tokens))
             return vectors[0]
 
-        outcome = self.hard.compute(types.SimpleNamespace(
-            encoder=types.SimpleNamespace(first=first), head=model.head), inputs, randomness,
+        output = self.hard.compute(types.SimpleNamespace(
+            encoder=types.SimpleNamespace(first=first), head=model.head), inputs, rng,
             training=training)
         if not training:
-            return outcome._replace(details={
-                **outcome.details, "vectors": tf.cast(vectors[0], tf.float32)})
+            return output._replace(per_example={
+                **output.per_example, "vectors": tf.cast(vectors[0], tf.float32)})
         targets, temperature = inputs.targets, self.config.distillation_temperature
-        logits = outcome.details["logits"], targets[f"{TEACHER}logits"]
+        logits = output.per_example["logits"], targets[f"{TEACHER}logits"]
         if self.hard.spec.kind is Kind.MULTILABEL:  # A label is there or not.
             logits = [tf.stack([tf.zeros_like(part), part], axis=-1) for part in logits]
         log_student, log_teacher = (tf.nn.log_softmax(part / temperature) for part in logits)
@@ -218,7 +218,7 @@ class DistillationObjective:
             projected = model.projection(tf.cast(vectors[0], tf.float32))
             distances = 1.0 + tf_keras.losses.cosine_similarity(  # The negative cosine.
                 targets[f"{TEACHER}vectors"], projected)
-        return outcome._replace(loss_sums={
-            "hard": outcome.loss_sums["loss"],
+        return output._replace(loss_sums={
+            "hard": output.loss_sums["loss"],
             "soft": temperature**2 * sum_where(divergences, targets["present"]),
             "hidden": sum_where(distances, targets["present"])})

@@ -17,7 +17,7 @@ from electra_tf.finetuning import distillation, outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table, median_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Format, Pretrained
+from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
@@ -35,7 +35,7 @@ def train(changes: Changes) -> None:
     names, model_dir = registry.resolve(values.task), storage.utf8_path(values.model_dir)
     if values.unlabelled and not values.teacher:
         raise UserError("--unlabelled needs --teacher, the fine-tuned model that labels texts.")
-    initial: Pretrained | None = None
+    initial: Checkpoint | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
             raise UserError("--scratch_baseline compares pre-trained weights with initial ones; "
@@ -115,7 +115,7 @@ def predict(changes: Changes) -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
     run = setup.prepare_trained(storage.path(values.model_dir), changes)
-    outputs.predict(run, values.input, values.output, _own_files(), overwrite=values.overwrite)
+    outputs.predict(run, values.input, values.output, _user_files(), overwrite=values.overwrite)
 
 
 MODES = {"train": train, "eval": evaluate, "predict": predict}
@@ -127,10 +127,10 @@ def _data(name: str) -> dict[str, Any]:
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
     return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
-            "own": _own_files(), "from_tfds": values.data_source == "tfds"}
+            "own": _user_files(), "from_tfds": values.data_source == "tfds"}
 
 
-def _own_files() -> Files:
+def _user_files() -> Files:
     values = flags.FLAGS
     return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
                  key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{

@@ -111,12 +111,12 @@ def evaluate(run: FinetuningRun, task: Task) -> None:
     print(f"results  {path}")
 
 
-def predict(run: FinetuningRun, source: str, output: str, own: Files, *,
+def predict(run: FinetuningRun, source: str, output: str, user_files: Files, *,
             overwrite: bool) -> None:
     """Reads examples from a file or standard input, and writes the model's predictions.
 
-    `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `own` may
-    select other columns than in training. Notes go to standard error. `UserError`, before the
+    `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `user_files`
+    may select other columns than in training. Notes go to standard error. `UserError`, before the
     computation, if `output` is the input, exists without `overwrite`, or isn't writable.
     """
     forms = {**run.kind.forms(run.spec), ".jsonl": json_lines}
@@ -130,7 +130,7 @@ def predict(run: FinetuningRun, source: str, output: str, own: Files, *,
             require_writable(target, path, overwrite=overwrite)
         # The first reading refuses a damaged file before the computation, the second holds a part.
         read = functools.partial(
-            run.kind.read_file, path, run.kind.select(run.spec, own), labelled=False)
+            run.kind.read_file, path, run.kind.select(run.spec, user_files), labelled=False)
         notes: list[str] = []
         known = collections.Counter(getattr(example, "label", getattr(example, "tags", None))
                                     is None for example in read(notes=notes))

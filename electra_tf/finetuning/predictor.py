@@ -13,13 +13,13 @@ from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.tasks.kinds.base import RowResults
 from electra_tf.training.devices import POLICIES, device_type
 from electra_tf.training.strategies import NO_REWRITING
 
-BatchDetails = Mapping[str, tf.Tensor]
+BatchOutput = Mapping[str, tf.Tensor]
 """The objective's details of a batch, by name."""
 
 
@@ -49,7 +49,7 @@ class Predictor:
         if self._on_one_cpu:
             dtype = tf.bfloat16 if precision is Precision.BFLOAT16 else tf.float32
             self._encoder = InferenceEncoder(model.encoder, dtype)
-            self._traced: Callable[[RowBatch], BatchDetails] | None = None
+            self._traced: Callable[[RowBatch], BatchOutput] | None = None
         else:
             is_same = model.dtype_policy.name == POLICIES[precision]
             self._network = model if is_same else run.build_model(seed=0)
@@ -68,8 +68,8 @@ class Predictor:
         batches = (self._on_cores if self._on_one_cpu else self._on_replicas)(rows, plan)
         row_results: list[RowResults] = [{} for _ in rows]
         num_done = 0
-        for indices, details in zip(plan, batches, strict=True):
-            arrays = {name: tensor.numpy() for name, tensor in details.items()}
+        for indices, per_example in zip(plan, batches, strict=True):
+            arrays = {name: tensor.numpy() for name, tensor in per_example.items()}
             for position, index in enumerate(indices):
                 row_results[index] = {name: values[position] for name, values in arrays.items()}
             num_done += lengths[indices].sum()
@@ -77,7 +77,7 @@ class Predictor:
         return row_results
 
     def _on_cores(self, rows: Sequence[Row],
-                  plan: Sequence[np.ndarray]) -> Iterator[BatchDetails]:
+                  plan: Sequence[np.ndarray]) -> Iterator[BatchOutput]:
         """Yields details of batches: one graph for all lengths, a batch per core at a time."""
         self._encoder.assign(self._model.encoder)
         pad_id = self._run.text.vocabulary.pad_id
@@ -87,7 +87,7 @@ class Predictor:
             return tf.nest.map_structure(tf.constant, make_batch(
                 part, len(part), [max(row.ids.shape[-1] for row in part)], pad_id))
 
-        def details(batch: RowBatch) -> BatchDetails:
+        def per_example(batch: RowBatch) -> BatchOutput:
             with inference_mode():
                 return self._details(types.SimpleNamespace(
                     encoder=self._encoder, head=self._model.head), batch)
@@ -98,7 +98,7 @@ class Predictor:
         tf.config.optimizer.set_experimental_options({NO_REWRITING: False})
         try:
             if self._traced is None:  # For batches of any size.
-                self._traced = tf.function(details, autograph=False).get_concrete_function(
+                self._traced = tf.function(per_example, autograph=False).get_concrete_function(
                     tf.nest.map_structure(
                         lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
                         padded([0])))
@@ -108,7 +108,7 @@ class Predictor:
             tf.config.optimizer.set_experimental_options({NO_REWRITING: is_disabled})
 
     def _on_replicas(self, rows: Sequence[Row],
-                     plan: Sequence[np.ndarray]) -> Iterator[BatchDetails]:
+                     plan: Sequence[np.ndarray]) -> Iterator[BatchOutput]:
         """Yields details of batches of a few static shapes, which replicas share."""
         run = self._run
         if self._network is not self._model:
@@ -121,12 +121,12 @@ class Predictor:
                                run.text.vocabulary.pad_id)
             yield self._compiled(batch.ids.shape, run.distributed(batch))
 
-    def _gathered_details(self, batch: RowBatch) -> BatchDetails:
+    def _gathered_details(self, batch: RowBatch) -> BatchOutput:
         strategy = self._run.strategy
         results = strategy.run(lambda part: self._details(self._network, part), (batch,))
         return {name: strategy.gather(value, axis=0) for name, value in results.items()}
 
-    def _details(self, model: Any, batch: RowBatch) -> BatchDetails:
+    def _details(self, model: Any, batch: RowBatch) -> BatchOutput:
         zero = tf.constant(0, tf.int64)
-        randomness = Randomness(seed=0, step=zero, first_example=zero)  # Draws nothing.
-        return self._run.objective.compute(model, batch, randomness, training=False).details
+        rng = Rng(seed=0, step=zero, first_example=zero)  # Draws nothing.
+        return self._run.objective.compute(model, batch, rng, training=False).per_example

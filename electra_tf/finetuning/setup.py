@@ -18,7 +18,7 @@ from electra_tf.config.runtime import Precision
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import COMPILED_TOKENS, Row, RowBatch, bucket_lengths
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting import trackers
 from electra_tf.tasks.class_weights import BALANCED, balanced_weights
@@ -44,7 +44,7 @@ class FinetuningRun:
     model_dir: Path
     grid: Mapping[str, tuple[Any, ...]] = dataclasses.field(default_factory=dict)
     """Setting -> its values; all combinations are trained."""
-    teacher: Pretrained | None = None
+    teacher: Checkpoint | None = None
     """The fine-tuned model whose outputs it also learns; see `distillation`."""
 
     @property
@@ -124,7 +124,7 @@ class FinetuningRun:
         return dataclasses.replace(self, objective=dataclasses.replace(
             self.objective, class_weights=balanced_weights(self.spec.labels, examples)))
 
-    def build_model(self, seed: int, initial: Pretrained | None = None) -> TaskNetwork:
+    def build_model(self, seed: int, initial: Checkpoint | None = None) -> TaskNetwork:
         """Creates encoder and head on the run's devices; `initial` has the encoder's weights.
 
         The head's are kept too if it `fits_head`. A seed decides all others. `UserError` for
@@ -141,11 +141,11 @@ class FinetuningRun:
             assign_weights(kept.variables, initial.weights, initial.source)
         return model
 
-    def fits_head(self, initial: Pretrained) -> bool:
+    def fits_head(self, initial: Checkpoint) -> bool:
         """Returns True if initial weights have this head, of a task with the same labels."""
         if initial.task is None:
             return False
-        task = TaskSpec.of_facts(initial.task, initial.source)
+        task = TaskSpec.from_dict(initial.task, initial.source)
         head = self.objective.build_head(self.config.model, seed=0)
         return all(getattr(task, name) == getattr(self.spec, name)
                    for name in ("kind", "label_words", "scale", "offset")) and {
@@ -153,13 +153,13 @@ class FinetuningRun:
                 name: value.shape for name, value in initial.weights.items()
                 if name.startswith(f"{HEAD}/")}
 
-    def with_labels_of(self, initial: Pretrained | None) -> "FinetuningRun":
+    def with_labels_of(self, initial: Checkpoint | None) -> "FinetuningRun":
         """Returns the run with numbers in the order of its directory's labels, or the head's.
 
         Earlier versions sorted them as text.
         """
         facts = initial and initial.task
-        if run_directory.is_taken(self.model_dir):
+        if run_directory.has_run(self.model_dir):
             facts = run_directory.task_facts(run_directory.read_identity(self.model_dir))
         labels = sorted(self.spec.labels)
         if not facts or facts.get("task_labels") != labels or labels == [*self.spec.labels]:
@@ -206,7 +206,7 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
         raise UserError(f"{model_dir} holds no fine-tuned model. Name the --model_dir of a "
                         "fine-tuned run.")
     run_directory.checkpoint_of_results(model_dir)  # Refuses settings that were changed.
-    spec = TaskSpec.of_facts(facts, model_dir)
+    spec = TaskSpec.from_dict(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), {
         **run_directory.settings_of(saved), "training.precision": Precision.FLOAT32.value,

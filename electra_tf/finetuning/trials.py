@@ -43,9 +43,9 @@ from electra_tf.finetuning.results import (
     shown_score,
 )
 from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Ratio
+from electra_tf.objectives.objective import WeightedMean
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
@@ -61,7 +61,7 @@ from electra_tf.training.devices import (
 
 
 @failures.explained()
-def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
+def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
     A trial trains `initial`, with a new head unless it has this task's, or from scratch if it is
@@ -94,11 +94,11 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
                     CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
                                       keep=0).save(results.best_number)
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
-            results.save(run.model_dir, run.spec.facts())
+            results.save(run.model_dir, run.spec.to_dict())
             checkpoint_files.remove(
                 checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
             if run.grid:  # The saved settings are those of the kept model.
-                run_directory.claim(run.model_dir, {**identity, **results.best.changes},
+                run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},
                                     replaced=tuple(run.grid))
         kept_run = run.changed(results.best.changes).in_float32
         dev = data.of(kept_run, task, results.best.fold).dev
@@ -171,7 +171,7 @@ def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence
         ends_interval = step == last_step or step % progress.log_every == 0
         if not (ends_interval or progress.is_line_due()):
             continue  # The devices compute on; a loss is read only for a line.
-        loss = float(np.mean([ratio.sum.numpy() / ratio.weight.numpy() for ratio in losses]))
+        loss = float(np.mean([ratio.total.numpy() / ratio.weight.numpy() for ratio in losses]))
         if not np.isfinite(loss):
             raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
                             "--learning_rate, or --precision=float32, in a new --model_dir.")
@@ -203,7 +203,8 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
         state.step.assign(finished_at[-1])
     train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
 
-    def run_step(batch: RowBatch) -> Mapping[str, Ratio]:  # TPUs need a function with a name.
+    def run_step(batch: RowBatch) -> Mapping[str,
+                                             WeightedMean]:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
 
     return CompiledByShape(run_step)
@@ -229,7 +230,7 @@ def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
     return factors
 
 
-def _identity(run: FinetuningRun, task: Task, initial: Pretrained | None) -> dict[str, Any]:
+def _identity(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> dict[str, Any]:
     """Returns all that affects the result of a run's trials."""
     digest = hashlib.sha256()
     unlabelled = [("unlabelled", task.unlabelled)] if task.unlabelled else []
@@ -237,9 +238,9 @@ def _identity(run: FinetuningRun, task: Task, initial: Pretrained | None) -> dic
         digest.update(name.encode())
         for example in examples:
             digest.update(repr(example).encode())
-    facts = run.spec.facts() | run.text.facts() | {
+    facts = run.spec.to_dict() | run.text.to_dict() | {
         "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
-            distillation.facts(run.teacher) if run.teacher else {})
+            distillation.teacher_identity(run.teacher) if run.teacher else {})
     if run.grid:
         facts["grid"] = "; ".join(map(shown_changes, run.combinations))
     identity = run_directory.identity(run.config, facts)
@@ -249,19 +250,19 @@ def _identity(run: FinetuningRun, task: Task, initial: Pretrained | None) -> dic
 
 @contextlib.contextmanager
 def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
-                       initial: Pretrained | None, num_steps: int) -> Iterator[None]:
+                       initial: Checkpoint | None, num_steps: int) -> Iterator[None]:
     """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
     if initial is not None:
         run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
     results, replaced = None, tuple(run.grid)
-    if run_directory.is_taken(run.model_dir) and (results := Results.load(run.model_dir)):
+    if run_directory.has_run(run.model_dir) and (results := Results.load(run.model_dir)):
         identity = {**identity, **results.best.changes}
         # An extension that was stopped may be given up: the finished trial has the old number.
         is_finished = not run.grid and results.trials[0].epochs[-1].step == num_steps
         if run.config.training.num_trials == len(results.trials) == 1 and (
                 is_finished or is_extension(run, results, num_steps)):
             replaced = ("training.num_train_epochs",)
-    run_directory.claim(run.model_dir, identity, replaced=replaced)
+    run_directory.open_run_dir(run.model_dir, identity, replaced=replaced)
     with run_directory.only_process(run.model_dir):
         try:
             yield
@@ -273,7 +274,7 @@ def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
                 f"{same_command()}")) from None
 
 
-def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: TrialData,
+def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: TrialData,
            notes: Sequence[str]) -> Results:
     """Returns the results so far; prints a header."""
     run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
@@ -330,7 +331,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Pretrained | None, data: Tri
     return results
 
 
-def _origin(run: FinetuningRun, initial: Pretrained | None) -> str:
+def _origin(run: FinetuningRun, initial: Checkpoint | None) -> str:
     """Returns where the initial weights of encoder and head come from."""
     if initial is None:
         normal = InitializationConfig.normal()

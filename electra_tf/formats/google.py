@@ -18,7 +18,7 @@ from electra_tf.core import storage, strict_json
 from electra_tf.core.atomic_file import make_directory, write_json
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
-from electra_tf.formats.networks import (
+from electra_tf.formats.parts import (
     drop_padding_rows,
     infer_generator,
     note_unused,
@@ -28,8 +28,8 @@ from electra_tf.formats.networks import (
 from electra_tf.formats.pretrained import (
     BERT_SIZES,
     BERT_TRAINING_SETTINGS,
+    Checkpoint,
     Format,
-    Pretrained,
 )
 from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
 
@@ -39,7 +39,7 @@ _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 
 
 def read(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
-         num_heads: int | None) -> Pretrained:
+         num_heads: int | None) -> Checkpoint:
     """Returns the networks of a TensorFlow checkpoint: of Google's code, or of Model Garden's."""
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     text = TextSettings.load(vocab_file, normalization)
@@ -57,9 +57,9 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
                           if reader.has_tensor(GRAPH)
                           else _read_networks(reader, prefix, num_heads))
     model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
-    networks = Pretrained(source=prefix, model=model, text=text, weights=weights)
-    require_networks(networks)
-    return networks
+    checkpoint = Checkpoint(source=prefix, model=model, text=text, weights=weights)
+    require_networks(checkpoint)
+    return checkpoint
 
 
 def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
@@ -80,18 +80,18 @@ def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[Mod
     return model, weights
 
 
-def write(networks: Pretrained, directory: Path) -> None:
+def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
-    require_pretrained(networks)
-    _require_heads_of_64_units(networks.model, networks.source)
+    require_pretrained(checkpoint)
+    _require_heads_of_64_units(checkpoint.model, checkpoint.source)
     make_directory(directory)
-    names = sorted(networks.weights)
+    names = sorted(checkpoint.weights)
     tf.raw_ops.SaveV2(
         prefix=tf.constant(str(directory / PREFIX)), tensor_names=tf.constant(names),
         shape_and_slices=tf.constant([""] * len(names)),
-        tensors=[tf.constant(networks.weights[name]) for name in names])
-    networks.text.save(directory / VOCABULARY_FILE)
-    write_settings(networks.model, directory)
+        tensors=[tf.constant(checkpoint.weights[name]) for name in names])
+    checkpoint.text.save(directory / VOCABULARY_FILE)
+    write_settings(checkpoint.model, directory)
 
 
 def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:

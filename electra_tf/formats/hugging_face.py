@@ -37,7 +37,7 @@ from electra_tf.formats.hugging_face_weights import (
     read_weights,
     weights_file,
 )
-from electra_tf.formats.networks import (
+from electra_tf.formats.parts import (
     drop_padding_rows,
     extract,
     infer_generator,
@@ -45,9 +45,9 @@ from electra_tf.formats.networks import (
     note_unused,
     require_networks,
 )
-from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Pretrained
-from electra_tf.modeling.network_specs import discriminator, language_model
-from electra_tf.modeling.weight_table import Shapes, full_encoder
+from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
+from electra_tf.modeling.parameter_shapes import Shapes, full_encoder
+from electra_tf.modeling.specs import discriminator, language_model
 from electra_tf.text.tokenization import TextSettings
 
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
@@ -69,7 +69,7 @@ _BERT_HEADS = {f"BertFor{name}": f"ElectraFor{name}"
 
 
 def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
-         text_columns: Sequence[str] = ()) -> Pretrained:
+         text_columns: Sequence[str] = ()) -> Checkpoint:
     """Returns the networks of a directory or of a model of the Hub.
 
     They are a fine-tuned model, of which the encoder alone is read unless `with_task`; a
@@ -83,12 +83,12 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
-    pooling, lower_case = Pretrained.pooling, False
+    pooling, lower_case = Checkpoint.pooling, False
     if (directory / sentence_transformers.MODULES_FILE).exists():
         directory, pooling, lower_case = sentence_transformers.read(directory)
     config, model, tensors = _read_network(directory)
     text, positions = read_text(directory), model.max_position_embeddings
-    if (pooling is not Pretrained.pooling and pooling.max_length is None
+    if (pooling is not Checkpoint.pooling and pooling.max_length is None
             and (limit := read_max_length(directory, positions)) < positions):
         pooling = dataclasses.replace(pooling, max_length=limit)
     if lower_case:
@@ -105,17 +105,17 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         if not encoder_only and (generator_directory / CONFIG_FILE).exists():
             model, weights = _read_generator(generator_directory, model, weights, text)
     elif with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys():
-        if pooling is not Pretrained.pooling:  # modules.json beside a head: a CrossEncoder.
+        if pooling is not Checkpoint.pooling:  # modules.json beside a head: a CrossEncoder.
             text_columns = text_columns or hugging_face_heads.PAIR
         spec, settings, head = hugging_face_heads.from_hugging_face(
             _BERT_HEADS.get(architecture, architecture), config, others, str(directory),
             text_columns)
         weights |= head
         settings["task.max_seq_length"] = read_max_length(directory, positions)
-        task = spec.facts()
+        task = spec.to_dict()
     elif with_task and config.electra_tf is not None and pooling.normalize:
         spec, settings = hugging_face_heads.embedding_task(config, pooling)
-        task = spec.facts()
+        task = spec.to_dict()
     elif architecture == ARCHITECTURES[GENERATOR]:
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
                         f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "
@@ -125,11 +125,11 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
                         "head this program does not have. Its encoder can be fine-tuned: "
                         f"run_finetuning.py --init_checkpoint={directory}")
     note_unused(others, str(weights_file(directory)))
-    networks = Pretrained(source=str(path), model=model, text=text, weights=weights,
+    checkpoint = Checkpoint(source=str(path), model=model, text=text, weights=weights,
                           pooling=pooling, task=task, task_settings=settings)
     if task is None:
-        require_networks(networks)
-    return networks
+        require_networks(checkpoint)
+    return checkpoint
 
 
 def _infer_architecture(tensors: Weights) -> str:
@@ -204,7 +204,7 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
     return directory
 
 
-def write(networks: Pretrained, directory: Path) -> None:
+def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
 
     `discriminator/` of a model without a discriminator holds its encoder. Sentence embeddings also
@@ -212,36 +212,36 @@ def write(networks: Pretrained, directory: Path) -> None:
 
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
-    if networks.task is not None:
-        head, entries = hugging_face_heads.to_hugging_face(networks)
-        encoder = networks.model.discriminator
-        weights = {name: value for name, value in networks.weights.items()
+    if checkpoint.task is not None:
+        head, entries = hugging_face_heads.to_hugging_face(checkpoint)
+        encoder = checkpoint.model.discriminator
+        weights = {name: value for name, value in checkpoint.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
-        require_exactly(weights, full_encoder(encoder), networks.source)
-        task = hugging_face_heads.task_config(networks)
-        _write_network(networks.text, directory, encoder, weights, entries, head,
+        require_exactly(weights, full_encoder(encoder), checkpoint.source)
+        task = hugging_face_heads.task_config(checkpoint)
+        _write_network(checkpoint.text, directory, encoder, weights, entries, head,
                        task.max_seq_length)
         if task.long_texts is not LongTexts.TRUNCATE:
             note(f"transformers cuts texts at {task.max_seq_length} tokens; this model was trained "
                  f"with task.long_texts={task.long_texts}, which converting back restores.")
-        if networks.pooling.normalize:
-            sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
+        if checkpoint.pooling.normalize:
+            sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
         return
-    require_networks(networks)
-    for name in (DISCRIMINATOR, GENERATOR) if networks.has_generator else (DISCRIMINATOR,):
-        has_head = name == GENERATOR or networks.has_discriminator
-        _write_network(networks.text, directory / name, *extract(networks, name), {
+    require_networks(checkpoint)
+    for name in (DISCRIMINATOR, GENERATOR) if checkpoint.has_generator else (DISCRIMINATOR,):
+        has_head = name == GENERATOR or checkpoint.has_discriminator
+        _write_network(checkpoint.text, directory / name, *extract(checkpoint, name), {
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
-def write_encoder(networks: Pretrained, directory: Path) -> None:
+def write_encoder(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes the encoder alone and its pooling into a directory, without `discriminator/`."""
-    encoder = networks.model.discriminator
-    require_exactly(networks.weights, full_encoder(encoder), networks.source)
-    _write_network(networks.text, directory, encoder, networks.weights,
+    encoder = checkpoint.model.discriminator
+    require_exactly(checkpoint.weights, full_encoder(encoder), checkpoint.source)
+    _write_network(checkpoint.text, directory, encoder, checkpoint.weights,
                    {"architectures": ["ElectraModel"]}, {})
-    if networks.pooling.normalize:
-        sentence_transformers.write(networks.pooling, encoder.hidden_size, directory)
+    if checkpoint.pooling.normalize:
+        sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,

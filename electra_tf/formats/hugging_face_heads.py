@@ -19,8 +19,8 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, note_once, shown
-from electra_tf.formats.pretrained import Pooling, Pretrained
-from electra_tf.modeling.weight_table import dense
+from electra_tf.formats.pretrained import Checkpoint, Pooling
+from electra_tf.modeling.parameter_shapes import dense
 from electra_tf.tasks import files
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Kind, TaskSpec
@@ -100,15 +100,15 @@ class Config:
         return ", ".join(self.architectures or ())
 
 
-def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
+def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     """Returns a head's weights in Hugging Face's form, and its entries of config.json.
 
     Raises `UserError` for more or fewer layers than those of Hugging Face's head.
     """
-    spec, source = TaskSpec.of_facts(networks.task, networks.source), networks.source
-    form, inputs = KINDS[spec.kind].hugging_face, networks.model.hidden_size
-    head = {name: value for name, value in networks.weights.items() if name.startswith(HEAD)}
-    precision = {name: value for name, value in networks.task_settings.items()
+    spec, source = TaskSpec.from_dict(checkpoint.task, checkpoint.source), checkpoint.source
+    form, inputs = KINDS[spec.kind].hugging_face, checkpoint.model.hidden_size
+    head = {name: value for name, value in checkpoint.weights.items() if name.startswith(HEAD)}
+    precision = {name: value for name, value in checkpoint.task_settings.items()
                  if name == "training.precision"}
     if not form.layers:  # The files of sentence-transformers have the settings.
         return {}, {"architectures": [form.architecture], "electra_tf": _entry(spec, precision)}
@@ -137,7 +137,7 @@ def to_hugging_face(networks: Pretrained) -> tuple[Weights, dict[str, Any]]:
         layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
     layers[output] = kernel, bias
     config = head_entries(spec)
-    task, default = task_config(networks), recipe(spec.name, networks.model).task
+    task, default = task_config(checkpoint), recipe(spec.name, checkpoint.model).task
     settings = {name: value for name, value in vars(task).items()
                 if value != getattr(default, name) and f"task.{name}" not in form.settings}
     config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, precision | {
@@ -166,10 +166,10 @@ def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:
             "metrics": list(spec.metrics), "settings": settings}
 
 
-def task_config(networks: Pretrained) -> TaskConfig:
+def task_config(checkpoint: Checkpoint) -> TaskConfig:
     """Returns all settings of the task of a fine-tuned model."""
-    name = TaskSpec.of_facts(networks.task, networks.source).name
-    return override(recipe(name, networks.model), networks.task_settings).task
+    name = TaskSpec.from_dict(checkpoint.task, checkpoint.source).name
+    return override(recipe(name, checkpoint.model), checkpoint.task_settings).task
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:

@@ -17,16 +17,16 @@ from electra_tf.core.atomic_file import make_directory
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.formats import google
-from electra_tf.formats.networks import (
+from electra_tf.formats.parts import (
     extract,
     infer_generator,
     join_networks,
     note_unused,
     require_pretrained,
 )
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.network_specs import discriminator, language_model
-from electra_tf.modeling.weight_table import full_encoder
+from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.parameter_shapes import full_encoder
+from electra_tf.modeling.specs import discriminator, language_model
 
 PREFIX = "electra"
 _ENCODER, _GENERATOR = "discriminator_network", "generator_network"
@@ -138,16 +138,17 @@ class _Objects:
         return weights, value(query).shape[1]
 
 
-def write(networks: Pretrained, directory: Path) -> None:
+def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes a checkpoint that Model Garden's encoders and ElectraPretrainer restore.
 
     Both networks hold the embeddings, shared or not. The poolers, which ELECTRA does not train, get
     new values; the next-sentence head is left out.
     """
-    require_pretrained(networks)
+    require_pretrained(checkpoint)
     values: dict[str, np.ndarray] = {}
-    for network in ("discriminator", "generator") if networks.has_generator else ("discriminator",):
-        encoder, weights = extract(networks, network)
+    for network in ("discriminator", "generator") if checkpoint.has_generator else ("discriminator",
+                                                                                    ):
+        encoder, weights = extract(checkpoint, network)
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
             values[path] = _reshaped(path, value, encoder.num_heads)
@@ -165,13 +166,13 @@ def write(networks: Pretrained, directory: Path) -> None:
                 setattr(module, attribute, tf.Module())
             module = getattr(module, attribute)
         setattr(module, leaf, tf.Variable(value))
-    if networks.has_generator:
+    if checkpoint.has_generator:
         root.masked_lm.embedding_table = root.generator_network._embedding_layer.embeddings
     make_directory(directory)
     tf.train.Checkpoint(model=root, encoder=root.discriminator_network).save(
         str(directory / PREFIX))
-    networks.text.save(directory / VOCABULARY_FILE)
-    google.write_settings(networks.model, directory)
+    checkpoint.text.save(directory / VOCABULARY_FILE)
+    google.write_settings(checkpoint.model, directory)
 
 
 def _reshaped(path: str, value: np.ndarray, *heads: int) -> np.ndarray:

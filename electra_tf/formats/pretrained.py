@@ -63,7 +63,7 @@ class Pooling:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Pretrained:
+class Checkpoint:
     """A pre-trained or fine-tuned encoder and the other parts of its checkpoint."""
 
     source: str
@@ -102,7 +102,7 @@ class Pretrained:
 
 def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
          vocab_file: Path | None = None, normalization: Normalization | None = None,
-         num_heads: int | None = None, text_columns: Sequence[str] = ()) -> Pretrained:
+         num_heads: int | None = None, text_columns: Sequence[str] = ()) -> Checkpoint:
     """Returns the model at a path, in any format.
 
     `path` is a directory, the prefix of a TensorFlow checkpoint, or the name of a model on the
@@ -115,9 +115,9 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     """
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
     if form is Format.RUN:
-        networks = form.module.read(path)
+        checkpoint = form.module.read(path)
     elif form is Format.HUGGING_FACE:
-        networks = form.module.read(path, encoder_only=encoder_only, with_task=with_task,
+        checkpoint = form.module.read(path, encoder_only=encoder_only, with_task=with_task,
                                     text_columns=text_columns)
     elif form is Format.GOOGLE:
         prefix = _find_prefix(path)
@@ -125,24 +125,24 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         if folder.name == CHECKPOINTS and (run := folder.parent / SETTINGS_FILE).exists():
             raise UserError(f"{path} is a checkpoint of a run; name the run's directory, "
                             f"{run.parent}.")
-        networks = form.module.read(prefix, vocab_file, normalization, num_heads)
+        checkpoint = form.module.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
                         "program), nor config.json (Hugging Face), nor *.index (Google, Model "
                         f"Garden).{_advice(path)}")
-    if text_columns and (form is not Format.HUGGING_FACE or networks.task is None):
+    if text_columns and (form is not Format.HUGGING_FACE or checkpoint.task is None):
         raise UserError(f"{path} is no fine-tuned model in Hugging Face's format; leave out "
                         f"--text_columns={','.join(text_columns)}.")
-    for name, value in networks.weights.items():
+    for name, value in checkpoint.weights.items():
         if not np.isfinite(value).all():
-            raise UserError(f"{networks.source}: {name} holds values that are not finite, perhaps "
-                            "because training diverged; use another checkpoint.")
-    return networks
+            raise UserError(f"{checkpoint.source}: {name} holds values that are not finite, "
+                            "perhaps because training diverged; use another checkpoint.")
+    return checkpoint
 
 
-def write(networks: Pretrained, directory: Path, form: Format) -> None:
+def write(checkpoint: Checkpoint, directory: Path, form: Format) -> None:
     """Writes a model into a new directory; refuses weights that the format cannot hold."""
-    form.module.write(networks, directory)
+    form.module.write(checkpoint, directory)
 
 
 def _find_format(path: Path) -> Format | None:

@@ -19,14 +19,14 @@ from electra_tf.core.storage import Path
 from electra_tf.formats.pretrained import (
     BERT_TRAINING_SETTINGS,
     GENERATOR_BIAS,
+    Checkpoint,
     Pooling,
-    Pretrained,
 )
 from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import Kind, TaskSpec
 
 
-def read(model_dir: Path) -> Pretrained:
+def read(model_dir: Path) -> Checkpoint:
     """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
     saved = run_directory.read_identity(model_dir)
     task = run_directory.task_facts(saved)
@@ -44,13 +44,13 @@ def read(model_dir: Path) -> Pretrained:
     if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
         results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         settings["task.label_threshold"] = results["threshold"]
-    pooling = Pretrained.pooling
+    pooling = Checkpoint.pooling
     if task and task.get(f"{run_directory.TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
         pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,
                           max_length=settings["task.max_seq_length"])
-    return Pretrained(
+    return Checkpoint(
         source=f"{model_dir}, step {step:,}", model=model, weights=weights,
-        objective=saved.get("objective.name", Pretrained.objective),
+        objective=saved.get("objective.name", Checkpoint.objective),
         text=run_directory.text_settings(model_dir), task=task, task_settings=settings,
         pooling=pooling)
 
@@ -73,26 +73,26 @@ def initialization(source: Path) -> dict[str, Any]:
     return {}
 
 
-def write(networks: Pretrained, directory: Path) -> None:
+def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes a run's directory with a checkpoint of step 0, without an optimizer's state."""
-    facts = networks.text.facts() | {"initial": networks.source}
-    if networks.task is None:
-        config = PretrainingConfig(model=networks.model,
-                                   objective=OBJECTIVES[networks.objective])
+    facts = checkpoint.text.to_dict() | {"initial": checkpoint.source}
+    if checkpoint.task is None:
+        config = PretrainingConfig(model=checkpoint.model,
+                                   objective=OBJECTIVES[checkpoint.objective])
         facts |= run_directory.generator_fact(config.model)
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:
-        task = TaskSpec.of_facts(networks.task, networks.source)
+        task = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
         # The recipe has dropout rates of its own.
-        config = override(recipe(task.name, networks.model), {
-            f"model.{name}": getattr(networks.model, name) for name in BERT_TRAINING_SETTINGS
-        } | networks.task_settings)
-        identity = run_directory.identity(config, facts | task.facts())
-    run_directory.claim(directory, identity)
-    networks.text.save(directory / run_directory.VOCABULARY_FILE)
+        config = override(recipe(task.name, checkpoint.model), {
+            f"model.{name}": getattr(checkpoint.model, name) for name in BERT_TRAINING_SETTINGS
+        } | checkpoint.task_settings)
+        identity = run_directory.identity(config, facts | task.to_dict())
+    run_directory.open_run_dir(directory, identity)
+    checkpoint.text.save(directory / run_directory.VOCABULARY_FILE)
     holder = tf.Module()
-    holder.weights = [tf.Variable(value, name=name) for name, value in networks.weights.items()]
+    holder.weights = [tf.Variable(value, name=name) for name, value in checkpoint.weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")
     CheckpointManager(tf.train.Checkpoint(weights=holder, step=step),
                       directory / run_directory.CHECKPOINTS, keep=1).save(0)

@@ -72,9 +72,9 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -
 
 @fused
 def _logits_gradient(logits, largest, total, labels, d_loss):
-    of_softmax = _exponentials(logits, largest) * (d_loss / total)[:, tf.newaxis]
+    probs = _exponentials(logits, largest) * (d_loss / total)[:, tf.newaxis]
     is_label = tf.range(logits.shape[1]) == labels[:, tf.newaxis]
-    return rounded(of_softmax - tf.where(is_label, d_loss[:, tf.newaxis], 0.0), logits.dtype)
+    return rounded(probs - tf.where(is_label, d_loss[:, tf.newaxis], 0.0), logits.dtype)
 
 
 def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:
@@ -114,12 +114,12 @@ class Corrupted(NamedTuple):
     replaced: tf.Tensor  # bool [B, L], True for tokens that differ from the original ones.
 
 
-def corrupt(ids: tf.Tensor, valid: tf.Tensor, masked: MaskedPositions,
+def corrupt(ids: tf.Tensor, padding_mask: tf.Tensor, masked: MaskedPositions,
             sampled: tf.Tensor) -> Corrupted:
     """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
     They include the positions whose original token the generator read. A token is replaced if it
-    differs from the original one and is `valid`, bool [B, L].
+    differs from the original one and is `padding_mask`, bool [B, L].
     """
-    corrupted = write_tokens(ids, masked.positions, sampled, masked.valid)
-    return Corrupted(corrupted, valid & (ids != corrupted))
+    corrupted = write_tokens(ids, masked.positions, sampled, masked.filled)
+    return Corrupted(corrupted, padding_mask & (ids != corrupted))

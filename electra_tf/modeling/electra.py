@@ -6,12 +6,12 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.encoder import Embeddings, Encoder, create_encoder
 from electra_tf.modeling.fused import affine
-from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, LayerFactory
-from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import GENERATOR
+from electra_tf.modeling.layers import Dense, EmbeddingTable, GeluDense, LayerFactory, LayerOptions
+from electra_tf.modeling.parameter_shapes import GENERATOR
+from electra_tf.modeling.rng import Rng
 
 BLOCK = 128  # Vocabulary entries of a block; sampling needs logits that are padded to whole blocks.
 IMPOSSIBLE_LOGIT = -1e9  # A logit whose exponential is 0.
@@ -20,11 +20,12 @@ IMPOSSIBLE_LOGIT = -1e9  # A logit whose exponential is 0.
 class MaskedLanguageModelHead(tf_keras.layers.Layer):
     """A head that scores every vocabulary entry: dense, GELU, layer norm, tied table, bias."""
 
-    def __init__(self, path: str, config: EncoderConfig, build: Build, words: EmbeddingTable):
-        super().__init__(name=path, dtype=build.policy)
+    def __init__(self, path: str, config: EncoderConfig, options: LayerOptions,
+                 words: EmbeddingTable):
+        super().__init__(name=path, dtype=options.policy)
         self.words = words
-        shapes = weight_table.vocabulary_head(path, config)
-        parts = LayerFactory(shapes, build, config.initializer_range)
+        shapes = parameter_shapes.vocabulary_head(path, config)
+        parts = LayerFactory(shapes, options, config.initializer_range)
         self.dense = parts.dense(f"{path}/dense", GeluDense)
         self.norm = parts.norm(f"{path}/LayerNorm")
         self.output_bias = self.add_weight(
@@ -47,12 +48,12 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
 class ReplacedTokenHead(tf_keras.layers.Layer):
     """A head with one logit per position, positive for a token that was probably replaced."""
 
-    def __init__(self, path: str, config: EncoderConfig, build: Build):
-        super().__init__(name=path, dtype=build.policy)
-        shapes = weight_table.binary_head(path, config)
-        self.dense = LayerFactory(shapes, build, config.initializer_range).dense(
+    def __init__(self, path: str, config: EncoderConfig, options: LayerOptions):
+        super().__init__(name=path, dtype=options.policy)
+        shapes = parameter_shapes.binary_head(path, config)
+        self.dense = LayerFactory(shapes, options, config.initializer_range).dense(
             f"{path}/dense", GeluDense)
-        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], build)
+        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], options)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
         """Maps [B, L, H] to logits, float32 [B, L]."""
@@ -63,84 +64,85 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
 class Generator(tf_keras.layers.Layer):
     """A masked language model: an encoder and a head that scores the vocabulary."""
 
-    def __init__(self, encoder: Encoder, build: Build, part: str = GENERATOR):
+    def __init__(self, encoder: Encoder, options: LayerOptions, part: str = GENERATOR):
         """Creates the head, whose weights are named "<part>_predictions/..."."""
-        super().__init__(name=f"{part}_network", dtype=build.policy)
+        super().__init__(name=f"{part}_network", dtype=options.policy)
         self.part = part
         self.encoder = encoder
         self.head = MaskedLanguageModelHead(
-            f"{part}_predictions", encoder.config, build, encoder.embeddings.words)
+            f"{part}_predictions", encoder.config, options, encoder.embeddings.words)
 
-    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-             positions: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+             positions: tf.Tensor, rng: Rng | None = None) -> tf.Tensor:
         """Scores the vocabulary at positions int32 [B, N] of ids with [MASK], int32 [B, L].
 
-        `randomness` is for dropout, None outside of training. Returns logits [B * N, V'] of the
+        `rng` is for dropout, None outside of training. Returns logits [B * N, V'] of the
         compute type, V' as in `MaskedLanguageModelHead`.
         """
-        hidden = self.encode(ids, segment_ids, valid, randomness)
+        hidden = self.encode(ids, segment_ids, padding_mask, rng)
         return self.head(gather_vectors(hidden, positions))
 
-    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-               randomness: Randomness | None = None) -> tf.Tensor:
+    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+               rng: Rng | None = None) -> tf.Tensor:
         """Returns the encoder's vectors [B, L, H] of the compute type; arguments as for `call`."""
-        scope = None if randomness is None else randomness.within(self.part)
-        return self.encoder(ids, segment_ids, valid, scope)
+        scope = None if rng is None else rng.within(self.part)
+        return self.encoder(ids, segment_ids, padding_mask, scope)
 
 
 class Discriminator(tf_keras.layers.Layer):
     """A network that detects replaced tokens: an encoder and a head that scores every position."""
 
-    def __init__(self, encoder: Encoder, build: Build):
-        super().__init__(name="discriminator_network", dtype=build.policy)
+    def __init__(self, encoder: Encoder, options: LayerOptions):
+        super().__init__(name="discriminator_network", dtype=options.policy)
         self.encoder = encoder
-        self.head = ReplacedTokenHead("discriminator_predictions", encoder.config, build)
+        self.head = ReplacedTokenHead("discriminator_predictions", encoder.config, options)
 
-    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-             randomness: Randomness | None = None) -> tf.Tensor:
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+             rng: Rng | None = None) -> tf.Tensor:
         """Returns logits float32 [B, L]; arguments as for `Generator.encode`."""
-        scope = None if randomness is None else randomness.within("discriminator")
-        return self.head(self.encoder(ids, segment_ids, valid, scope))
+        scope = None if rng is None else rng.within("discriminator")
+        return self.head(self.encoder(ids, segment_ids, padding_mask, scope))
 
 
-class Networks(tf_keras.Model, abc.ABC):
+class PretrainingModel(tf_keras.Model, abc.ABC):
     """The networks that an objective trains; a subclass creates them."""
 
     def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
                  recompute: bool = False):
-        """Creates every weight; seed, policy and recompute are those of `Build`."""
+        """Creates every weight; seed, policy and recompute are those of `LayerOptions`."""
         super().__init__(name="networks", dtype=policy)
-        self._create(config, Build(seed=seed, policy=policy, recompute=recompute))
+        self._create(config, LayerOptions(seed=seed, policy=policy, recompute=recompute))
 
     @abc.abstractmethod
-    def _create(self, config: ModelConfig, build: Build) -> None:
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
         """Sets the networks as attributes."""
 
 
-class ElectraModel(Networks):
+class ElectraModel(PretrainingModel):
     """A generator and a discriminator, tied as the configuration says."""
 
-    def _create(self, config: ModelConfig, build: Build) -> None:
-        encoder, generator = both_encoders(config, build)
-        self.discriminator = Discriminator(encoder, build)
-        self.generator = Generator(generator, build)
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
+        encoder, generator = both_encoders(config, options)
+        self.discriminator = Discriminator(encoder, options)
+        self.generator = Generator(generator, options)
 
 
-def both_encoders(config: ModelConfig, build: Build) -> tuple[Encoder, Encoder]:
+def both_encoders(config: ModelConfig, options: LayerOptions) -> tuple[Encoder, Encoder]:
     """Creates the discriminator's encoder and the generator's, tied as the configuration says."""
-    encoder = create_encoder(config.discriminator, build)
+    encoder = create_encoder(config.discriminator, options)
     if config.tying is Tying.EVERYTHING:
         return encoder, encoder
-    embeddings = generator_embeddings(config, build, encoder)
-    return encoder, Encoder(GENERATOR, config.generator, build, embeddings)
+    embeddings = generator_embeddings(config, options, encoder)
+    return encoder, Encoder(GENERATOR, config.generator, options, embeddings)
 
 
-def generator_embeddings(config: ModelConfig, build: Build, encoder: Encoder) -> Embeddings:
+def generator_embeddings(config: ModelConfig, options: LayerOptions,
+                         encoder: Encoder) -> Embeddings:
     """Returns the generator's embeddings, some or all of them those of the discriminator."""
     if config.tying is Tying.ALL_EMBEDDINGS:
         return encoder.embeddings
     words = encoder.embeddings.words if config.tying is Tying.TOKEN_EMBEDDINGS else None
-    return Embeddings(f"{GENERATOR}/embeddings", config.generator, build, words)
+    return Embeddings(f"{GENERATOR}/embeddings", config.generator, options, words)
 
 
 def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:

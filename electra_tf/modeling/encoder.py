@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.fused import (
     attend,
     dimensions,
@@ -18,19 +18,26 @@ from electra_tf.modeling.fused import (
     split_heads,
     traced_once,
 )
-from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, LayerFactory, Pair, matmul
-from electra_tf.modeling.randomness import Randomness, Streams, dropout_keys
-from electra_tf.modeling.weight_table import ENCODER
+from electra_tf.modeling.layers import (
+    Dense,
+    EmbeddingTable,
+    LayerFactory,
+    LayerOptions,
+    Pair,
+    matmul,
+)
+from electra_tf.modeling.parameter_shapes import ENCODER
+from electra_tf.modeling.rng import Rng, Streams, dropout_keys
 
 MASKED_SCORE = -10000.0
 """Bias of the score of a padding key, the reference implementation's constant."""
 
 
-def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Maps bool [B, L] to [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
-    bias = (1.0 - tf.cast(valid, dtype)) * tf.cast(MASKED_SCORE, dtype)
+    mask_bias = (1.0 - tf.cast(padding_mask, dtype)) * tf.cast(MASKED_SCORE, dtype)
     # TensorFlow Lite has no tf.newaxis for unknown sizes.
-    return tf.expand_dims(tf.expand_dims(bias, 1), 1)
+    return tf.expand_dims(tf.expand_dims(mask_bias, 1), 1)
 
 
 class Embeddings(tf_keras.layers.Layer):
@@ -40,29 +47,30 @@ class Embeddings(tf_keras.layers.Layer):
     tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
     """
 
-    def __init__(self, path: str, config: EncoderConfig, build: Build,
+    def __init__(self, path: str, config: EncoderConfig, options: LayerOptions,
                  words: EmbeddingTable | None = None):
         """Creates the tables; `words`, if given, replaces a new word table."""
-        super().__init__(name=path, dtype=build.policy)
+        super().__init__(name=path, dtype=options.policy)
         self.dropout_rate = config.hidden_dropout
-        parts = LayerFactory(weight_table.embeddings(path, config), build, config.initializer_range)
+        parts = LayerFactory(parameter_shapes.embeddings(path, config), options,
+                             config.initializer_range)
         self.words = words or parts.table(f"{path}/word_embeddings")
         self.segments = parts.table(f"{path}/token_type_embeddings")
         self.positions = parts.table(f"{path}/position_embeddings")
         self.norm = parts.norm(f"{path}/LayerNorm")
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor,
-             randomness: Randomness | None) -> tf.Tensor:
+             rng: Rng | None) -> tf.Tensor:
         """Maps tokens and segments, int32 [B, L], to vectors [B, L, E] of the compute type.
 
-        `randomness` is for dropout, None outside of training.
+        `rng` is for dropout, None outside of training.
         """
         length = dimensions(ids)[1]
         # The gradient of a matmul sums rows without the scatter that a lookup's needs.
         segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
         vectors = (self.words(ids) + self.positions.table[:length]
                    + tf.linalg.matmul(segments, self.segments.table))
-        keys = dropout_keys(randomness, self.name, dimensions(ids)[0])
+        keys = dropout_keys(rng, self.name, dimensions(ids)[0])
         return dropout(self.norm(vectors), self.dropout_rate, keys)
 
 
@@ -71,7 +79,7 @@ class SelfAttention(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, parts: LayerFactory):
         """Creates the three dense layers."""
-        super().__init__(name=path, dtype=parts.build.policy)
+        super().__init__(name=path, dtype=parts.options.policy)
         self.num_heads = config.num_heads
         self.query, self.key, self.value = (
             parts.dense(f"{path}/{name}") for name in ("query", "key", "value"))
@@ -82,18 +90,20 @@ class SelfAttention(tf_keras.layers.Layer):
         scale = tf.cast((kernel.shape[0] // self.num_heads)**-0.5, kernel.dtype)
         return [(kernel * scale, bias * scale), self.key.parameters(), self.value.parameters()]
 
-    def probabilities(self, x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    def probabilities(self, x: tf.Tensor, mask_bias: tf.Tensor) -> tf.Tensor:
         """Returns the attention weights before dropout, float32 [B, A, L, L]."""
         query, key = _project(tf.cast(x, tf.float32), self.parameters()[:2], self.num_heads)
-        return tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + tf.cast(bias, tf.float32))
+        return tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + tf.cast(mask_bias,
+                                                                               tf.float32))
 
 
 class EncoderLayer(tf_keras.layers.Layer):
     """Self-attention and a feed-forward network, each with dropout, residual sum and layer norm."""
 
-    def __init__(self, path: str, config: EncoderConfig, build: Build):
-        super().__init__(name=path, dtype=build.policy)
-        parts = LayerFactory(weight_table.layer(path, config), build, config.initializer_range)
+    def __init__(self, path: str, config: EncoderConfig, options: LayerOptions):
+        super().__init__(name=path, dtype=options.policy)
+        parts = LayerFactory(parameter_shapes.layer(path, config), options,
+                             config.initializer_range)
         self.config = config
         self.attention = SelfAttention(f"{path}/attention/self", config, parts)
         self.attention_output = parts.dense(f"{path}/attention/output/dense")
@@ -102,20 +112,20 @@ class EncoderLayer(tf_keras.layers.Layer):
         self.output_dense = parts.dense(f"{path}/output/dense")
         self.output_norm = parts.norm(f"{path}/output/LayerNorm")
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
+    def call(self, x: tf.Tensor, mask_bias: tf.Tensor, rng: Rng | None,
              positions: int | None = None) -> tf.Tensor:
         """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first positions attend.
 
-        `bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `randomness` is for dropout,
+        `mask_bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `rng` is for dropout,
         None outside of training.
         """
         attention, config = self.attention, self.config
         weights = LayerWeights(*attention.parameters(), *(part.parameters() for part in (
             self.attention_output, self.attention_norm, self.intermediate, self.output_dense,
             self.output_norm)))
-        streams = None if randomness is None else randomness.streams(
+        streams = None if rng is None else rng.streams(
             attention.name, f"{self.name}/attention", f"{self.name}/output")
-        return run_layer(x, bias, weights, streams, config.num_heads, config.attention_dropout,
+        return run_layer(x, mask_bias, weights, streams, config.num_heads, config.attention_dropout,
                          config.hidden_dropout, positions)
 
 
@@ -136,7 +146,7 @@ class LayerWeights(NamedTuple):
 
 
 @traced_once
-def run_layer(x: tf.Tensor, bias: tf.Tensor, weights: LayerWeights, streams: Streams | None,
+def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams: Streams | None,
               num_heads: int, attention_dropout: float, hidden_dropout: float,
               positions: int | None) -> tf.Tensor:
     """Computes an `EncoderLayer`, as a function of its weights: one graph for all layers.
@@ -154,17 +164,17 @@ def run_layer(x: tf.Tensor, bias: tf.Tensor, weights: LayerWeights, streams: Str
         key, value = _project(x, weights[1:3], num_heads)
         x = x[:, :positions]
     scores = tf.matmul(query, key, transpose_b=True)
-    heads = tf.transpose(attend(scores, bias, value, attention_dropout, keys[0]), [0, 2, 1, 3])
+    heads = tf.transpose(attend(scores, mask_bias, value, attention_dropout, keys[0]), [0, 2, 1, 3])
 
-    kernel, dense_bias = weights.attention_output
+    kernel, bias = weights.attention_output
     branch = matmul(tf.reshape(heads, dimensions(x)), kernel)
-    x = residual_norm(x, branch, dense_bias, *weights.attention_norm, hidden_dropout, keys[1])
+    x = residual_norm(x, branch, bias, *weights.attention_norm, hidden_dropout, keys[1])
 
-    kernel, dense_bias = weights.intermediate
-    expanded = gelu(matmul(x, kernel), dense_bias)
-    kernel, dense_bias = weights.output_dense
+    kernel, bias = weights.intermediate
+    expanded = gelu(matmul(x, kernel), bias)
+    kernel, bias = weights.output_dense
     branch = matmul(expanded, kernel)
-    return residual_norm(x, branch, dense_bias, *weights.output_norm, hidden_dropout, keys[2])
+    return residual_norm(x, branch, bias, *weights.output_norm, hidden_dropout, keys[2])
 
 
 def _project(x: tf.Tensor, parts: Sequence[Pair], num_heads: int) -> list[tf.Tensor]:
@@ -182,56 +192,58 @@ def _project(x: tf.Tensor, parts: Sequence[Pair], num_heads: int) -> list[tf.Ten
 class Encoder(tf_keras.layers.Layer):
     """A Transformer that maps token ids to one hidden vector per position."""
 
-    def __init__(self, path: str, config: EncoderConfig, build: Build, embeddings: Embeddings,
+    def __init__(self, path: str, config: EncoderConfig, options: LayerOptions,
+                 embeddings: Embeddings,
                  mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):
         """Creates the projection and the layers above the embeddings.
 
         `mask` returns the bias of `EncoderLayer` for valid tokens, bool [B, L], and a data type.
         """
-        super().__init__(name=path, dtype=build.policy)
+        super().__init__(name=path, dtype=options.policy)
         self.config = config
-        self.recompute = build.recompute
+        self.recompute = options.recompute
         self.mask = mask
         self.embeddings = embeddings
         project = f"{path}/embeddings_project"
-        size = weight_table.encoder(path, config).get(f"{project}/kernel")
-        self.embeddings_project = None if size is None else Dense(project, *size, build)
-        self.encoder_layers = [EncoderLayer(f"{path}/encoder/layer_{index}", config, build)
+        size = parameter_shapes.encoder(path, config).get(f"{project}/kernel")
+        self.embeddings_project = None if size is None else Dense(project, *size, options)
+        self.encoder_layers = [EncoderLayer(f"{path}/encoder/layer_{index}", config, options)
                                for index in range(config.num_layers)]
 
-    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-             randomness: Randomness | None = None, positions: int | None = None) -> tf.Tensor:
-        """Maps ids and segments int32 [B, L], valid bool [B, L] to [B, L, H] of the compute type.
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+             rng: Rng | None = None, positions: int | None = None) -> tf.Tensor:
+        """Maps ids and segments int32 [B, L], padding_mask bool [B, L] to [B, L, H] of the compute
+        type.
 
         With `positions` the last layer computes only the first ones, [B, positions, H]. Training
-        needs a static shape, and `randomness` for dropout.
+        needs a static shape, and `rng` for dropout.
         """
-        return self.all_layers(ids, segment_ids, valid, randomness, positions)[-1]
+        return self.all_layers(ids, segment_ids, padding_mask, rng, positions)[-1]
 
-    def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-              randomness: Randomness | None = None) -> tf.Tensor:
+    def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+              rng: Rng | None = None) -> tf.Tensor:
         """Returns the vectors [B, H] of [CLS] alone; arguments as for `call`."""
-        return tf.squeeze(self(ids, segment_ids, valid, randomness, positions=1), axis=1)
+        return tf.squeeze(self(ids, segment_ids, padding_mask, rng, positions=1), axis=1)
 
-    def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-                   randomness: Randomness | None = None,
+    def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+                   rng: Rng | None = None,
                    positions: int | None = None) -> list[tf.Tensor]:
         """Returns the embedding output and every layer's, first to last; arguments as above."""
-        x = self.embeddings(ids, segment_ids, randomness)
+        x = self.embeddings(ids, segment_ids, rng)
         if self.embeddings_project is not None:
             x = self.embeddings_project(x)
         outputs = [x]
-        bias = self.mask(valid, x.dtype)
+        mask_bias = self.mask(padding_mask, x.dtype)
         for layer in self.encoder_layers:
             run = functools.partial(
-                layer, bias=bias, randomness=randomness,
+                layer, mask_bias=mask_bias, rng=rng,
                 positions=positions if layer is self.encoder_layers[-1] else None)
-            if self.recompute and randomness is not None:
+            if self.recompute and rng is not None:
                 run = tf.recompute_grad(run)
             outputs.append(run(outputs[-1]))
         return outputs
 
 
-def create_encoder(config: EncoderConfig, build: Build, path: str = ENCODER) -> Encoder:
+def create_encoder(config: EncoderConfig, options: LayerOptions, path: str = ENCODER) -> Encoder:
     """Creates an encoder with embeddings of its own; by default the one that is fine-tuned."""
-    return Encoder(path, config, build, Embeddings(f"{path}/embeddings", config, build))
+    return Encoder(path, config, options, Embeddings(f"{path}/embeddings", config, options))

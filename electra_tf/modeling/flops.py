@@ -6,8 +6,8 @@ Look-ups count as 0, and a backward pass costs two forward passes (PaLM, appendi
 import re
 from collections.abc import Iterable
 
-from electra_tf.modeling.network_specs import NetworkSpec
-from electra_tf.modeling.weight_table import Shapes
+from electra_tf.modeling.parameter_shapes import Shapes
+from electra_tf.modeling.specs import NetworkSpec
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 # The first name that is part of a device's name is taken, so "h100 nvl" comes before "h100". Rates

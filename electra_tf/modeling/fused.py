@@ -18,7 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.core.machine import cpu_multiplies_bfloat16
-from electra_tf.modeling.randomness import keep_mask
+from electra_tf.modeling.rng import keep_mask
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
@@ -92,7 +92,7 @@ def with_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Ca
     return run
 
 
-def rounded(wide: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def rounded(x32: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Rounds float32 [...] inside a chain to the nearest value of `dtype`, halves to even.
 
     XLA's cast to bfloat16 checks for NaNs on the CPU. Without the check, a pass over [2048, 1024]
@@ -100,8 +100,8 @@ def rounded(wide: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     half of its bits, where a carry would come from, is zero.
     """
     if dtype != tf.bfloat16 or _INFERENCE.get() or not is_for_cpu():
-        return tf.cast(wide, dtype)
-    bits, half_word = tf.bitcast(wide, tf.uint32), tf.constant(16, tf.uint32)
+        return tf.cast(x32, dtype)
+    bits, half_word = tf.bitcast(x32, tf.uint32), tf.constant(16, tf.uint32)
     odd = tf.bitwise.bitwise_and(
         tf.bitwise.right_shift(bits, half_word), tf.constant(1, tf.uint32))
     bits = tf.bitwise.right_shift(bits + tf.constant(0x7FFF, tf.uint32) + odd, half_word)
@@ -130,10 +130,10 @@ def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
     """
     @with_gradient
     def run(x, kernel, bias):
-        def gradient(upstream):
-            factors = (upstream, x) if transposed else (x, upstream)
-            return (tf.matmul(upstream, kernel, transpose_b=not transposed),
-                    tf.matmul(*factors, transpose_a=True), sum_rows(upstream))
+        def gradient(dy):
+            factors = (dy, x) if transposed else (x, dy)
+            return (tf.matmul(dy, kernel, transpose_b=not transposed),
+                    tf.matmul(*factors, transpose_a=True), sum_rows(dy))
 
         return tf.nn.bias_add(tf.matmul(x, kernel, transpose_b=transposed), bias), gradient
 
@@ -165,7 +165,7 @@ def dropout(x: tf.Tensor, rate: float, keys: tf.Tensor | None) -> tf.Tensor:
 
     @with_gradient
     def run(x):
-        return dropped(x, keys, rate), lambda upstream: dropped(upstream, keys, rate)
+        return dropped(x, keys, rate), lambda dy: dropped(dy, keys, rate)
 
     return run(x)
 
@@ -176,10 +176,10 @@ def dropped(x: tf.Tensor, keys: tf.Tensor, rate: float) -> tf.Tensor:
     return rounded(drop(tf.cast(x, tf.float32), keys, rate), x.dtype)
 
 
-def drop(wide: tf.Tensor, keys: tf.Tensor | None, rate: float) -> tf.Tensor:
+def drop(x32: tf.Tensor, keys: tf.Tensor | None, rate: float) -> tf.Tensor:
     """Applies dropout to float32 [B, ...] inside a chain; arguments as for `dropout`."""
-    return wide if keys is None else tf.where(
-        keep_mask(keys, dimensions(wide), rate), wide * (1.0 / (1.0 - rate)), 0.0)
+    return x32 if keys is None else tf.where(
+        keep_mask(keys, dimensions(x32), rate), x32 * (1.0 / (1.0 - rate)), 0.0)
 
 
 def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
@@ -192,8 +192,8 @@ def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """
     @with_gradient
     def activate(x, bias):
-        def gradient(upstream):
-            d_x = _gelu_gradient(x, bias, upstream)
+        def gradient(dy):
+            d_x = _gelu_gradient(x, bias, dy)
             return d_x, tf.cast(sum_rows(tf.reshape(d_x, [-1, x.shape[-1]])), bias.dtype)
 
         return _gelu(x, bias), gradient
@@ -203,22 +203,22 @@ def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
 
 @fused
 def _gelu(x, bias):
-    wide = biased(x, bias)
+    x32 = biased(x, bias)
     if x.dtype == tf.bfloat16 and not _INFERENCE.get():
-        return rounded(wide * _half_plus_odd(wide, _NORMAL_CDF), x.dtype)
+        return rounded(x32 * _half_plus_odd(x32, _NORMAL_CDF), x.dtype)
     # TensorFlow Lite recognizes its GELU op only by these factors in this order.
-    return tf.cast(0.5 * wide * (1.0 + tf.math.erf(wide / math.sqrt(2.0))), x.dtype)
+    return tf.cast(0.5 * x32 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0))), x.dtype)
 
 
 @fused
-def _gelu_gradient(x, bias, upstream):
-    wide = biased(x, bias)
+def _gelu_gradient(x, bias, dy):
+    x32 = biased(x, bias)
     if x.dtype == tf.bfloat16:
-        slope = _half_plus_odd(wide, _GELU_SLOPE)
+        slope = _half_plus_odd(x32, _GELU_SLOPE)
     else:
-        density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2.0 * math.pi)
-        slope = 0.5 * (1.0 + tf.math.erf(wide / math.sqrt(2.0))) + wide * density
-    return rounded(tf.cast(upstream, tf.float32) * slope, x.dtype)
+        density = tf.exp(-0.5 * tf.square(x32)) / math.sqrt(2.0 * math.pi)
+        slope = 0.5 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0))) + x32 * density
+    return rounded(tf.cast(dy, tf.float32) * slope, x.dtype)
 
 
 def _half_plus_odd(x, coefficients):
@@ -240,9 +240,9 @@ def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tf.Tensor:
     def normalize(x, gamma, beta):
         output, *statistics = _layer_norm(x, gamma, beta)
 
-        def gradient(upstream):
-            d_x, gamma_terms = _layer_norm_gradient(x, *statistics, gamma, upstream)
-            return d_x, *_parameter_gradients(gamma_terms, upstream)
+        def gradient(dy):
+            d_x, gamma_terms = _layer_norm_gradient(x, *statistics, gamma, dy)
+            return d_x, *_parameter_gradients(gamma_terms, dy)
 
         return output, gradient
 
@@ -263,11 +263,11 @@ def residual_norm(x: tf.Tensor, branch: tf.Tensor, bias: tf.Tensor, gamma: tf.Te
     def normalize(x, branch, bias, gamma, beta):
         output, total, *statistics = _residual_norm(x, branch, bias, gamma, beta, keys, rate)
 
-        def gradient(upstream):
+        def gradient(dy):
             d_x, d_branch, gamma_terms = _residual_norm_gradient(
-                total, *statistics, gamma, upstream, keys, rate)
+                total, *statistics, gamma, dy, keys, rate)
             d_bias = tf.cast(sum_rows(tf.reshape(d_branch, gamma_terms.shape)), bias.dtype)
-            return d_x, d_branch, d_bias, *_parameter_gradients(gamma_terms, upstream)
+            return d_x, d_branch, d_bias, *_parameter_gradients(gamma_terms, dy)
 
         return output, gradient
 
@@ -281,8 +281,8 @@ def _layer_norm(x, gamma, beta):
 
 
 @fused
-def _layer_norm_gradient(x, mean, inverse_deviation, gamma, upstream):
-    d_x, gamma_terms = _norm_gradient(x, mean, inverse_deviation, gamma, upstream)
+def _layer_norm_gradient(x, mean, inverse_deviation, gamma, dy):
+    d_x, gamma_terms = _norm_gradient(x, mean, inverse_deviation, gamma, dy)
     return rounded(d_x, x.dtype), gamma_terms
 
 
@@ -295,78 +295,78 @@ def _residual_norm(x, branch, bias, gamma, beta, keys, rate):
 
 
 @fused
-def _residual_norm_gradient(total, mean, inverse_deviation, gamma, upstream, keys, rate):
-    d_total, gamma_terms = _norm_gradient(total, mean, inverse_deviation, gamma, upstream)
+def _residual_norm_gradient(total, mean, inverse_deviation, gamma, dy, keys, rate):
+    d_total, gamma_terms = _norm_gradient(total, mean, inverse_deviation, gamma, dy)
     return (rounded(d_total, total.dtype), rounded(drop(d_total, keys, rate), total.dtype),
             gamma_terms)
 
 
-def _normalize(wide):
+def _normalize(x32):
     """Returns the normalized rows [..., H], their means and inverse deviations [...]."""
-    mean = tf.reduce_mean(wide, axis=-1)
-    centered = wide - tf.expand_dims(mean, axis=-1)
+    mean = tf.reduce_mean(x32, axis=-1)
+    centered = x32 - tf.expand_dims(mean, axis=-1)
     variance = tf.reduce_mean(tf.square(centered), axis=-1)
     inverse_deviation = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
     return centered * tf.expand_dims(inverse_deviation, axis=-1), mean, inverse_deviation
 
 
-def _norm_gradient(x, mean, inverse_deviation, gamma, upstream):
+def _norm_gradient(x, mean, inverse_deviation, gamma, dy):
     """Returns the gradient of x, float32, and the terms [M, H] whose sum is gamma's."""
     inverse_deviation = tf.expand_dims(inverse_deviation, axis=-1)
     normalized = (tf.cast(x, tf.float32) - tf.expand_dims(mean, axis=-1)) * inverse_deviation
-    wide = tf.cast(upstream, tf.float32)
-    scaled = wide * gamma
+    x32 = tf.cast(dy, tf.float32)
+    scaled = x32 * gamma
     d_x = inverse_deviation * (
         scaled - tf.reduce_mean(scaled, axis=-1, keepdims=True)
         - normalized * tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True))
-    return d_x, tf.reshape(wide * normalized, [-1, x.shape[-1]])
+    return d_x, tf.reshape(x32 * normalized, [-1, x.shape[-1]])
 
 
-def _parameter_gradients(gamma_terms, upstream):
-    beta_terms = tf.reshape(upstream, gamma_terms.shape)
+def _parameter_gradients(gamma_terms, dy):
+    beta_terms = tf.reshape(dy, gamma_terms.shape)
     return sum_rows(gamma_terms), tf.cast(sum_rows(beta_terms), tf.float32)
 
 
-def attend(scores: tf.Tensor, bias: tf.Tensor, values: tf.Tensor, rate: float,
+def attend(scores: tf.Tensor, mask_bias: tf.Tensor, values: tf.Tensor, rate: float,
            keys: tf.Tensor | None) -> tf.Tensor:
-    """Returns dropout(softmax(scores + bias)) values (Vaswani et al., 2017, section 3.2.1).
+    """Returns dropout(softmax(scores + mask_bias)) values (Vaswani et al., 2017, section 3.2.1).
 
-    Maps floating scores [B, A, Q, L] and values [B, A, L, D] to [B, A, Q, D]. `bias`, [B, 1, 1, L]
-    or [B, 1, L, L], gets no gradient; the rest is as in `dropout`. On CPUs with bfloat16 units
-    oneDNN computes the softmax of bfloat16 in float32: 0.9 ms for [32, 4, 128, 128], fused 2.1.
-    Elsewhere it would be computed in bfloat16.
+    Maps floating scores [B, A, Q, L] and values [B, A, L, D] to [B, A, Q, D]. `mask_bias`, [B, 1,
+    1, L] or [B, 1, L, L], gets no gradient; the rest is as in `dropout`. On CPUs with bfloat16
+    units oneDNN computes the softmax of bfloat16 in float32: 0.9 ms for [32, 4, 128, 128], fused
+    2.1. Elsewhere it would be computed in bfloat16.
     """
     keys = keys if rate > 0.0 else None
 
     @with_gradient
     def run(scores, values):
-        scores += bias
+        scores += mask_bias
         if scores.dtype == tf.float32 or (cpu_multiplies_bfloat16() and is_for_cpu()):
-            shares = tf.nn.softmax(scores)
+            probs = tf.nn.softmax(scores)
         else:
-            shares = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32)), scores.dtype)
-        weights = shares if keys is None else dropped(shares, keys, rate)
-        attention_output = tf.matmul(weights, values)
+            probs = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32)), scores.dtype)
+        weights = probs if keys is None else dropped(probs, keys, rate)
+        output = tf.matmul(weights, values)
 
-        def gradient(upstream):
-            d_weights = tf.matmul(upstream, values, transpose_b=True)
+        def gradient(dy):
+            d_weights = tf.matmul(dy, values, transpose_b=True)
             d_scores = _attention_gradient(
-                shares, d_weights, attention_output, upstream, keys, rate)
-            return d_scores, tf.matmul(weights, upstream, transpose_a=True)
+                probs, d_weights, output, dy, keys, rate)
+            return d_scores, tf.matmul(weights, dy, transpose_a=True)
 
-        return attention_output, gradient
+        return output, gradient
 
     return run(scores, values)
 
 
 @fused
-def _attention_gradient(shares, d_weights, attention_output, upstream, keys, rate):
+def _attention_gradient(probs, d_weights, output, dy, keys, rate):
     # Softmax's gradient subtracts every row's mean slope, sum_j weights_j d_weights_j. With
     # the output, weights values, that is a sum over D instead of L (Dao et al., 2022, appendix B).
-    slope = tf.reduce_sum(tf.cast(attention_output, tf.float32) * tf.cast(upstream, tf.float32),
+    slope = tf.reduce_sum(tf.cast(output, tf.float32) * tf.cast(dy, tf.float32),
                           axis=-1, keepdims=True)
-    d_shares = drop(tf.cast(d_weights, tf.float32), keys, rate)
-    return rounded(tf.cast(shares, tf.float32) * (d_shares - slope), shares.dtype)
+    d_probs = drop(tf.cast(d_weights, tf.float32), keys, rate)
+    return rounded(tf.cast(probs, tf.float32) * (d_probs - slope), probs.dtype)
 
 
 def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
@@ -378,8 +378,8 @@ def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
     """
     @with_gradient
     def split(joint, bias):
-        def gradient(upstream):
-            rows = tf.reshape(tf.transpose(upstream, [1, 3, 0, 2, 4]), [-1, joint.shape[-1]])
+        def gradient(dy):
+            rows = tf.reshape(tf.transpose(dy, [1, 3, 0, 2, 4]), [-1, joint.shape[-1]])
             return rows, sum_rows(rows)
 
         return _split_heads(joint, bias, parts, num_heads, length), gradient

@@ -24,17 +24,17 @@ faster. The attention scores of 12 heads take 0.1 GB."""
 class _TokenPositions:
     """Indices that map the T valid tokens of a batch to its rows and back."""
 
-    def __init__(self, valid: tf.Tensor, dtype: tf.DType, heads: int):
+    def __init__(self, padding_mask: tf.Tensor, dtype: tf.DType, heads: int):
         """Computes the indices for bool [B, L] with a token in every row, and a share's heads."""
-        batch_size, length = self.size = tf.unstack(tf.shape(valid))
-        flat = tf.reshape(valid, [-1])
+        batch_size, length = self.size = tf.unstack(tf.shape(padding_mask))
+        flat = tf.reshape(padding_mask, [-1])
         # int32 [T]: index of every token among all B * L positions, and within its row.
         self.rows = tf.cast(tf.squeeze(tf.where(flat), axis=1), tf.int32)
         self.columns = self.rows % length
         # int32 [B * L]: index of every position's token among the T, on padding the one before.
         self.tokens = tf.maximum(tf.cumsum(tf.cast(flat, tf.int32)) - 1, 0)
         # [B, 1, 1, L], added to attention scores: no query attends to padding.
-        bias = tf.cast(tf.where(valid, 0.0, MASKED_SCORE), dtype)
+        bias = tf.cast(tf.where(padding_mask, 0.0, MASKED_SCORE), dtype)
         self.bias = tf.reshape(bias, [batch_size, 1, 1, length])
         # int32 [3, B, heads, L]: index of every query, key and value among [T, 3, heads].
         parts = tf.reshape(tf.range(3 * heads), [3, 1, heads, 1])
@@ -71,23 +71,23 @@ class InferenceEncoder(tf.Module):
         for own, value in zip(self.variables, others.variables, strict=True):
             own.assign(value)
 
-    def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-                 randomness: None = None) -> tf.Tensor:
+    def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+                 rng: None = None) -> tf.Tensor:
         """Encodes a batch of any B and L like `Encoder`; padding repeats the vector before it."""
-        x, positions = self._run_layers(ids, segment_ids, valid)
+        x, positions = self._run_layers(ids, segment_ids, padding_mask)
         # [T, H] becomes [B, L, H].
         return tf.reshape(tf.gather(x, positions.tokens), [*positions.size, x.shape[-1]])
 
-    def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-              randomness: None = None) -> tf.Tensor:
+    def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+              rng: None = None) -> tf.Tensor:
         """Returns the vectors [B, H] of [CLS] alone; arguments as for `Encoder`."""
-        return self._run_layers(ids, segment_ids, valid, first_only=True)[0]
+        return self._run_layers(ids, segment_ids, padding_mask, first_only=True)[0]
 
-    def _run_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor, *,
+    def _run_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor, *,
                     first_only: bool = False) -> tuple[tf.Tensor, _TokenPositions]:
         """Returns the vectors [T, H] of the tokens or [B, H] of every row's first, and indices."""
         positions = _TokenPositions(
-            valid, self.dtype, self.config.num_heads // self._tensor_parallel)
+            padding_mask, self.dtype, self.config.num_heads // self._tensor_parallel)
 
         def looked_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
             return tf.cast(tf.gather(table, indices), tf.float32)

@@ -12,7 +12,7 @@ import numpy as np
 from electra_tf.config.model import InitializationConfig
 from electra_tf.modeling.encoder import Embeddings, Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
-from electra_tf.modeling.weight_table import ENCODER
+from electra_tf.modeling.parameter_shapes import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""

@@ -12,15 +12,15 @@ import tf_keras
 
 from electra_tf.core.settings import require_one_of
 from electra_tf.modeling.fused import affine, dimensions, gelu, layer_norm
-from electra_tf.modeling.randomness import stream_key
-from electra_tf.modeling.weight_table import Shapes
+from electra_tf.modeling.parameter_shapes import Shapes
+from electra_tf.modeling.rng import stream_key
 
 Pair = tuple[tf.Tensor, tf.Tensor]
 """A kernel [inputs, outputs] and its bias [outputs], or gamma and beta [size]."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Build:
+class LayerOptions:
     """The options with which networks are created."""
 
     seed: int  # Seed of initial values, which are a function of it and of each weight's name.
@@ -38,16 +38,16 @@ class Build:
 class Dense(tf_keras.layers.Layer):
     """A dense layer, y = x W + b over the last axis, as one matmul of rank 2."""
 
-    def __init__(self, path: str, inputs: int, outputs: int, build: Build,
+    def __init__(self, path: str, inputs: int, outputs: int, options: LayerOptions,
                  stddev: float | None = None):
         """Creates W [inputs, outputs] and b [outputs], named after `path`.
 
         `stddev` is that of truncated normal initial values; None for Glorot-uniform ones.
         """
-        super().__init__(name=path, dtype=build.policy)
+        super().__init__(name=path, dtype=options.policy)
         self.kernel = self.add_weight(
             name=f"{path}/kernel", shape=[inputs, outputs],
-            initializer=_initial(build.seed, f"{path}/kernel", stddev))
+            initializer=_initial(options.seed, f"{path}/kernel", stddev))
         self.bias = self.add_weight(name=f"{path}/bias", shape=[outputs], initializer="zeros")
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
@@ -72,8 +72,8 @@ class GeluDense(Dense):
 class LayerNorm(tf_keras.layers.Layer):
     """Layer normalization over the last axis; statistics in float32, epsilon 1e-12."""
 
-    def __init__(self, path: str, size: int, build: Build):
-        super().__init__(name=path, dtype=build.policy)
+    def __init__(self, path: str, size: int, options: LayerOptions):
+        super().__init__(name=path, dtype=options.policy)
         self.gamma = self.add_weight(
             name=f"{path}/gamma", shape=[size], initializer="ones", experimental_autocast=False)
         self.beta = self.add_weight(
@@ -91,10 +91,10 @@ class LayerNorm(tf_keras.layers.Layer):
 class EmbeddingTable(tf_keras.layers.Layer):
     """A float32 table with a vector of each id."""
 
-    def __init__(self, path: str, entries: int, size: int, build: Build, stddev: float):
-        super().__init__(name=path, dtype=build.policy)
+    def __init__(self, path: str, entries: int, size: int, options: LayerOptions, stddev: float):
+        super().__init__(name=path, dtype=options.policy)
         self.table = self.add_weight(
-            name=path, shape=[entries, size], initializer=_initial(build.seed, path, stddev),
+            name=path, shape=[entries, size], initializer=_initial(options.seed, path, stddev),
             experimental_autocast=False)
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
@@ -107,20 +107,20 @@ class LayerFactory:
     """A factory of a network's layers, whose paths and shapes are in a table of weights."""
 
     shapes: Shapes
-    build: Build
+    options: LayerOptions
     stddev: float
 
     def dense(self, path: str, kind: type[Dense] = Dense) -> Dense:
         """Creates a dense layer."""
-        return kind(path, *self.shapes[f"{path}/kernel"], self.build, self.stddev)
+        return kind(path, *self.shapes[f"{path}/kernel"], self.options, self.stddev)
 
     def norm(self, path: str) -> LayerNorm:
         """Creates a layer norm."""
-        return LayerNorm(path, *self.shapes[f"{path}/gamma"], self.build)
+        return LayerNorm(path, *self.shapes[f"{path}/gamma"], self.options)
 
     def table(self, path: str) -> EmbeddingTable:
         """Creates an embedding table."""
-        return EmbeddingTable(path, *self.shapes[path], self.build, self.stddev)
+        return EmbeddingTable(path, *self.shapes[path], self.options, self.stddev)
 
 
 def matmul(x: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:

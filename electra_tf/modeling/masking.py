@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.corruption import MaskingConfig
-from electra_tf.modeling.randomness import Randomness, to_uniform
+from electra_tf.modeling.rng import Rng, to_uniform
 
 
 class SpecialTokens(NamedTuple):
@@ -19,14 +19,14 @@ class SpecialTokens(NamedTuple):
 
 
 class MaskedPositions(NamedTuple):
-    """The selected positions of a batch; slots that an example doesn't fill are not valid."""
+    """The selected positions of a batch; some slots may not be filled."""
 
     positions: tf.Tensor  # int32 [B, N].
     original_ids: tf.Tensor  # int32 [B, N], the tokens to predict.
-    valid: tf.Tensor  # bool [B, N].
+    filled: tf.Tensor  # bool [B, N].
 
 
-class TokenKinds(NamedTuple):
+class VocabInfo(NamedTuple):
     """Kinds of vocabulary entries that masking distinguishes."""
 
     special: SpecialTokens
@@ -35,44 +35,44 @@ class TokenKinds(NamedTuple):
     """bool [V], True for entries that continue a word ("##ing"); for whole-word masking."""
 
 
-def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
-                kinds: TokenKinds, randomness: Randomness) -> tuple[tf.Tensor, MaskedPositions]:
+def mask_tokens(ids: tf.Tensor, padding_mask: tf.Tensor, config: MaskingConfig,
+                vocab: VocabInfo, rng: Rng) -> tuple[tf.Tensor, MaskedPositions]:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
-    `ids` are int32 and `valid` bool [B, L]. Returns the ids that the generator reads, int32 [B, L],
-    and N = config.max_predictions(L) slots per example.
+    `ids` are int32 and `padding_mask` bool [B, L]. Returns the ids that the generator reads, int32
+    [B, L], and N = config.max_predictions(L) slots per example.
     """
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
-    candidates = maskable(ids, valid, kinds.special)
+    candidates = maskable(ids, padding_mask, vocab.special)
     # The number of positions to select by the number of a row's tokens.
     counts = tf.gather(tf.constant(config.predictions_by_length(length)),
-                       tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
-    bits = randomness.bits("masking/positions", batch_size, length)
+                       tf.reduce_sum(tf.cast(padding_mask, tf.int32), axis=1))
+    bits = rng.bits("masking/positions", batch_size, length)
     if config.whole_words:
-        continues = tf.gather(tf.constant(kinds.continues_word), ids)
+        continues = tf.gather(tf.constant(vocab.continues_word), ids)
         positions, filled = draw_words(candidates, continues, counts, bits, slots)
     elif config.position_draw == "without_replacement":
         positions, filled = draw_distinct(candidates, counts, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
     masked = MaskedPositions(positions, gather_at(ids, positions), filled)
-    uniform = randomness.uniform("masking/hide", batch_size, slots)
+    uniform = rng.uniform("masking/hide", batch_size, slots)
     is_masked = uniform < config.mask_token_rate
-    mask_ids = tf.fill([batch_size, slots], kinds.special.mask)
+    mask_ids = tf.fill([batch_size, slots], vocab.special.mask)
     masked_ids = write_tokens(ids, positions, mask_ids, filled & is_masked)
     if config.random_token_rate:
-        random = randomness.uniform("masking/random", batch_size, slots) * kinds.size
-        random = tf.minimum(tf.cast(random, tf.int32), kinds.size - 1)
+        random = rng.uniform("masking/random", batch_size, slots) * vocab.size
+        random = tf.minimum(tf.cast(random, tf.int32), vocab.size - 1)
         randomized = ~is_masked & (uniform < config.mask_token_rate + config.random_token_rate)
         masked_ids = write_tokens(masked_ids, positions, random, filled & randomized)
     return masked_ids, masked
 
 
-def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Tensor:
+def maskable(ids: tf.Tensor, padding_mask: tf.Tensor, special: SpecialTokens) -> tf.Tensor:
     """Returns bool [B, L], True for tokens other than padding, [CLS], [SEP] and [MASK]."""
     ordinary = (ids != special.cls) & (ids != special.sep) & (ids != special.mask)
-    return valid & ordinary & (ids != special.pad)
+    return padding_mask & ordinary & (ids != special.pad)
 
 
 def draw_distinct(candidates: tf.Tensor, counts: tf.Tensor, bits: tf.Tensor,
@@ -153,26 +153,26 @@ def draw_with_replacement(candidates: tf.Tensor, counts: tf.Tensor, uniforms: tf
 
 
 def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
-                 valid: tf.Tensor) -> tf.Tensor:
-    """Replaces tokens of `ids` int32 [B, L] by `new_ids` at the positions of valid slots, [B, N].
+                 padding_mask: tf.Tensor) -> tf.Tensor:
+    """Replaces tokens of `ids` int32 [B, L] by `new_ids` at the positions of filled slots, [B, N].
 
-    If several valid slots have one position (drawn with replacement), it gets the mean of their
+    If several filled slots have one position (drawn with replacement), it gets the mean of their
     ids, rounded down, as in the reference implementation.
     """
-    hits = tf.cast(_hits(positions, valid, ids.shape[1]), tf.int32)
+    hits = tf.cast(_hits(positions, padding_mask, ids.shape[1]), tf.int32)
     counts = tf.reduce_sum(hits, axis=1)
     sums = tf.reduce_sum(hits * new_ids[:, :, tf.newaxis], axis=1)
     return tf.where(counts > 0, sums // tf.maximum(counts, 1), ids)
 
 
-def mark_positions(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
-    """Returns bool [B, L], True at `positions`, int32 [B, N], of slots that are `valid`."""
-    return tf.reduce_any(_hits(positions, valid, length), axis=1)
+def mark_positions(positions: tf.Tensor, padding_mask: tf.Tensor, length: int) -> tf.Tensor:
+    """Returns bool [B, L], True at `positions`, int32 [B, N], of slots that are `padding_mask`."""
+    return tf.reduce_any(_hits(positions, padding_mask, length), axis=1)
 
 
-def _hits(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
-    """Returns bool [B, N, L], True where a valid slot has a position."""
-    targets = tf.where(valid, positions, -1)
+def _hits(positions: tf.Tensor, padding_mask: tf.Tensor, length: int) -> tf.Tensor:
+    """Returns bool [B, N, L], True where a filled slot has a position."""
+    targets = tf.where(padding_mask, positions, -1)
     return targets[:, :, tf.newaxis] == tf.range(length)
 
 

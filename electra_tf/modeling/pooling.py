@@ -4,14 +4,15 @@ import tensorflow as tf
 import tf_keras
 
 
-def pool(hidden: tf.Tensor, valid: tf.Tensor, mode: str) -> tf.Tensor:
+def pool(hidden: tf.Tensor, padding_mask: tf.Tensor, mode: str) -> tf.Tensor:
     """Maps the vectors of tokens, float32 [B, L, H], to vectors of texts, float32 [B, H].
 
-    `valid` is bool [B, L], False on padding, which has no effect. `mode` is one of `POOLING_MODES`.
+    `padding_mask` is bool [B, L], False on padding, which has no effect. `mode` is one of
+    `POOLING_MODES`.
     """
     if mode == "cls":
         return hidden[:, 0]
-    mask = tf.expand_dims(valid, axis=2)
+    mask = tf.expand_dims(padding_mask, axis=2)
     if mode == "max":
         return tf.reduce_max(tf.where(mask, hidden, hidden.dtype.min), 1)
     weights = tf.cast(mask, tf.float32)
@@ -32,9 +33,9 @@ class PoolingHead(tf_keras.layers.Layer):
         super().__init__(name="pooling", dtype="float32")
         self.mode = mode
 
-    def call(self, hidden: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    def call(self, hidden: tf.Tensor, padding_mask: tf.Tensor) -> tf.Tensor:
         """Pools hidden [B, L, H] of any type over valid tokens, bool [B, L]; float32 [B, H]."""
-        pooled = pool(tf.cast(hidden, tf.float32), valid, self.mode)
+        pooled = pool(tf.cast(hidden, tf.float32), padding_mask, self.mode)
         # TensorFlow Serving does not link the op Square of `tf.math.l2_normalize`.
         squares = tf.reduce_sum(pooled * pooled, axis=-1, keepdims=True)
         return pooled * tf.math.rsqrt(tf.maximum(squares, 1e-24))

@@ -12,8 +12,8 @@ import tf_keras
 from electra_tf.config.model import ModelConfig
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.fused import dimensions, dropout, gelu
-from electra_tf.modeling.layers import Build, Dense, GeluDense
-from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.layers import Dense, GeluDense, LayerOptions
+from electra_tf.modeling.rng import Rng, dropout_keys
 
 QUESTION_HIDDEN = 512  # Units of the hidden layers of `QuestionHead`, for encoders of all sizes.
 FORBIDDEN = -1000.0
@@ -25,10 +25,10 @@ class TaskNetwork(tf_keras.Model):
 
     def __init__(self, config: ModelConfig, head: tf_keras.layers.Layer, *, seed: int,
                  policy: str = "float32", recompute: bool = False):
-        """Creates the encoder; the other arguments are those of `Build`."""
+        """Creates the encoder; the other arguments are those of `LayerOptions`."""
         super().__init__(name="task_model", dtype=policy)
-        build = Build(seed=seed, policy=policy, recompute=recompute)
-        self.encoder = create_encoder(config.discriminator, build)
+        options = LayerOptions(seed=seed, policy=policy, recompute=recompute)
+        self.encoder = create_encoder(config.discriminator, options)
         self.head = head
 
 
@@ -43,30 +43,30 @@ class ScoreHead(tf_keras.layers.Layer):
                  hidden_layer: bool = False):
         super().__init__(name=path, dtype="float32")
         self.dropout_rate = dropout_rate
-        build = Build(seed=seed)
-        self.hidden = (GeluDense(f"{path}/hidden", hidden_size, hidden_size, build)
+        options = LayerOptions(seed=seed)
+        self.hidden = (GeluDense(f"{path}/hidden", hidden_size, hidden_size, options)
                        if hidden_layer else None)
-        self.dense = Dense(f"{path}/dense", hidden_size, outputs, build)
+        self.dense = Dense(f"{path}/dense", hidden_size, outputs, options)
 
-    def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
-        """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; `randomness` is for dropout."""
+    def call(self, vectors: tf.Tensor, rng: Rng | None = None) -> tf.Tensor:
+        """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; `rng` is for dropout."""
         vectors = tf.cast(vectors, tf.float32)
         if self.hidden is not None:
-            vectors = self.hidden(self._dropped(vectors, "hidden_dropout", randomness))
-        return self.dense(self._dropped(vectors, "dropout", randomness))
+            vectors = self.hidden(self._dropped(vectors, "hidden_dropout", rng))
+        return self.dense(self._dropped(vectors, "dropout", rng))
 
     def _dropped(self, vectors: tf.Tensor, stream: str,
-                 randomness: Randomness | None) -> tf.Tensor:
-        keys = dropout_keys(randomness, f"{self.name}/{stream}", vectors.shape[0])
+                 rng: Rng | None) -> tf.Tensor:
+        keys = dropout_keys(rng, f"{self.name}/{stream}", vectors.shape[0])
         return dropout(vectors, self.dropout_rate, keys)
 
 
-def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+def answer_positions(segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> tf.Tensor:
     """Marks positions where an answer may begin or end, bool [B, L]; [CLS] is for "no answer".
 
-    `segment_ids` int32 [B, L] are above 0 in the context, `valid` is bool [B, L].
+    `segment_ids` int32 [B, L] are above 0 in the context, `padding_mask` is bool [B, L].
     """
-    allowed = valid & (segment_ids > 0)
+    allowed = padding_mask & (segment_ids > 0)
     return allowed | (tf.range(dimensions(allowed)[1]) == 0)
 
 
@@ -102,7 +102,7 @@ class QuestionHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype="float32")
 
         def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
-            return kind(f"{path}/{name}", inputs, outputs, Build(seed=seed))
+            return kind(f"{path}/{name}", inputs, outputs, LayerOptions(seed=seed))
 
         pair = 2 * hidden_size
         self.start = dense("dense", hidden_size, 1)

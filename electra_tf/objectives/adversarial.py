@@ -25,19 +25,19 @@ import tensorflow as tf
 from electra_tf.config.corruption import SamplingConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.core.errors import UserError
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import cross_entropy
 from electra_tf.modeling.electra import ElectraModel, gather_vectors
-from electra_tf.modeling.layers import Build, Dense
+from electra_tf.modeling.layers import Dense, LayerOptions
 from electra_tf.modeling.masking import gather_at
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.objective import Outcome, Ratio, count
+from electra_tf.objectives.objective import LossOutput, WeightedMean, count
 from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     ObjectiveContext,
-    generator_details,
+    generator_fields,
     score_predictions,
 )
 
@@ -45,16 +45,16 @@ from electra_tf.objectives.pretraining import (
 class AdversarialModel(ElectraModel):
     """A generator, a discriminator, and a baseline that predicts the reward."""
 
-    def _create(self, config: ModelConfig, build: Build) -> None:
-        super()._create(config, build)
-        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, build,
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
+        super()._create(config, options)
+        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, options,
                               config.initializer_range)
 
 
 class AdversarialObjective(ElectraObjective):
     """The adversarial objective: min 50 L_Disc(discriminator), max L_Disc over the samples."""
 
-    networks_class = AdversarialModel
+    model_class = AdversarialModel
     losses = ("policy_loss", "baseline_loss", "discriminator_loss")
 
     def __init__(self, config: Any, context: ObjectiveContext):
@@ -65,19 +65,19 @@ class AdversarialObjective(ElectraObjective):
                 "objective.name=adversarial needs samples of the generator's own distribution: "
                 "leave sampling.temperature and sampling.disallow_correct as they are.")
 
-    def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: AdversarialModel, inputs: MaskedBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Runs the generator, then the discriminator, whose loss is the generator's reward."""
         batch, masked = inputs.original, inputs.masked
         hidden = gather_vectors(model.generator.encode(
-            inputs.ids, batch.segment_ids, batch.valid,
-            randomness if training else None), masked.positions)
+            inputs.ids, batch.segment_ids, batch.padding_mask,
+            rng if training else None), masked.positions)
         logits = model.generator.head(hidden)
         generated = score_predictions(logits, masked, training=training)
-        sampled = self.sample(generated.softmax, masked, randomness)
-        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
+        sampled = self.sample(generated.softmax, masked, rng)
+        output = self.discriminate(model, inputs, sampled, rng, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
-            tf.cast(outcome.details["replaced"], tf.float32), outcome.details["logits"])
+            tf.cast(output.per_example["replaced"], tf.float32), output.per_example["logits"])
         reward = tf.stop_gradient(gather_at(reward, masked.positions))
         shape = masked.positions.shape
         surprise = tf.reshape(cross_entropy(
@@ -85,29 +85,29 @@ class AdversarialObjective(ElectraObjective):
         baseline = tf.reshape(tf.cast(
             model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
         policy_loss, baseline_loss = policy_losses(reward, surprise, baseline)
-        valid = tf.cast(masked.valid, tf.float32)
-        slots = count(masked.valid)
-        return Outcome(
-            {"policy_loss": tf.reduce_sum(policy_loss * valid),
-             "baseline_loss": tf.reduce_sum(baseline_loss * valid)} | outcome.loss_sums,
-            dict(outcome.measures) | {
-                "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
-                "generator_reward": Ratio(tf.reduce_sum(reward * valid), slots)},
-            outcome.details | generator_details(masked, generated.best_ids))
+        padding_mask = tf.cast(masked.filled, tf.float32)
+        slots = count(masked.filled)
+        return LossOutput(
+            {"policy_loss": tf.reduce_sum(policy_loss * padding_mask),
+             "baseline_loss": tf.reduce_sum(baseline_loss * padding_mask)} | output.loss_sums,
+            dict(output.metrics) | {
+                "generator_loss": WeightedMean(tf.reduce_sum(generated.losses), slots),
+                "generator_reward": WeightedMean(tf.reduce_sum(reward * padding_mask), slots)},
+            output.per_example | generator_fields(masked, generated.best_ids))
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""
-        discriminator, generator = super().networks()
-        baseline = network_specs.Head(
-            weights=weight_table.dense("baseline/dense", generator.encoder.hidden_size, 1),
+        discriminator, generator = super().network_specs()
+        baseline = specs.Head(
+            weights=parameter_shapes.dense("baseline/dense", generator.encoder.hidden_size, 1),
             scores_vocabulary=False, fraction=None)
         return discriminator, dataclasses.replace(
             generator, heads=(*generator.heads, baseline))
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, the generator's loss as a language model, and its reward."""
         return {"generator_loss": means["generator_loss"],
-                "generator_reward": means["generator_reward"]} | super().scores(details, means)
+                "generator_reward": means["generator_reward"]} | super().scores(per_example, means)
 
 
 def policy_losses(reward: tf.Tensor, surprise: tf.Tensor,

@@ -24,23 +24,23 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.core.errors import UserError
 from electra_tf.data.example import Batch
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import Distribution, corrupt, cross_entropy, distribution
 from electra_tf.modeling.electra import (
     Discriminator,
     MaskedLanguageModelHead,
-    Networks,
+    PretrainingModel,
     generator_embeddings,
 )
 from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, create_encoder
-from electra_tf.modeling.layers import Build
+from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.masking import MaskedPositions, gather_at, mark_positions, maskable
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.objective import Outcome, count
+from electra_tf.objectives.objective import LossOutput, count
 from electra_tf.objectives.pretraining import (
     MaskedBatch,
-    generator_details,
+    generator_fields,
     score_predictions,
 )
 
@@ -48,17 +48,17 @@ TOWERS, CLOZE = ("generator_ltr", "generator_rtl"), "cloze_predictions"
 """First parts of the paths of the generator's encoders and of its head."""
 
 
-class ElectricModel(Networks):
+class ElectricModel(PretrainingModel):
     """A discriminator, whose logits are energies, and a two-tower generator of the noise."""
 
-    def _create(self, config: ModelConfig, build: Build) -> None:
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
                             "needs three: choose model.tying=all_embeddings.")
-        encoder = create_encoder(config.discriminator, build)
-        embeddings = generator_embeddings(config, build, encoder)
-        self.discriminator = Discriminator(encoder, build)
-        self.generator = TwoTowerGenerator(config.generator, embeddings, build)
+        encoder = create_encoder(config.discriminator, options)
+        embeddings = generator_embeddings(config, options, encoder)
+        self.discriminator = Discriminator(encoder, options)
+        self.generator = TwoTowerGenerator(config.generator, embeddings, options)
 
 
 class TwoTowerGenerator(tf_keras.layers.Layer):
@@ -69,80 +69,81 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
     pass over the original text, without [MASK], predicts all tokens.
     """
 
-    def __init__(self, config: EncoderConfig, embeddings: Embeddings, build: Build):
+    def __init__(self, config: EncoderConfig, embeddings: Embeddings, options: LayerOptions):
         """Creates two towers of shape `config`, and the head."""
-        super().__init__(name="two_tower_generator", dtype=build.policy)
-        self.forward_tower = Encoder(TOWERS[0], config, build, embeddings,
+        super().__init__(name="two_tower_generator", dtype=options.policy)
+        self.forward_tower = Encoder(TOWERS[0], config, options, embeddings,
                                      functools.partial(_mask, tf.greater_equal))
-        self.backward_tower = Encoder(TOWERS[1], config, build, embeddings,
+        self.backward_tower = Encoder(TOWERS[1], config, options, embeddings,
                                       functools.partial(_mask, tf.less_equal))
         self.head = MaskedLanguageModelHead(
-            CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size), build,
+            CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size), options,
             embeddings.words)
 
-    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-             randomness: Randomness | None = None) -> tf.Tensor:
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+             rng: Rng | None = None) -> tf.Tensor:
         """Scores the vocabulary at all positions; returns logits [B * L, V'] as `Generator` does.
 
         At the first and the last position one tower has read no token. As in the reference
         implementation, its vector there is that of the other end of the text.
         """
-        hidden = self.encode(ids, segment_ids, valid, randomness)
+        hidden = self.encode(ids, segment_ids, padding_mask, rng)
         return self.head(tf.reshape(hidden, [-1, hidden.shape[-1]]))
 
-    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-               randomness: Randomness | None = None) -> tf.Tensor:
+    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+               rng: Rng | None = None) -> tf.Tensor:
         """Returns the vectors below the head, [B, L, 2 H]; arguments as for `Generator.encode`."""
-        scope = None if randomness is None else randomness.within("generator")
-        before = self.forward_tower(ids, segment_ids, valid, scope)
-        after = self.backward_tower(ids, segment_ids, valid, scope)
+        scope = None if rng is None else rng.within("generator")
+        before = self.forward_tower(ids, segment_ids, padding_mask, scope)
+        after = self.backward_tower(ids, segment_ids, padding_mask, scope)
         return tf.concat([tf.roll(before, 1, axis=1), tf.roll(after, -1, axis=1)], axis=-1)
 
 
-def _mask(attends: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], valid: tf.Tensor,
+def _mask(attends: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], padding_mask: tf.Tensor,
           dtype: tf.DType) -> tf.Tensor:
     """Returns [B, 1, L, L], -10000 where a query at axis 2 doesn't attend to a key at axis 3.
 
     `attends` compares their positions. A query with only padding to attend to attends to all keys.
     """
-    position = tf.range(valid.shape[1])
-    attended = tf.cast(attends(position[:, tf.newaxis], position) & valid[:, tf.newaxis, :], dtype)
+    position = tf.range(padding_mask.shape[1])
+    attended = tf.cast(attends(position[:, tf.newaxis], position) & padding_mask[:, tf.newaxis, :],
+                       dtype)
     return ((1.0 - attended) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
 
 
 class ElectricObjective(ElectraObjective):
     """Electric's objective: min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
-    networks_class = ElectricModel
+    model_class = ElectricModel
 
-    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+    def denominators(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of ordinary tokens for the generator, of all for the discriminator."""
         predicted = count(self._predicted(inputs.original))
-        return {**super().num_terms(inputs), "generator_loss": predicted}
+        return {**super().denominators(inputs), "generator_loss": predicted}
 
-    def compute(self, model: ElectricModel, inputs: MaskedBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: ElectricModel, inputs: MaskedBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Runs the generator on the original text, redraws selected tokens, and detects them."""
         batch, masked = inputs.original, inputs.masked
-        dropout = randomness if training else None
+        dropout = rng if training else None
         everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
         noise = score_predictions(
-            model.generator(batch.ids, batch.segment_ids, batch.valid, dropout), everywhere,
+            model.generator(batch.ids, batch.segment_ids, batch.padding_mask, dropout), everywhere,
             training=training)
         rows, length = batch.ids.shape
         index = tf.reshape(
             masked.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
-        sampled = self.sample(selected, masked, randomness)
-        corrupted, _ = corrupt(batch.ids, batch.valid, masked, sampled)
-        redrawn = mark_positions(masked.positions, masked.valid, length)
-        energies = model.discriminator(corrupted, batch.segment_ids, batch.valid, dropout)
-        outcome = self.detection_outcome(inputs, sampled, corrupted, redrawn, self.noise_logits(
+        sampled = self.sample(selected, masked, rng)
+        corrupted, _ = corrupt(batch.ids, batch.padding_mask, masked, sampled)
+        redrawn = mark_positions(masked.positions, masked.filled, length)
+        energies = model.discriminator(corrupted, batch.segment_ids, batch.padding_mask, dropout)
+        output = self.detection_output(inputs, sampled, corrupted, redrawn, self.noise_logits(
             energies, noise.softmax, corrupted))
         best = gather_at(noise.best_ids, masked.positions)
-        return outcome._replace(
-            loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | outcome.loss_sums,
-            details=outcome.details | generator_details(masked, best))
+        return output._replace(
+            loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | output.loss_sums,
+            per_example=output.per_example | generator_fields(masked, best))
 
     def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
                      ids: tf.Tensor) -> tf.Tensor:
@@ -157,23 +158,23 @@ class ElectricObjective(ElectraObjective):
 
     def detection_logits(self, model: ElectricModel, batch: Batch) -> tf.Tensor:
         """Returns logits float32 [B, L], positive for tokens that are probably noise."""
-        energies = model.discriminator(batch.ids, batch.segment_ids, batch.valid)
-        softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
+        energies = model.discriminator(batch.ids, batch.segment_ids, batch.padding_mask)
+        softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.padding_mask))
         return self.noise_logits(energies, softmax, batch.ids)
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator, and the generator's two encoders with a head over both."""
         model = self.config.model
         tower = model.generator
-        body = weight_table.generator_embeddings(model)
+        body = parameter_shapes.generator_embeddings(model)
         for path in TOWERS:
-            body |= weight_table.encoder(path, tower)
+            body |= parameter_shapes.encoder(path, tower)
         both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
-        head = network_specs.Head(
-            weights=weight_table.vocabulary_head(CLOZE, both), scores_vocabulary=True)
-        return network_specs.discriminator(model.discriminator), network_specs.NetworkSpec(
+        head = specs.Head(
+            weights=parameter_shapes.vocabulary_head(CLOZE, both), scores_vocabulary=True)
+        return specs.discriminator(model.discriminator), specs.NetworkSpec(
             name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(head,))
 
     def _predicted(self, batch: Batch) -> tf.Tensor:
         """Marks the tokens that the generator's loss averages over, bool [B, L]."""
-        return maskable(batch.ids, batch.valid, self.context.kinds.special)
+        return maskable(batch.ids, batch.padding_mask, self.context.vocab.special)

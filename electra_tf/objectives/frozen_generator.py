@@ -18,36 +18,36 @@ import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.core.errors import UserError
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import distribution
 from electra_tf.modeling.electra import (
     BLOCK,
     IMPOSSIBLE_LOGIT,
     Discriminator,
     Generator,
-    Networks,
+    PretrainingModel,
 )
 from electra_tf.modeling.encoder import create_encoder
-from electra_tf.modeling.layers import Build
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.layers import LayerOptions
+from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
-from electra_tf.objectives.objective import Outcome, Ratio, count
+from electra_tf.objectives.objective import LossOutput, WeightedMean, count
 from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
     ObjectiveContext,
-    generator_details,
+    generator_fields,
     run_generator,
 )
 
 FROZEN = "frozen_generator"  # First part of the paths of a frozen generator.
 
 
-class DiscriminatorModel(Networks):
+class DiscriminatorModel(PretrainingModel):
     """A discriminator alone, for replacements that no network of the model draws."""
 
-    def _create(self, config: ModelConfig, build: Build) -> None:
-        self.discriminator = Discriminator(create_encoder(config.discriminator, build), build)
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
+        self.discriminator = Discriminator(create_encoder(config.discriminator, options), options)
 
 
 class FrozenGeneratorModel(DiscriminatorModel):
@@ -55,17 +55,17 @@ class FrozenGeneratorModel(DiscriminatorModel):
 
     def __init__(self, config: ModelConfig, generator: EncoderConfig, *, seed: int,
                  policy: str = "float32", recompute: bool = False):
-        """Creates every weight; `generator` is its encoder's shape, the rest as for `Networks`."""
+        """Creates every weight; `generator` is its encoder's shape; others as in the base class."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
-        build = Build(seed=seed, policy=policy)
-        self.generator = Generator(create_encoder(generator, build, FROZEN), build, FROZEN)
+        options = LayerOptions(seed=seed, policy=policy)
+        self.generator = Generator(create_encoder(generator, options, FROZEN), options, FROZEN)
         self.generator.trainable = False
 
 
 class FixedGeneratorObjective(ElectraObjective):
     """Replaced token detection, min L_Disc(discriminator), with draws of no network."""
 
-    networks_class = DiscriminatorModel
+    model_class = DiscriminatorModel
     losses = ("discriminator_loss",)
 
     def __init__(self, config: Any, context: ObjectiveContext):
@@ -73,25 +73,26 @@ class FixedGeneratorObjective(ElectraObjective):
         super().__init__(config, context)
         self._logits = replacement_logits(config.objective.replacements, context)
 
-    def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Draws tokens and runs the discriminator on them."""
         masked = inputs.masked
         rows = masked.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
-        sampled = self.sample(softmax, masked, randomness)
-        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
-        return outcome._replace(details=outcome.details | generator_details(masked, sampled))
+        sampled = self.sample(softmax, masked, rng)
+        output = self.discriminate(model, inputs, sampled, rng, training=training)
+        return output._replace(per_example=output.per_example | generator_fields(masked, sampled))
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the draws, and the discriminator's scores."""
-        valid = details["valid"]
+        padding_mask = per_example["padding_mask"]
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
-                **detection_scores(details["replaced"][valid], details["logits"][valid])}
+                **detection_scores(per_example["replaced"][padding_mask],
+                                   per_example["logits"][padding_mask])}
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator."""
-        return (network_specs.discriminator(self.config.model.discriminator),)
+        return (specs.discriminator(self.config.model.discriminator),)
 
 
 class FrozenGeneratorObjective(ElectraObjective):
@@ -113,33 +114,33 @@ class FrozenGeneratorObjective(ElectraObjective):
             variable.assign(values[variable.name.split(":")[0]])
         return model
 
-    def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Samples from the generator, without dropout, and runs the discriminator."""
         masked = inputs.masked
         generated = run_generator(model.generator, inputs, None, training=training)
-        sampled = self.sample(generated.softmax, masked, randomness)
-        outcome = self.discriminate(model, inputs, sampled, randomness, training=training)
-        loss = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(masked.valid))
-        return Outcome(outcome.loss_sums, dict(outcome.measures) | {"generator_loss": loss},
-                       outcome.details | generator_details(masked, generated.best_ids))
+        sampled = self.sample(generated.softmax, masked, rng)
+        output = self.discriminate(model, inputs, sampled, rng, training=training)
+        loss = WeightedMean(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(masked.filled))
+        return LossOutput(output.loss_sums, dict(output.metrics) | {"generator_loss": loss},
+                       output.per_example | generator_fields(masked, generated.best_ids))
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, and the generator's loss."""
-        return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
+        return {"generator_loss": means["generator_loss"]} | super().scores(per_example, means)
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator and the generator, which only runs forward."""
         if self.context.generator is None:
             return ()
         return self.networks_with(self.context.generator.encoder)
 
-    def networks_with(self, generator: EncoderConfig) -> Sequence[network_specs.NetworkSpec]:
+    def networks_with(self, generator: EncoderConfig) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator and a frozen generator of a shape."""
-        frozen = network_specs.language_model(
-            "frozen generator", generator, weight_table.full_encoder(generator, FROZEN),
+        frozen = specs.language_model(
+            "frozen generator", generator, parameter_shapes.full_encoder(generator, FROZEN),
             head=f"{FROZEN}_predictions")
-        return (network_specs.discriminator(self.config.model.discriminator),
+        return (specs.discriminator(self.config.model.discriminator),
                 dataclasses.replace(frozen, trained=False))
 
 
@@ -148,13 +149,13 @@ class TwoStageObjective(FrozenGeneratorObjective):
 
     generator_objective = "mlm"
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
-            return super().networks()
+            return super().network_specs()
         encoder = self.config.model.discriminator
-        first = network_specs.language_model(
-            "generator", encoder, weight_table.full_encoder(encoder))
+        first = specs.language_model(
+            "generator", encoder, parameter_shapes.full_encoder(encoder))
         part = self.config.objective.generator_part
         return (*(dataclasses.replace(network, share=1.0 - part)
                   for network in self.networks_with(encoder)),
@@ -167,7 +168,7 @@ def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarr
     V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
     special token.
     """
-    size = context.kinds.size
+    size = context.vocab.size
     if replacements == "uniform":
         logits = np.zeros(size, np.float32)
     else:

@@ -17,21 +17,26 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import Corrupted, corrupt
-from electra_tf.modeling.electra import Generator, Networks, ReplacedTokenHead, both_encoders
+from electra_tf.modeling.electra import (
+    Generator,
+    PretrainingModel,
+    ReplacedTokenHead,
+    both_encoders,
+)
 from electra_tf.modeling.encoder import create_encoder
-from electra_tf.modeling.layers import Build
+from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.masking import MaskedPositions, gather_at
-from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Outcome, count, share
+from electra_tf.modeling.rng import Rng
+from electra_tf.objectives.objective import LossOutput, count, fraction
 from electra_tf.objectives.pretraining import (
     Arrays,
     DisplayedText,
     MaskedBatch,
     PretrainingObjective,
     generator_accuracy,
-    generator_details,
+    generator_fields,
     run_generator,
     score_predictions,
 )
@@ -40,51 +45,52 @@ RESTORER, COPY = "restorer", "copy_predictions"
 """First parts of the paths of the encoder's heads, which predict a token or copy it."""
 
 
-class MaskedLanguageModel(Networks):
+class MaskedLanguageModel(PretrainingModel):
     """BERT's masked language model: a full-size encoder and a head that predicts tokens."""
 
-    def _create(self, config: ModelConfig, build: Build) -> None:
-        self.generator = Generator(create_encoder(config.discriminator, build), build)
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
+        self.generator = Generator(create_encoder(config.discriminator, options), options)
 
 
 class MlmObjective(PretrainingObjective):
     """BERT's objective: min L_MLM(encoder)."""
 
-    networks_class = MaskedLanguageModel
+    model_class = MaskedLanguageModel
     losses = ("generator_loss",)
 
-    def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Predicts the masked tokens."""
-        generated = run_generator(model.generator, inputs, randomness, training=training)
-        return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                       generator_details(inputs.masked, generated.best_ids))
+        generated = run_generator(model.generator, inputs, rng, training=training)
+        return LossOutput({"generator_loss": tf.reduce_sum(generated.losses)}, {},
+                       generator_fields(inputs.masked, generated.best_ids))
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
-        return {"generator_accuracy": generator_accuracy(details)}
+        return {"generator_accuracy": generator_accuracy(per_example)}
 
-    def displayed_text(self, details: Arrays) -> DisplayedText:
+    def displayed_text(self, per_example: Arrays) -> DisplayedText:
         """Returns the text with the most likely token at every selected position."""
-        return DisplayedText(_best_written(details))
+        return DisplayedText(_best_written(per_example))
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
-        return (network_specs.language_model("encoder", config, weight_table.full_encoder(config)),)
+        return (specs.language_model("encoder", config,
+                                             parameter_shapes.full_encoder(config)),)
 
 
-class RestoringModel(Networks):
+class RestoringModel(PretrainingModel):
     """A generator, and an encoder that predicts the tokens that it replaced (section 3.4)."""
 
     copies: ClassVar[bool] = False
     """True if the encoder has a head with the logits of not copying a token."""
 
-    def _create(self, config: ModelConfig, build: Build) -> None:
-        encoder, generator = both_encoders(config, build)
-        self.restorer = Generator(encoder, build, RESTORER)
-        self.copying = ReplacedTokenHead(COPY, encoder.config, build) if self.copies else None
-        self.generator = Generator(generator, build)
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
+        encoder, generator = both_encoders(config, options)
+        self.restorer = Generator(encoder, options, RESTORER)
+        self.copying = ReplacedTokenHead(COPY, encoder.config, options) if self.copies else None
+        self.generator = Generator(generator, options)
 
 
 class CopyingModel(RestoringModel):
@@ -96,103 +102,106 @@ class CopyingModel(RestoringModel):
 class ReplaceMlmObjective(PretrainingObjective):
     """Replace MLM: min L_MLM(generator) + L_MLM(encoder), which reads samples for [MASK]."""
 
-    networks_class = RestoringModel
+    model_class = RestoringModel
     loss: ClassVar[str] = "restoring_loss"  # Name of the encoder's loss.
     restored_fraction: ClassVar[float | None] = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
 
-    def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: RestoringModel, inputs: MaskedBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Runs the generator, samples from it, and predicts the original tokens."""
         batch, masked = inputs.original, inputs.masked
-        generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self.sample(generated.softmax, masked, randomness)
-        corrupted = corrupt(batch.ids, batch.valid, masked, sampled)
-        restored = self.restore(model, inputs, corrupted, randomness, training=training)
-        return Outcome(
+        generated = run_generator(model.generator, inputs, rng, training=training)
+        sampled = self.sample(generated.softmax, masked, rng)
+        corrupted = corrupt(batch.ids, batch.padding_mask, masked, sampled)
+        restored = self.restore(model, inputs, corrupted, rng, training=training)
+        return LossOutput(
             {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
-            {"generator_sampled_accuracy": share(
-                sampled == masked.original_ids, masked.valid),
-             "replaced_fraction": share(corrupted.replaced, batch.valid)},
-            generator_details(masked, generated.best_ids) | restored.details)
+            {"generator_sampled_accuracy": fraction(
+                sampled == masked.original_ids, masked.filled),
+             "replaced_fraction": fraction(corrupted.replaced, batch.padding_mask)},
+            generator_fields(masked, generated.best_ids) | restored.per_example)
 
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
-                randomness: Randomness, *, training: bool) -> Outcome:
+                rng: Rng, *, training: bool) -> LossOutput:
         """Predicts the selected tokens; "restored_ids" int32 [B, N] are the most likely ones."""
         predicted = run_generator(
-            model.restorer, inputs._replace(ids=corrupted.ids), randomness, training=training)
-        return Outcome({self.loss: tf.reduce_sum(predicted.losses)}, {},
+            model.restorer, inputs._replace(ids=corrupted.ids), rng, training=training)
+        return LossOutput({self.loss: tf.reduce_sum(predicted.losses)}, {},
                        {"restored_ids": predicted.best_ids})
 
     @property
-    def coefficients(self) -> Mapping[str, float]:
+    def loss_weights(self) -> Mapping[str, float]:
         """The configured factors; the paper gives none."""
         return {"generator_loss": self.config.objective.generator_loss_weight,
                 self.loss: self.config.objective.restoring_loss_weight}
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracies of generator and restorer on the selected tokens."""
-        return {"generator_accuracy": generator_accuracy(details),
+        return {"generator_accuracy": generator_accuracy(per_example),
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 "restoring_accuracy": generator_accuracy(
-                    {**details, "best_ids": details["restored_ids"]})}
+                    {**per_example, "best_ids": per_example["restored_ids"]})}
 
-    def displayed_text(self, details: Arrays) -> DisplayedText:
+    def displayed_text(self, per_example: Arrays) -> DisplayedText:
         """Returns the text with the restorer's predictions at the selected positions."""
-        return DisplayedText(_best_written({**details, "best_ids": details["restored_ids"]}))
+        return DisplayedText(_best_written({**per_example,
+                                            "best_ids": per_example["restored_ids"]}))
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the encoder that is fine-tuned, and the generator."""
         config = self.config.model.discriminator
-        restorer = network_specs.language_model(
-            "encoder", config, weight_table.full_encoder(config),
+        restorer = specs.language_model(
+            "encoder", config, parameter_shapes.full_encoder(config),
             head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
-        return restorer, network_specs.generator(self.config.model)
+        return restorer, specs.generator(self.config.model)
 
 
 class AllTokensMlmObjective(ReplaceMlmObjective):
     """All-Tokens MLM: min L_MLM(generator) + cross entropy of all tokens, copied or predicted."""
 
-    networks_class = CopyingModel
+    model_class = CopyingModel
     loss = "all_tokens_loss"
     restored_fraction = 1.0
 
-    def networks(self) -> Sequence[network_specs.NetworkSpec]:
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the networks of `ReplaceMlmObjective`, with the head that copies."""
-        restorer, generator = super().networks()
-        copying = network_specs.Head(scores_vocabulary=False, weights=weight_table.binary_head(
+        restorer, generator = super().network_specs()
+        copying = specs.Head(scores_vocabulary=False, weights=parameter_shapes.binary_head(
             COPY, self.config.model.discriminator))
         return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
 
-    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+    def denominators(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of masked tokens for the generator, of all for the encoder."""
-        return {**super().num_terms(inputs), self.loss: count(inputs.original.valid)}
+        return {**super().denominators(inputs), self.loss: count(inputs.original.padding_mask)}
 
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
-                randomness: Randomness, *, training: bool) -> Outcome:
+                rng: Rng, *, training: bool) -> LossOutput:
         """Predicts all tokens; "logits" float32 [B, L] are those of not copying a token."""
         batch, selected = inputs.original, inputs.masked
         hidden = model.restorer.encode(
-            corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
-        everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, batch.valid)
+            corrupted.ids, batch.segment_ids, batch.padding_mask, rng if training else None)
+        everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, batch.padding_mask)
         predicted = score_predictions(
             model.restorer.head(tf.reshape(hidden, [-1, hidden.shape[-1]])), everywhere,
             training=training)
         not_copying = model.copying(hidden)
         losses = copy_loss(-not_copying, predicted.losses, ~corrupted.replaced)
-        return Outcome(
-            {self.loss: tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))}, {},
+        return LossOutput(
+            {self.loss: tf.reduce_sum(losses * tf.cast(batch.padding_mask, tf.float32))}, {},
             {"restored_ids": gather_at(predicted.best_ids, selected.positions),
              "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
              "logits": not_copying})
 
     def detection_logits(self, model: CopyingModel, batch: Batch) -> tf.Tensor:
         """Returns the logits float32 [B, L] of not copying a token."""
-        return model.copying(model.restorer.encode(batch.ids, batch.segment_ids, batch.valid))
+        return model.copying(model.restorer.encode(batch.ids, batch.segment_ids,
+                                                   batch.padding_mask))
 
-    def displayed_text(self, details: Arrays) -> DisplayedText:
+    def displayed_text(self, per_example: Arrays) -> DisplayedText:
         """Returns the corrupted text, and the probability of not copying each token."""
-        return DisplayedText(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
+        return DisplayedText(per_example["corrupted_ids"],
+                             1.0 / (1.0 + np.exp(-per_example["logits"])))
 
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:
@@ -209,9 +218,9 @@ def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -
     return -tf.where(unchanged, either, predicted)
 
 
-def _best_written(details: Arrays) -> np.ndarray:
+def _best_written(per_example: Arrays) -> np.ndarray:
     """Returns "ids", int32 [M, L], with "best_ids" at all selected positions."""
-    rows, slots = np.nonzero(details["predicted"])
-    written = details["ids"].copy()
-    written[rows, details["positions"][rows, slots]] = details["best_ids"][rows, slots]
+    rows, slots = np.nonzero(per_example["predicted"])
+    written = per_example["ids"].copy()
+    written[rows, per_example["positions"][rows, slots]] = per_example["best_ids"][rows, slots]
     return written

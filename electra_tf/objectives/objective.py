@@ -14,19 +14,19 @@ import tf_keras
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 
 
-class Ratio(NamedTuple):
+class WeightedMean(NamedTuple):
     """A mean before its division."""
 
-    sum: tf.Tensor  # float32 [].
+    total: tf.Tensor  # float32 [].
     weight: tf.Tensor  # float32 [], number of terms of the sum.
 
 
-def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
+def fraction(marked: tf.Tensor, among: tf.Tensor) -> WeightedMean:
     """Returns the fraction of `among` that is marked; both are bool of one shape."""
-    return Ratio(count(marked & among), count(among))
+    return WeightedMean(count(marked & among), count(among))
 
 
 def count(marked: tf.Tensor) -> tf.Tensor:
@@ -34,12 +34,12 @@ def count(marked: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(marked, tf.float32))
 
 
-class Outcome(NamedTuple):
+class LossOutput(NamedTuple):
     """The results of one batch."""
 
     loss_sums: Mapping[str, tf.Tensor]  # Name -> float32 [], summed over the batch; differentiable.
-    measures: Mapping[str, Ratio]  # Name -> statistics for metrics; not differentiated.
-    details: Mapping[str, tf.Tensor]  # Name -> tensors [B, ...] for evaluation and samples.
+    metrics: Mapping[str, WeightedMean]  # Name -> statistics for metrics; not differentiated.
+    per_example: Mapping[str, tf.Tensor]  # Name -> tensors [B, ...] for evaluation and samples.
 
 
 class Objective(Protocol):
@@ -48,22 +48,22 @@ class Objective(Protocol):
     @abc.abstractmethod
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
-        """Creates the networks that the objective trains; arguments as for `Networks`."""
+        """Creates the networks that the objective trains; arguments as for `PretrainingModel`."""
 
     @abc.abstractmethod
     def prepare_inputs(self, batch: Batch,
-                       randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
+                       rng: Rng) -> tuple[Any, Mapping[str, tf.Tensor]]:
         """Returns the inputs of `compute` and the number of terms, float32 [], of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.
         """
 
     @abc.abstractmethod
-    def compute(self, model: tf_keras.Model, inputs: Any, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: tf_keras.Model, inputs: Any, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Runs the networks, with dropout only if `training` is True."""
 
     @property
     @abc.abstractmethod
-    def coefficients(self) -> Mapping[str, float]:
+    def loss_weights(self) -> Mapping[str, float]:
         """Name of every loss -> its factor in the total."""

@@ -19,9 +19,9 @@ from electra_tf.modeling.corruption import (
     without,
 )
 from electra_tf.modeling.electra import Generator
-from electra_tf.modeling.masking import MaskedPositions, SpecialTokens, TokenKinds, mask_tokens
-from electra_tf.modeling.network_specs import NetworkSpec
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.masking import MaskedPositions, SpecialTokens, VocabInfo, mask_tokens
+from electra_tf.modeling.rng import Rng
+from electra_tf.modeling.specs import NetworkSpec
 from electra_tf.objectives.objective import Objective, count
 
 Arrays = Mapping[str, np.ndarray]
@@ -47,7 +47,7 @@ class TrainedGenerator(NamedTuple):
 class ObjectiveContext:
     """The facts that an objective reads besides its settings and batches."""
 
-    kinds: TokenKinds
+    vocab: VocabInfo
     token_counts: Callable[[], np.ndarray]
     """Reads the training records; returns the count of every vocabulary entry, int64 [V]."""
     generator: TrainedGenerator | None = None  # The generator that the objective's settings name.
@@ -57,7 +57,7 @@ class ObjectiveContext:
                     generator: TrainedGenerator | None = None) -> Self:
         """Returns a context without records: every entry is a whole word and occurs once."""
         special = special or SpecialTokens(pad=0, cls=1, sep=2, mask=3)
-        return cls(kinds=TokenKinds(special, vocab_size, np.zeros(vocab_size, bool)),
+        return cls(vocab=VocabInfo(special, vocab_size, np.zeros(vocab_size, bool)),
                    token_counts=lambda: np.ones(vocab_size, np.int64), generator=generator)
 
 
@@ -77,8 +77,8 @@ class PretrainingObjective(Objective):
     the encoder for fine-tuning, whose weights are named "electra/...".
     """
 
-    networks_class: ClassVar[type[tf_keras.Model]]
-    """The `modeling.electra.Networks` that `build_model` creates."""
+    model_class: ClassVar[type[tf_keras.Model]]
+    """The `modeling.electra.PretrainingModel` that `build_model` creates."""
     losses: ClassVar[tuple[str, ...]]
     """Names of the losses; the objective's settings have a factor for each, `<name>_weight`."""
     detection_logits: ClassVar[Callable[..., tf.Tensor] | None] = None
@@ -93,96 +93,97 @@ class PretrainingObjective(Objective):
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
-        """Creates the networks that the objective trains; arguments as for `Networks`."""
-        return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
+        """Creates the networks that the objective trains; arguments as for `PretrainingModel`."""
+        return self.model_class(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare_inputs(self, batch: Batch,
-                       randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+                       rng: Rng) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch, and counts what each loss averages over."""
         inputs = MaskedBatch(batch, *mask_tokens(
-            batch.ids, batch.valid, self.config.masking, self.context.kinds, randomness))
-        return inputs, self.num_terms(inputs)
+            batch.ids, batch.padding_mask, self.config.masking, self.context.vocab, rng))
+        return inputs, self.denominators(inputs)
 
     @property
-    def coefficients(self) -> Mapping[str, float]:
+    def loss_weights(self) -> Mapping[str, float]:
         """The configured factor of every loss; the paper's are 1 and lambda = 50."""
         return {loss: getattr(self.config.objective, f"{loss}_weight") for loss in self.losses}
 
-    def num_terms(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
+    def denominators(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of terms of every loss, float32 []; by default of masked tokens."""
-        return dict.fromkeys(self.coefficients, count(inputs.masked.valid))
+        return dict.fromkeys(self.loss_weights, count(inputs.masked.filled))
 
     def sample(self, softmax: Distribution, masked: MaskedPositions,
-               randomness: Randomness) -> tf.Tensor:
+               rng: Rng) -> tf.Tensor:
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         softmax = at_temperature(softmax, self.config.sampling.temperature)
         if self.config.sampling.disallow_correct:
             softmax = without(softmax, tf.reshape(masked.original_ids, [-1]))
         shape = masked.positions.shape
-        uniforms = tf.reshape(randomness.uniform("sampling", *shape), [-1])
+        uniforms = tf.reshape(rng.uniform("sampling", *shape), [-1])
         return tf.reshape(sample(softmax, uniforms), shape)
 
-    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the scores of an evaluation of M examples, besides the losses.
 
-        `details` are those of all `Outcome`s, concatenated, with "valid", bool [M, L]; `means` are
-        the means of all measures and losses.
+        `per_example` are those of all `LossOutput`s, concatenated, with "padding_mask", bool [M,
+        L]; `means` are the means of all measures and losses.
         """
         return {}
 
-    def displayed_text(self, details: Arrays) -> DisplayedText | None:
+    def displayed_text(self, per_example: Arrays) -> DisplayedText | None:
         """Returns the text that evaluation shows; None if the objective writes none.
 
-        `details` are those of `scores`, with "ids" int32 [M, L].
+        `per_example` are those of `scores`, with "ids" int32 [M, L].
         """
         return None
 
-    def networks(self) -> Sequence[NetworkSpec]:
+    def network_specs(self) -> Sequence[NetworkSpec]:
         """Returns the networks whose parameters and FLOPs are counted; none if unknown."""
         return ()
 
 
-class GeneratorOutcome(NamedTuple):
+class GeneratorOutput(NamedTuple):
     """The generator's losses over a batch, and its distributions."""
 
-    losses: tf.Tensor  # float32 [B, N], of every slot; 0 where it isn't valid.
+    losses: tf.Tensor  # float32 [B, N], of every slot; 0 where it isn't filled.
     softmax: Distribution  # One distribution per slot, B * N of them.
     best_ids: tf.Tensor
     """int32 [B, N], the most likely token of every slot; 0 in training, which does not read it."""
 
 
-def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness | None,
-                  *, training: bool) -> GeneratorOutcome:
+def run_generator(generator: Generator, inputs: MaskedBatch, rng: Rng | None,
+                  *, training: bool) -> GeneratorOutput:
     """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM).
 
-    `randomness` is for dropout, which only training applies.
+    `rng` is for dropout, which only training applies.
     """
     masked = inputs.masked
     logits = generator(
-        inputs.ids, inputs.original.segment_ids, inputs.original.valid,
-        masked.positions, randomness if training else None)
+        inputs.ids, inputs.original.segment_ids, inputs.original.padding_mask,
+        masked.positions, rng if training else None)
     return score_predictions(logits, masked, training=training)
 
 
 def score_predictions(logits: tf.Tensor, masked: MaskedPositions,
-                      *, training: bool) -> GeneratorOutcome:
+                      *, training: bool) -> GeneratorOutput:
     """Computes the losses of logits [B * N, V'] at the positions of `masked`, [B, N]."""
     softmax = distribution(logits)
     shape = masked.positions.shape
     losses = cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)
-    weights = tf.cast(masked.valid, tf.float32)
+    weights = tf.cast(masked.filled, tf.float32)
     best = (tf.zeros_like(masked.original_ids) if training else tf.reshape(
         tf.argmax(logits, axis=-1, output_type=tf.int32), shape))
-    return GeneratorOutcome(tf.reshape(losses, shape) * weights, softmax, best)
+    return GeneratorOutput(tf.reshape(losses, shape) * weights, softmax, best)
 
 
-def generator_details(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
+def generator_fields(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
     """Returns the details, each [B, N], that scores and samples of a generator need."""
-    return {"best_ids": best_ids, "predicted": masked.valid,
+    return {"best_ids": best_ids, "predicted": masked.filled,
             "original_ids": masked.original_ids, "positions": masked.positions}
 
 
-def generator_accuracy(details: Arrays) -> float:
+def generator_accuracy(per_example: Arrays) -> float:
     """Returns the accuracy of the most likely tokens, in [0, 1]; NaN without predictions."""
-    right = details["best_ids"] == details["original_ids"]
-    return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
+    right, predicted = (per_example["best_ids"] == per_example["original_ids"],
+                        per_example["predicted"])
+    return float(np.mean(right[predicted])) if predicted.any() else np.nan

@@ -125,13 +125,13 @@ def main() -> None:
         if STEPS in changes:
             raise UserError("--budget decides the number of steps; leave --num_train_steps out.")
         seconds = parse_duration(values.budget)
-        if run_directory.is_taken(model_dir) and not values.restart:
+        if run_directory.has_run(model_dir) and not values.restart:
             changes[STEPS], seconds = all_settings(model_dir)[STEPS], None
             print(f"budget   {model_dir} keeps the {changes[STEPS]:,} steps that it began with; "
                   "--num_train_steps extends a finished run", flush=True)
     if values.mode == "train":
         has_own_size = values.model_size or flags.FLAGS["recipe"].present
-        if not (values.restart or has_own_size) and run_directory.is_taken(model_dir):
+        if not (values.restart or has_own_size) and run_directory.has_run(model_dir):
             saved = all_settings(model_dir)
         if values.init_checkpoint:
             from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.

@@ -17,8 +17,8 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.core.errors import UserError, shown
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.weight_table import ENCODER, GENERATOR
+from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
 from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 
@@ -26,8 +26,8 @@ _UNUSED = re.compile(r"\[unused\d+\]")
 """Lines of BERT's vocabularies that are free for tokens of a domain."""
 
 
-def fit(initial: Pretrained, text: TextSettings, max_positions: int, records: str
-        ) -> tuple[Pretrained, list[str]]:
+def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: str
+        ) -> tuple[Checkpoint, list[str]]:
     """Returns a checkpoint with a row for every token and position, and what is new as text.
 
     Args:
@@ -100,7 +100,7 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
     return {**weights, **copies}, [f"generator (copy of the encoder's {first})"]
 
 
-def require_same_normalization(initial: Pretrained, text: TextSettings, records: str) -> None:
+def require_same_normalization(initial: Checkpoint, text: TextSettings, records: str) -> None:
     """Raises `UserError` unless text has equal letters; long words and final sigmas may differ."""
     normalization = initial.text.normalization
     if not normalization.same_letters(text.normalization):

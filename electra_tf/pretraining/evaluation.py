@@ -13,7 +13,7 @@ from absl import flags
 
 from electra_tf.checkpoints.run_directory import EVALUATION_FILE
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
-from electra_tf.config.objectives import Measure, measures
+from electra_tf.config.objectives import Metric, all_metrics
 from electra_tf.config.overrides import flags_of
 from electra_tf.core import command_line, strict_json
 from electra_tf.core.atomic_file import write_json
@@ -21,14 +21,14 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import evaluation_batches
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.electra import ranking_scores
-from electra_tf.objectives.objective import Ratio
+from electra_tf.objectives.objective import WeightedMean
 from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.agreement import is_chief
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
 from electra_tf.pretraining.saved_settings import all_settings
-from electra_tf.pretraining.setup import Run, token_kinds
+from electra_tf.pretraining.setup import Run, vocab_info
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.samples import Corruption, select_readable, terminal_page
 from electra_tf.training import failures
@@ -61,7 +61,7 @@ class Evaluator:
         """The fixed noise of a batch as a function; the first use counts the tokens."""
         if self._run.objective.detection_logits is None:
             return lambda batch: {}
-        return fixed_noise(self._run.records, token_kinds(self._run.vocabulary).special)
+        return fixed_noise(self._run.records, vocab_info(self._run.vocabulary).special)
 
     def evaluate(self, keep_evaluating: Callable[[int], bool] = lambda num_batches: True
                  ) -> dict[str, float] | None:
@@ -75,31 +75,32 @@ class Evaluator:
             batches.append(batch)
             if not keep_evaluating(len(batches)):
                 return None
-        coefficients, details = self._run.objective.coefficients, _joined_details(batches)
+        loss_weights, per_example = self._run.objective.loss_weights, _joined(batches)
         means = {}
         for name in batches[0].means:
             total, weight = (sum(part.sum() for part in parts) for parts in zip(
                 *(batch.means[name] for batch in batches), strict=True))
             means[name] = float(total / (weight or 1.0))
-        results = {"loss": sum(weight * means[name] for name, weight in coefficients.items()),
-                   **{name: means[name] for name in coefficients},
-                   **self._run.objective.scores(details, means)}
+        results = {"loss": sum(weight * means[name] for name, weight in loss_weights.items()),
+                   **{name: means[name] for name in loss_weights},
+                   **self._run.objective.scores(per_example, means)}
         for kind in KINDS:
-            if f"{kind}/logits" in details:
-                valid = details["valid"]
+            if f"{kind}/logits" in per_example:
+                padding_mask = per_example["padding_mask"]
                 results |= ranking_scores(
-                    details[f"{kind}/replaced"][valid], details[f"{kind}/logits"][valid], kind)
+                    per_example[f"{kind}/replaced"][padding_mask],
+                    per_example[f"{kind}/logits"][padding_mask], kind)
         return results
 
     def samples(self, count: int, batches: int = 1) -> list[Corruption]:
         """Returns readable examples of the first held-out batches, with corruptions."""
-        outcome = _joined_details(self._evaluated_batches(batches))
+        output = _joined(self._evaluated_batches(batches))
         tokens = self._run.vocabulary.tokens
-        real = np.flatnonzero(outcome["valid"].any(axis=1))
-        texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
+        real = np.flatnonzero(output["padding_mask"].any(axis=1))
+        texts = [[tokens[index] for index in output["ids"][row][output["padding_mask"][row]]]
                  for row in real]
         chosen = real[select_readable(texts, count)]
-        rows = {name: values[chosen] for name, values in outcome.items()}
+        rows = {name: values[chosen] for name, values in output.items()}
         written = self._run.objective.displayed_text(rows)
         return [] if written is None else Corruption.of_arrays(
             rows, written.ids, tokens, written.replaced_probability)
@@ -116,10 +117,10 @@ class Evaluator:
             if num_batches and index == num_batches:
                 return
             result = self._run_batch(*batch, tf.constant(index, tf.int64))
-            means, details = tf.nest.map_structure(lambda value: value.numpy(), result)
+            means, per_example = tf.nest.map_structure(lambda value: value.numpy(), result)
             yield EvaluatedBatch(means, {
                 name: values.astype(bool) if name in self._bools else values
-                for name, values in details.items()})
+                for name, values in per_example.items()})
 
     @tf.function(autograph=False)
     def _run_batch(self, *batch: Any) -> "EvaluatedBatch":
@@ -131,48 +132,49 @@ class Evaluator:
                      index: tf.Tensor) -> "EvaluatedBatch":
         objective, replica_context = self._run.objective, tf.distribute.get_replica_context()
         batch, corruptions = with_static_rows((batch, corruptions), self._rows)
-        randomness = Randomness(
+        rng = Rng(
             seed=self._run.config.training.seed, step=tf.constant(0, tf.int64),
             scope="evaluation/", first_example=self._rows * (
                 index * replica_context.num_replicas_in_sync
                 + tf.cast(replica_context.replica_id_in_sync_group, tf.int64)))
-        inputs, num_terms = objective.prepare_inputs(batch, randomness)
+        inputs, denominators = objective.prepare_inputs(batch, rng)
 
         # Sums over the rows of a part have shape [1], to be concatenated like vectors of rows.
         def compute(rows: Any, first_row: tf.Tensor) -> Any:
-            outcome = objective.compute(self._model, rows, dataclasses.replace(
-                randomness, first_example=randomness.first_example + first_row), training=False)
-            sums = dict(outcome.loss_sums), dict(outcome.measures)
+            output = objective.compute(self._model, rows, dataclasses.replace(
+                rng, first_example=rng.first_example + first_row), training=False)
+            sums = dict(output.loss_sums), dict(output.metrics)
             return (*tf.nest.map_structure(lambda value: value[tf.newaxis], sums),
-                    dict(outcome.details))
+                    dict(output.per_example))
 
-        loss_sums, means, details = concat_parts(compute, inputs, self._parts)
-        means |= {name: Ratio(loss_sums[name], num_terms[name][tf.newaxis]) for name in num_terms}
+        loss_sums, means, per_example = concat_parts(compute, inputs, self._parts)
+        means |= {name: WeightedMean(loss_sums[name],
+                                     denominators[name][tf.newaxis]) for name in denominators}
 
         # Detection of replacements that are equal for all runs.
         for kind, (ids, replaced) in corruptions.items():
-            details[f"{kind}/replaced"] = replaced
-            details[f"{kind}/logits"] = concat_parts(
+            per_example[f"{kind}/replaced"] = replaced
+            per_example[f"{kind}/logits"] = concat_parts(
                 lambda rows, first_row: objective.detection_logits(self._model, rows),
                 batch._replace(ids=ids), self._parts)
-        details |= {"ids": batch.ids, "valid": batch.valid}
-        self._bools = {name for name, value in details.items() if value.dtype == tf.bool}
+        per_example |= {"ids": batch.ids, "padding_mask": batch.padding_mask}
+        self._bools = {name for name, value in per_example.items() if value.dtype == tf.bool}
         return EvaluatedBatch(means, {
             name: tf.cast(value, tf.int32) if name in self._bools else value
-            for name, value in details.items()})
+            for name, value in per_example.items()})
 
 
 class EvaluatedBatch(NamedTuple):
     """The results of a batch of B examples, as tensors or arrays."""
 
-    means: dict[str, Ratio]  # Losses and metrics by name; [parts of the batch].
-    details: dict[str, Any]  # Name -> [B, ...]; workers gather booleans as integers.
+    means: dict[str, WeightedMean]  # Losses and metrics by name; [parts of the batch].
+    per_example: dict[str, Any]  # Name -> [B, ...]; workers gather booleans as integers.
 
 
-def _joined_details(batches: Iterable[EvaluatedBatch]) -> Arrays:
+def _joined(batches: Iterable[EvaluatedBatch]) -> Arrays:
     """Returns the details of all examples, name -> [M, ...]."""
-    details = [batch.details for batch in batches]
-    return {name: np.concatenate([part[name] for part in details]) for name in details[0]}
+    per_example = [batch.per_example for batch in batches]
+    return {name: np.concatenate([part[name] for part in per_example]) for name in per_example[0]}
 
 
 def evaluate(run: Run) -> None:
@@ -215,11 +217,11 @@ def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *
         scores = [f"{words} {results[name]:.3f}" for name, words in _LINE_SCORES.items()
                   if name in results]
         return f"evaluation at step {step:,}: {', '.join(scores)}"
-    held_out, units = run.examples("eval"), measures()
+    held_out, units = run.examples("eval"), all_metrics()
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     return "\n".join([
         f"evaluation at step {step:,} on {min(used, held_out):,} of {held_out:,} held-out examples",
-        *(f"  {name:<28}{value:>9.4f}  {units.get(name, Measure()).unit}"
+        *(f"  {name:<28}{value:>9.4f}  {units.get(name, Metric()).unit}"
           for name, value in results.items())])
 
 

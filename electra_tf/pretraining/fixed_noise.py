@@ -35,9 +35,9 @@ def _token_pairs(records: Records, special: SpecialTokens) -> tuple[np.ndarray, 
     """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
     before, tokens = [], []
     with failures.explained(lambda: shards.require_readable(records)):
-        for ids, valid, _ in first_examples(
+        for ids, padding_mask, _ in first_examples(
                 records, COUNTED_EXAMPLES, special.pad).as_numpy_iterator():
-            counted = np.asarray(maskable(ids, valid, special))[:, 1:]
+            counted = np.asarray(maskable(ids, padding_mask, special))[:, 1:]
             before.append(ids[:, :-1][counted])
             tokens.append(ids[:, 1:][counted])
     return np.concatenate(before), np.concatenate(tokens)
@@ -90,7 +90,7 @@ def fixed_noise(records: Records, special: SpecialTokens
             lambda key: tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0])),
             keys, fn_output_signature=tf.float32)
         chosen, uniforms = draws[:, 0], draws[:, 1]
-        candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, special)
+        candidates = (chosen < RATE) & maskable(batch.ids, batch.padding_mask, special)
         before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
         flat = tf.reshape(uniforms, [-1])
         common, _ = unigram.draw(tf.zeros_like(before), flat)

@@ -34,7 +34,7 @@ from electra_tf.core.signals import Interrupted, StopRequest
 from electra_tf.core.storage import Path
 from electra_tf.data.pipeline import training_batches
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.pretraining import budget, continuation
 from electra_tf.pretraining.agreement import (
     Agreement,
@@ -55,7 +55,7 @@ from electra_tf.training.step import TrainState
 
 
 def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+             vocab_file: Path | None = None, initial: Checkpoint | None = None, *,
              restart: bool = False, seconds: float | None = None) -> Run:
     """Trains the run of a command and returns it; the arguments are those of `prepare`.
 
@@ -85,7 +85,7 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
     # Stage 1: a generator of the discriminator's size, unless it is trained already.
     directory = config.objective.generator_dir(model_dir)
-    if not restart and run_directory.is_taken(model_dir):  # More steps extend the second stage.
+    if not restart and run_directory.has_run(model_dir):  # More steps extend the second stage.
         first = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
     begun = (directory / METRICS_FILE).exists()
     if restart or not begun or read_checkpoint(directory)[1] < first:
@@ -199,7 +199,8 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
         return
     make_directory(run.model_dir)
     with run_directory.only_process(run.model_dir):
-        changed = run_directory.claim(run.model_dir, run.identity, defaults=PretrainingConfig(),
+        changed = run_directory.open_run_dir(run.model_dir, run.identity,
+                                             defaults=PretrainingConfig(),
                                       initial_section="initialization")
         if changed:
             print("note     initial weights are set at the first step only, so this has no effect "

@@ -10,7 +10,7 @@ import tensorflow as tf
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.core.machine import peak_memory_bytes
 from electra_tf.core.storage import Path
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.flops import matmul_flops_per_token, peak_flops
 from electra_tf.pretraining.evaluation import report
 from electra_tf.pretraining.setup import Run
@@ -43,7 +43,8 @@ class Reporter:
         for record in kept:
             self._collapse_warning(record)
         flops = matmul_flops_per_token(
-            run.objective.networks(), run.length, run.config.masking.max_predictions(run.length))
+            run.objective.network_specs(), run.length,
+            run.config.masking.max_predictions(run.length))
         peak = flops and peak_flops(device_name(run.strategy), run.config.training.precision.value)
         # Tokens per second at the peak of all devices; None where it is unknown.
         self._peak = peak * run.strategy.num_replicas_in_sync / flops if peak else None
@@ -61,8 +62,8 @@ class Reporter:
         """Prints the model, records, devices and steps; `new_parts` have new weights."""
         run, training, first_step = self._run, self._run.config.training, self.events.first_step
         parameters = sum(weight.shape.num_elements() for weight in state.model.trainable_variables)
-        parts = ", ".join(f"{network.name} {weight_table.size(network.weights):,}"
-                          for network in run.objective.networks())
+        parts = ", ".join(f"{network.name} {parameter_shapes.size(network.weights):,}"
+                          for network in run.objective.network_specs())
         examples, batch = run.examples("train"), training.train_batch_size
         self.say(f"model    {parameters:,} parameters"
                  + (f": {parts}, shared weights counted in each" if parts else ""))

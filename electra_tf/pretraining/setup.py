@@ -20,9 +20,9 @@ from electra_tf.data import manifest, shards
 from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import Records
 from electra_tf.formats import pretrained
-from electra_tf.formats.networks import extract
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.formats.parts import extract
+from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.masking import SpecialTokens, VocabInfo
 from electra_tf.objectives.pretraining import (
     ObjectiveContext,
     PretrainingObjective,
@@ -54,7 +54,7 @@ class Run:
     """How text becomes token ids."""
     strategy: tf.distribute.Strategy
     objective: PretrainingObjective
-    initial: Pretrained | None = None
+    initial: Checkpoint | None = None
     """Initial networks; None for new weights."""
     added_rows: Sequence[str] = ()
     """Rows that `continuation.fit` added to the initial networks, as text."""
@@ -71,7 +71,7 @@ class Run:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
         generator = run_directory.generator_fact(self.config.model)
-        return run_directory.identity(self.config, self.text.facts() | generator | extended | {
+        return run_directory.identity(self.config, self.text.to_dict() | generator | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
@@ -95,7 +95,7 @@ class Run:
 
 
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-            vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+            vocab_file: Path | None = None, initial: Checkpoint | None = None, *,
             restart: bool = False) -> Run:
     """Returns a run that is ready to start; a `UserError` names what doesn't fit the settings.
 
@@ -145,17 +145,17 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     # The objective, with the generator that its settings name.
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
-        networks = pretrained.read(source)
-        continuation.require_same_normalization(networks, text, str(records))
-        if networks.text.vocabulary != text.vocabulary:
+        checkpoint = pretrained.read(source)
+        continuation.require_same_normalization(checkpoint, text, str(records))
+        if checkpoint.text.vocabulary != text.vocabulary:
             raise UserError(
-                f"{networks.source} has another vocabulary than the records in {records}; build "
-                f"them again with --vocab_file={networks.text.vocabulary.source}.")
-        generator = TrainedGenerator(*extract(networks, "generator"))
-    kinds = token_kinds(text.vocabulary)
+                f"{checkpoint.source} has another vocabulary than the records in {records}; build "
+                f"them again with --vocab_file={checkpoint.text.vocabulary.source}.")
+        generator = TrainedGenerator(*extract(checkpoint, "generator"))
+    vocab = vocab_info(text.vocabulary)
     objective = objective_class(config.objective.name)(config, ObjectiveContext(
-        kinds=kinds, generator=generator,
-        token_counts=functools.partial(token_counts, records, kinds.special)))
+        vocab=vocab, generator=generator,
+        token_counts=functools.partial(token_counts, records, vocab.special)))
     failures.require_memory(
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
@@ -166,7 +166,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
 def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
-    if not run_directory.is_taken(model_dir):
+    if not run_directory.has_run(model_dir):
         return []
     saved = run_directory.read_identity(model_dir, PretrainingConfig())
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
@@ -180,20 +180,20 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     return [*earlier, steps]
 
 
-def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
+def vocab_info(vocabulary: Vocabulary) -> VocabInfo:
     """Returns the special tokens, the size and the continuing pieces of a vocabulary."""
     special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
                             mask=vocabulary.mask_id)
-    return TokenKinds(special, vocabulary.size, vocabulary.continues)
+    return VocabInfo(special, vocabulary.size, vocabulary.continues)
 
 
-def shape_of(initial: Pretrained) -> dict[str, Any]:
+def shape_of(initial: Checkpoint) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
     names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if initial.has_both else ())
     return {f"model.{name}": getattr(initial.model, name) for name in names}
 
 
-def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
+def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
     # The published ELECTRA-Small generator is as wide as its discriminator, not a quarter.
     initial_model, model = initial.model, config.model
     sizes = [(network.generator.hidden_size, network.generator.num_layers)

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from electra_tf.config.runtime import Precision, RuntimeConfig
 from electra_tf.core.errors import UserError
-from electra_tf.objectives.objective import Ratio
+from electra_tf.objectives.objective import WeightedMean
 from electra_tf.training.devices import device_type, run_on_replicas
 from electra_tf.training.step import TrainStep
 
-Results = Mapping[str, Ratio]
+Results = Mapping[str, WeightedMean]
 """Name -> sum and weight, float32 [] after a step and [steps] after a loop of steps."""
 Totals = dict[str, tuple[float, float]]
 """Name -> sum and weight over several steps."""

@@ -40,22 +40,22 @@ class Corruption:
     replaced_probability: Sequence[float] | None = None  # The discriminator's, in [0, 1].
 
     @classmethod
-    def of_arrays(cls, details: Mapping[str, np.ndarray], written: np.ndarray,
+    def of_arrays(cls, per_example: Mapping[str, np.ndarray], written: np.ndarray,
                   tokens: Sequence[str],
                   replaced_probability: np.ndarray | None = None) -> "list[Corruption]":
         """Returns the rows of an evaluation, padding left out.
 
-        `details` has "ids" int32 and "valid" bool [M, L] and, if known, the filled positions:
-        "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text with them,
-        `tokens` the vocabulary; `replaced_probability` is [M, L].
+        `per_example` has "ids" int32 and "padding_mask" bool [M, L] and, if known, the filled
+        positions: "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text
+        with them, `tokens` the vocabulary; `replaced_probability` is [M, L].
         """
         rows = []
-        for row, real in enumerate(details["valid"]):
+        for row, real in enumerate(per_example["padding_mask"]):
             selected = np.zeros_like(real)
-            if "positions" in details:
-                selected[details["positions"][row][details["predicted"][row]]] = True
+            if "positions" in per_example:
+                selected[per_example["positions"][row][per_example["predicted"][row]]] = True
             rows.append(cls(
-                original=[tokens[index] for index in details["ids"][row][real]],
+                original=[tokens[index] for index in per_example["ids"][row][real]],
                 corrupted=[tokens[index] for index in written[row][real]],
                 selected=list(selected[real]),
                 replaced_probability=None if replaced_probability is None else list(

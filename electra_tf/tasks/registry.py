@@ -60,34 +60,35 @@ def resolve(task_flag: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = False) -> Task:
+def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool = False) -> Task:
     """Reads a task, one of `NAMES`; `UserError` if a file is missing or unreadable.
 
     `data_dir` holds a benchmark's files, or those of TensorFlow Datasets (default if None). Files
-    of `own` replace SQuAD's and MRQA's.
+    of `user_files` replace SQuAD's and MRQA's.
     """
     require_one_of(NAMES, "--task", name)
-    file_flags = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
+    file_flags = [f"--{split}" for split in ("train", "dev", "test") if getattr(user_files, split)]
     columns = [flag for flag, value, default in (
-        ("--text_columns", own.texts, ("text",)), ("--label_column", own.label, "label"),
-        ("--key_column", own.key, "")) if value and value != default]
-    if own.dev_texts and name != Kind.SENTENCE_EMBEDDINGS:
+        ("--text_columns", user_files.texts, ("text",)),
+        ("--label_column", user_files.label, "label"),
+        ("--key_column", user_files.key, "")) if value and value != default]
+    if user_files.dev_texts and name != Kind.SENTENCE_EMBEDDINGS:
         raise UserError("--dev_text_columns goes with --task=sentence_embeddings; leave it out.")
     questions = (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING)
     if columns and (name in questions or (
-            name not in KINDS and not file_flags and not own.unlabelled)):
+            name not in KINDS and not file_flags and not user_files.unlabelled)):
         raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
                         f"--task={name}, whose files have fixed ones.")
     if from_tfds and file_flags:
         raise UserError(f"{file_flags[0]} names a file; leave it out with --data_source=tfds.")
     if name in question_files.BENCHMARKS and not from_tfds:
-        train, dev = (getattr(own, split) or [question_files.find(name, data_dir, split)]
+        train, dev = (getattr(user_files, split) or [question_files.find(name, data_dir, split)]
                       for split in ("train", "dev"))
-        return KINDS[Kind.QUESTION_ANSWERING].own_task(
-            name, dataclasses.replace(own, train=train, dev=dev))
+        return KINDS[Kind.QUESTION_ANSWERING].user_task(
+            name, dataclasses.replace(user_files, train=train, dev=dev))
     if name in KINDS and not from_tfds:
-        _require(own.train, "train", name)
-        return KINDS[name].own_task(name, own)
+        _require(user_files.train, "train", name)
+        return KINDS[name].user_task(name, user_files)
     if file_flags:
         raise UserError(f"--task={name} reads its files from --data_dir; {file_flags[0]} goes with "
                         f"SQuAD's and MRQA's tasks and with your own ({', '.join(Kind)}).")
@@ -123,20 +124,20 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     return Task(spec=spec, train=train, dev=dev, test=test, notes=notes)
 
 
-def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
+def load_dev(spec: TaskSpec, data_dir: Path | None, user_files: Files, *,
              from_tfds: bool = False) -> Task:
     """Reads the splits that score a trained model, and notes; arguments and errors as for `load`.
 
     Labels that the model doesn't have are noted; `UserError` if it has none of them.
     """
-    name, dev = spec.name, own.dev
+    name, dev = spec.name, user_files.dev
     if not dev and name in question_files.BENCHMARKS and not from_tfds:
         dev = [question_files.find(name, data_dir, "dev")]
     if not dev and name not in KINDS:
-        return load(name, data_dir, own, from_tfds=from_tfds)
+        return load(name, data_dir, user_files, from_tfds=from_tfds)
     _require(dev, "dev", name)
     notes: list[str] = []
-    examples = KINDS[spec.kind].read_dev(spec, dataclasses.replace(own, dev=dev), notes)
+    examples = KINDS[spec.kind].read_dev(spec, dataclasses.replace(user_files, dev=dev), notes)
     if spec.labels:
         files.check_labels(", ".join(map(str, dev)), examples, spec.labels,
                            None if name in glue.TASKS else notes)

@@ -122,14 +122,14 @@ class TaskSpec:
         """Returns readable labels, for predictions, plots, exports and conversions."""
         return LABEL_WORDS.get(self.name, BINARY) if self.labels == BINARY else self.labels
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""
         return {f"{_PREFIX}{name}": list(value) if isinstance(value, tuple) else value
                 for name, value in vars(self).items()}
 
     @classmethod
-    def of_facts(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
-        """Returns the specification from its `facts`; `UserError` if those of a run are damaged."""
+    def from_dict(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
+        """Returns the specification of a `to_dict`; `UserError` if that of a run is damaged."""
         values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
         missing = {field.name for field in dataclasses.fields(cls)} - values.keys()

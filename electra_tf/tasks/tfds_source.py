@@ -65,8 +65,9 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
         notes += [f"{split}: {note}" for note in scheme_notes]
         return list(examples)
     known = ", ".join([*glue.TASKS, *SQUAD, "ner"])
+    elsewhere = _ELSEWHERE.get(name, "--train names your own files")
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
-                    f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")
+                    f"of its files by --data_dir: {elsewhere}")
 
 
 def read_blimp(data_dir: Path | None) -> Mapping[str, list[tuple[str, str]]]:

@@ -23,7 +23,7 @@ class Tokens(NamedTuple):
 
     ids: tf.Tensor  # int32 [B, L].
     segment_ids: tf.Tensor  # int32 [B, L].
-    valid: tf.Tensor  # bool [B, L].
+    padding_mask: tf.Tensor  # bool [B, L].
 
 
 class TokenRow(NamedTuple):
@@ -122,9 +122,9 @@ class RowEncoder:
             indices = tf.where(inside, first[:, tf.newaxis] + columns, indices)
             indices = tf.where(columns == end[:, tf.newaxis], 2, indices)
             begin, before = end + 1, before + tf.size(part.flat_values)
-        valid = columns < totals[:, tf.newaxis]
-        second = valid & (columns > 1 + lengths[0][:, tf.newaxis])
-        return Tokens(tf.gather(ids, indices), tf.cast(second, tf.int32), valid)
+        padding_mask = columns < totals[:, tf.newaxis]
+        second = padding_mask & (columns > 1 + lengths[0][:, tf.newaxis])
+        return Tokens(tf.gather(ids, indices), tf.cast(second, tf.int32), padding_mask)
 
 
 def first_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
@@ -211,10 +211,10 @@ def window_spans(lengths: tf.Tensor, capacity: tf.Tensor,
 
 def token_rows(tokens: Tokens) -> list[TokenRow]:
     """Returns the rows of a batch with at least one row."""
-    ids, segment_ids, valid = (values.numpy() for values in tokens)
-    ends = np.cumsum(valid.sum(axis=1))[:-1]
+    ids, segment_ids, padding_mask = (values.numpy() for values in tokens)
+    ends = np.cumsum(padding_mask.sum(axis=1))[:-1]
     return [TokenRow(*row) for row in zip(
-        np.split(ids[valid], ends), np.split(segment_ids[valid], ends), strict=True)]
+        np.split(ids[padding_mask], ends), np.split(segment_ids[padding_mask], ends), strict=True)]
 
 
 def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,

@@ -60,12 +60,12 @@ class Normalization:
                    strip_accents=lower if strip_accents is None else strip_accents)
 
     @staticmethod
-    def of_facts(saved: Mapping[str, Any]) -> "Normalization":
-        """Returns the value whose `facts` are among those of a file."""
+    def from_dict(saved: Mapping[str, Any]) -> "Normalization":
+        """Returns the value whose `to_dict` are among those of a file."""
         return Normalization(
             **{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns the fields by name, as files keep them; options such as `nfc` if not default."""
         values = {name: getattr(self, name) for name in FACTS}
         return {name: list(value) if isinstance(value, tuple) else value
@@ -79,7 +79,7 @@ class Normalization:
     def __str__(self) -> str:
         """Returns the name of the mode, if it has one, and the options that the mode leaves out."""
         mode = [name for name, mode in MODES.items() if mode.same_letters(self)]
-        return ", ".join(mode + [f"{name}={value}" for name, value in self.facts().items()
+        return ", ".join(mode + [f"{name}={value}" for name, value in self.to_dict().items()
                                  if not mode or name not in (*NEEDED_FACTS, "nfc")])
 
 
@@ -119,13 +119,13 @@ class TextSettings:
         return Tokenization(size=self.vocabulary.size, sha256=self.vocabulary.sha256,
                             **dataclasses.asdict(self.normalization))
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns the facts that a run keeps beside the vocabulary itself."""
-        return {VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.facts()
+        return {VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.to_dict()
 
     def save(self, vocab_file: Path) -> None:
         """Writes the manifest before the vocabulary, which therefore always has a manifest."""
-        atomic_file.write_json(manifest_of(vocab_file), self.tokenization.facts())
+        atomic_file.write_json(manifest_of(vocab_file), self.tokenization.to_dict())
         self.vocabulary.save(vocab_file)
 
 
@@ -141,11 +141,11 @@ class Tokenization(Normalization):
     @property
     def normalization(self) -> Normalization:
         """The fields of the normalization."""
-        return Normalization.of_facts(vars(self))
+        return Normalization.from_dict(vars(self))
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns the value as files keep it."""
-        return {"size": self.size, "sha256": self.sha256, **super().facts()}
+        return {"size": self.size, "sha256": self.sha256, **super().to_dict()}
 
 
 def manifest_of(vocab_file: Path) -> Path:

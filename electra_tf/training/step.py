@@ -12,8 +12,8 @@ import tf_keras
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Objective, Ratio
+from electra_tf.modeling.rng import Rng
+from electra_tf.objectives.objective import Objective, WeightedMean
 from electra_tf.training.adam import Adam, clip_factor_and_norm
 from electra_tf.training.schedule import Schedule
 
@@ -48,7 +48,7 @@ class TrainStep:
     schedule: Schedule
     compile_with_xla: bool
 
-    def __call__(self, batch: Any) -> Mapping[str, Ratio]:
+    def __call__(self, batch: Any) -> Mapping[str, WeightedMean]:
         """Updates the weights from this replica's [B / R, ...] rows, in a replica context.
 
         Returns losses and statistics of the global batch before the update.
@@ -59,30 +59,30 @@ class TrainStep:
         replica_context = tf.distribute.get_replica_context()
         num_rows = self.config.training.train_batch_size // replica_context.num_replicas_in_sync
         first_example = tf.cast(replica_context.replica_id_in_sync_group, tf.int64) * num_rows
-        randomness = Randomness(
+        rng = Rng(
             seed=self.config.training.seed, step=step, first_example=first_example)
 
         # The objective draws masks, and counts the terms of every loss in the global batch.
-        inputs, num_terms = self.objective.prepare_inputs(
-            with_static_rows(batch, num_rows), randomness)
-        num_terms = replica_context.all_reduce(SUM, dict(num_terms))
-        factors = {name: tf.math.divide_no_nan(coefficient, num_terms[name])
-                   for name, coefficient in self.objective.coefficients.items()}
+        inputs, denominators = self.objective.prepare_inputs(
+            with_static_rows(batch, num_rows), rng)
+        denominators = replica_context.all_reduce(SUM, dict(denominators))
+        factors = {name: tf.math.divide_no_nan(coefficient, denominators[name])
+                   for name, coefficient in self.objective.loss_weights.items()}
 
         def differentiate(rows: Any, first_row: tf.Tensor) -> tuple[
-                list[tf.Tensor], dict[str, tf.Tensor], dict[str, Ratio]]:
+                list[tf.Tensor], dict[str, tf.Tensor], dict[str, WeightedMean]]:
             """Returns gradients, losses and metrics of some rows of `inputs`, summed over them."""
             with tf.GradientTape() as tape:
-                outcome = self.objective.compute(model, rows, dataclasses.replace(
-                    randomness, first_example=first_example + first_row,
+                output = self.objective.compute(model, rows, dataclasses.replace(
+                    rng, first_example=first_example + first_row,
                     stride=runtime.gradient_accumulation_steps), training=True)
                 loss = tf.add_n([factors[name] * value
-                                 for name, value in outcome.loss_sums.items()]) * loss_scale
+                                 for name, value in output.loss_sums.items()]) * loss_scale
             gradients = [tf.convert_to_tensor(gradient)
                          for gradient in tape.gradient(loss, model.trainable_variables)]
             if state.loss_scale.enabled:
                 gradients = [gradient / loss_scale for gradient in gradients]
-            return gradients, dict(outcome.loss_sums), dict(outcome.measures)
+            return gradients, dict(output.loss_sums), dict(output.metrics)
 
         # Forward and backward, by micro-batches; then the sum over replicas.
         def differentiate_all() -> Any:
@@ -91,9 +91,9 @@ class TrainStep:
 
         if self.compile_with_xla:
             differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
-        gradients, loss_sums, measures = differentiate_all()
+        gradients, loss_sums, metrics = differentiate_all()
         gradients = replica_context.all_reduce(SUM, gradients)
-        loss_sums, measures = replica_context.all_reduce(SUM, (loss_sums, measures))
+        loss_sums, metrics = replica_context.all_reduce(SUM, (loss_sums, metrics))
 
         # Clipping and the update, which is left out if the loss or a gradient isn't finite.
         loss = tf.add_n([factors[name] * loss_sums[name] for name in factors])
@@ -104,9 +104,11 @@ class TrainStep:
         state.loss_scale.update(finite)
         state.step.assign_add(1)
         return {
-            "loss": Ratio(loss, tf.ones([])),
-            **{name: Ratio(loss_sums[name], num_terms[name]) for name in num_terms}, **measures,
-            "learning_rate": Ratio(rate, tf.ones([])), "gradient_norm": Ratio(norm, tf.ones([]))}
+            "loss": WeightedMean(loss, tf.ones([])),
+            **{name: WeightedMean(loss_sums[name], denominators[name]) for name in denominators},
+            **metrics,
+            "learning_rate": WeightedMean(rate, tf.ones([])),
+            "gradient_norm": WeightedMean(norm, tf.ones([]))}
 
 
 class LossScale(tf.Module):

@@ -18,15 +18,15 @@ HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),
 
 
 @pytest.fixture(scope="session")
-def networks():
+def checkpoint():
     return tiny_networks.pretrained(
         Vocabulary((*SPECIAL_TOKENS, *WORDS)), model__generator_width=1.0)
 
 
 @pytest.fixture(scope="session")
-def directory(networks, tmp_path_factory):
+def directory(checkpoint, tmp_path_factory):
     path = tmp_path_factory.mktemp("api") / "run"
-    pretrained.write(networks, path, Format.RUN)
+    pretrained.write(checkpoint, path, Format.RUN)
     return path
 
 
@@ -36,12 +36,12 @@ def electra(directory):
 
 
 @pytest.fixture(scope="session")
-def task_directories(networks, tmp_path_factory):
+def task_directories(checkpoint, tmp_path_factory):
     """Directory of a fine-tuned model for each kind in `HEADS`."""
     folder = tmp_path_factory.mktemp("tasks")
     for kind, (labels, head, settings) in HEADS.items():
         pretrained.write(tiny_networks.finetuned(
-            networks, kind, labels, head, settings=settings), folder / kind, Format.RUN)
+            checkpoint, kind, labels, head, settings=settings), folder / kind, Format.RUN)
     return {kind: folder / kind for kind in HEADS}
 
 

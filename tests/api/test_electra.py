@@ -25,44 +25,44 @@ from tests.support.refusals import refused
 TEXTS = ["the chef cooked the meal .", "first text", "the piano ate"]
 
 
-def masked_token_probabilities(model, networks, tokens):
+def masked_token_probabilities(model, checkpoint, tokens):
     """Assigns the weights, and returns the generator's probabilities at every [MASK], [N, V]."""
-    assign_weights(model.variables, networks.weights, "the tiny networks")
-    vocabulary = networks.text.vocabulary.tokens
+    assign_weights(model.variables, checkpoint.weights, "the tiny networks")
+    vocabulary = checkpoint.text.vocabulary.tokens
     ids = tf.constant([[vocabulary.index(token) for token in tokens]], tf.int32)
     positions = tf.constant([[i for i, token in enumerate(tokens) if token == "[MASK]"]])
     logits = model.generator(ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
     return tf.nn.softmax(logits[:, :len(vocabulary)]).numpy()
 
 
-def test_candidates_are_the_generators_for_every_mask(electra, networks):
+def test_candidates_are_the_generators_for_every_mask(electra, checkpoint):
     probabilities = masked_token_probabilities(
-        ElectraModel(networks.model, seed=0), networks,
+        ElectraModel(checkpoint.model, seed=0), checkpoint,
         ("[CLS]", "the", "[MASK]", "ate", "[MASK]", ".", "[SEP]"))
     candidates = electra.fill("The [MASK] ate [MASK].", candidates=3)
     for words, expected in zip(candidates, probabilities, strict=True):
         best = np.argsort(-expected)[:3]
         assert [word.text for word in words] == [
-            networks.text.vocabulary.tokens[index] for index in best]
+            checkpoint.text.vocabulary.tokens[index] for index in best]
         np.testing.assert_allclose([word.probability for word in words], expected[best], atol=1e-5)
     assert [len(electra.fill(text)) for text in (
         "the [MASK]", "[MASK]", "the chef ate [MASK] [MASK]")] == [1, 1, 2]
 
 
-def test_a_run_with_a_generator_alone_fills_masks(networks, tmp_path):
-    alone = tiny_networks.without(networks, "generator/", "discriminator", objective="mlm")
+def test_a_run_with_a_generator_alone_fills_masks(checkpoint, tmp_path):
+    alone = tiny_networks.without(checkpoint, "generator/", "discriminator", objective="mlm")
     pretrained.write(alone, tmp_path / "run", Format.RUN)
     (expected,) = masked_token_probabilities(
-        MaskedLanguageModel(networks.model, seed=0), networks,
+        MaskedLanguageModel(checkpoint.model, seed=0), checkpoint,
         ("[CLS]", "the", "[MASK]", "[SEP]"))
     word = electra_tf.load(tmp_path / "run").fill("the [MASK]", candidates=1)[0][0]
-    assert word.text == networks.text.vocabulary.tokens[expected.argmax()]
+    assert word.text == checkpoint.text.vocabulary.tokens[expected.argmax()]
     assert abs(word.probability - expected.max()) < 1e-5
 
 
-def test_embeddings_are_those_of_the_exported_signature(electra, networks):
+def test_embeddings_are_those_of_the_exported_signature(electra, checkpoint):
     np.testing.assert_allclose(
-        build(networks).embed(tf.constant(["", *TEXTS]))["pooled"],
+        build(checkpoint).embed(tf.constant(["", *TEXTS]))["pooled"],
         electra.embed(["", *TEXTS]), atol=1e-5)
 
 
@@ -93,9 +93,9 @@ def test_mistaken_arguments_are_refused_in_one_line(electra, method, arguments, 
 
 
 @pytest.mark.parametrize(("part", "method"), [("generator", "fill"), ("discriminator", "detect")])
-def test_a_network_that_is_missing_is_named(networks, part, method):
+def test_a_network_that_is_missing_is_named(checkpoint, part, method):
     with refused(f"has no {part}"):
-        getattr(Electra(tiny_networks.without(networks, part)), method)("the [MASK]")
+        getattr(Electra(tiny_networks.without(checkpoint, part)), method)("the [MASK]")
 
 
 def test_texts_of_any_form_and_number_have_vectors(electra):
@@ -150,29 +150,30 @@ def test_the_encoder_of_a_task_is_saved_without_its_head(task_directories, tmp_p
     electra.save(tmp_path / "run")
     electra.save_pretrained(tmp_path / "hugging_face")
     for name in ("run", "hugging_face"):
-        networks = pretrained.read(tmp_path / name)
-        assert networks.task is None and not any("head" in weight for weight in networks.weights)
+        checkpoint = pretrained.read(tmp_path / name)
+        assert checkpoint.task is None
+        assert not any("head" in weight for weight in checkpoint.weights)
         np.testing.assert_array_equal(
             electra_tf.load(tmp_path / name).embed(TEXTS), electra.embed(TEXTS))
 
 
-def test_pooling_that_is_not_saved_is_named(networks, tmp_path):
-    electra = Electra(dataclasses.replace(networks, pooling=Pooling(normalize=True)))
+def test_pooling_that_is_not_saved_is_named(checkpoint, tmp_path):
+    electra = Electra(dataclasses.replace(checkpoint, pooling=Pooling(normalize=True)))
     with pytest.warns(UserWarning, match="do not include the pooling of the tiny networks"):
         electra.save(tmp_path / "run")
 
 
-def test_an_encoder_is_saved_with_its_pooling(networks, tmp_path):
+def test_an_encoder_is_saved_with_its_pooling(checkpoint, tmp_path):
     electra = Electra(dataclasses.replace(
-        tiny_networks.without(networks, "discriminator", "generator"),
+        tiny_networks.without(checkpoint, "discriminator", "generator"),
         pooling=Pooling(modes=("cls",), normalize=True, max_length=12)))
     electra.save_pretrained(tmp_path / "encoder")
     np.testing.assert_array_equal(
         electra_tf.load(tmp_path / "encoder").embed(TEXTS), electra.embed(TEXTS))
 
 
-def test_pickled_networks_have_the_present_weights_and_the_pooling(networks):
-    electra = Electra(dataclasses.replace(networks, pooling=Pooling(modes=("cls",))))
+def test_pickled_networks_have_the_present_weights_and_the_pooling(checkpoint):
+    electra = Electra(dataclasses.replace(checkpoint, pooling=Pooling(modes=("cls",))))
     electra.encoder.blocks[0].words.table.assign_add(
         tf.random.stateless_normal(electra.encoder.blocks[0].words.table.shape, [1, 2]))
     for other in (pickle.loads(pickle.dumps(electra)), copy.deepcopy(electra)):

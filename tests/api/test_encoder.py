@@ -33,7 +33,7 @@ def test_texts_ids_and_parts_are_the_same_input(encoder):
     assert from_texts.shape == (2, 9, encoder.config.hidden_size)
     for inputs in (tf.constant(IDS), {"ids": tf.constant(IDS)}, {
             "ids": tf.constant(IDS), "segment_ids": tf.zeros([2, 9], tf.int64),
-            "valid": tf.constant(IDS) > 0}):
+            "padding_mask": tf.constant(IDS) > 0}):
         np.testing.assert_array_equal(encoder(inputs)[0], from_texts[0])
     np.testing.assert_array_equal(from_texts._keras_mask.numpy().sum(axis=1), [9, 3])
     ragged = tf.ragged.constant([IDS[0], IDS[1][:3]])
@@ -111,14 +111,14 @@ def test_layers_and_attention_are_those_of_the_formulas(encoder):
     """softmax(Q K^T / sqrt(D)) of the vectors below a layer, by NumPy (Vaswani et al., 2017)."""
     outputs = encoder(TEXTS, output_hidden_states=True, output_attentions=True)
     weights = {variable.name.split(":")[0]: variable.numpy() for variable in encoder.variables}
-    valid = np.array(IDS) > 0
+    padding_mask = np.array(IDS) > 0
     for number, attention in enumerate(outputs.attentions):
         path = f"electra/encoder/layer_{number}/attention/self"
         query, key = (
             (outputs.hidden_states[number] @ weights[f"{path}/{name}/kernel"]
              + weights[f"{path}/{name}/bias"]).numpy().reshape(2, 9, 2, 16).transpose(0, 2, 1, 3)
             for name in ("query", "key"))
-        exponentials = np.exp(query @ key.swapaxes(2, 3) / 4.0) * valid[:, None, None]
+        exponentials = np.exp(query @ key.swapaxes(2, 3) / 4.0) * padding_mask[:, None, None]
         np.testing.assert_allclose(
             attention, exponentials / exponentials.sum(-1, keepdims=True), atol=1e-5)
     np.testing.assert_allclose(outputs.last_hidden_state, encoder(TEXTS), atol=1e-5)
@@ -194,7 +194,8 @@ def test_the_gradient_equals_the_training_graphs(encoder):
     ({"ids": [[5]], "mask": [[1]]}, "mask"), ({"ids": [[5]], "input_ids": [[5]]}, "input_ids"),
     ([tf.constant(["a", "b"])], "one tensor"), (None, "None"), (["a", None], "None"), ([], "float"),
     ((tf.constant(["a"]), tf.constant(["a", "b"])), "string .B. each"), ([[5, 6], [5]], "Ragged"),
-    ({"ids": [[5, 6]], "valid": [1, 0]}, "valid must have the shape"), ([[99]], "ids must be from"),
+    ({"ids": [[5, 6]], "padding_mask": [1, 0]}, "padding_mask must have the shape"),
+    ([[99]], "ids must be from"),
     ({"ids": [[5]], "segment_ids": [[2]]}, "segment_ids must be from 0 to 1"),
 ])
 def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, words):

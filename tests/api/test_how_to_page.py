@@ -14,7 +14,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "how_to" / "python.md"
 
 
 @pytest.mark.slow
-def test_the_programs_of_the_page_run(networks, tmp_path, monkeypatch):
+def test_the_programs_of_the_page_run(checkpoint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     letters = "abcdefghijklmnopqrstuvwxyz"
     electra_tf.api.electra.Electra(tiny_networks.pretrained(

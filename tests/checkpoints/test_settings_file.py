@@ -15,9 +15,9 @@ FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": N
 
 def test_a_directory_that_tensorflow_takes_for_a_pattern_is_refused(tmp_path):
     with refused(r"\[run\] contains one of .* choose another name"):
-        run_directory.claim(storage.path(tmp_path / "[run]"), {})
+        run_directory.open_run_dir(storage.path(tmp_path / "[run]"), {})
     with refused(r"run.udcff' is not a name in UTF-8"):
-        run_directory.claim(storage.path(tmp_path / "run\udcff"), {})
+        run_directory.open_run_dir(storage.path(tmp_path / "run\udcff"), {})
     assert list(tmp_path.iterdir()) == []
 
 

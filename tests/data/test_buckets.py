@@ -40,10 +40,10 @@ def test_evaluation_takes_everything_once_longest_first(lengths):
 def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
     batch = buckets.make_batch([row(3, label=2, tags=[5, 6]), row(17, label=1, tags=[7])], 4,
                                (16, 24, 32, 40), pad_id=9)
-    assert batch.ids.shape == batch.valid.shape == batch.segment_ids.shape == (4, 24)
+    assert batch.ids.shape == batch.padding_mask.shape == batch.segment_ids.shape == (4, 24)
     assert batch.ids[0].tolist() == [1, 2, 3] + [9] * 21
     assert batch.ids[2].tolist() == [9] * 24
-    assert batch.valid.sum(axis=1).tolist() == [3, 17, 0, 0]
+    assert batch.padding_mask.sum(axis=1).tolist() == [3, 17, 0, 0]
     assert batch.segment_ids[0].tolist() == [0, 1, 1] + [0] * 21
     assert batch.present.tolist() == [True, True, False, False]
     assert batch.targets["label"].tolist() == [2, 1, 0, 0]
@@ -54,14 +54,15 @@ def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
 @pytest.mark.parametrize(("counts", "parts"), [((1, 3), 3), ((5, 2), 8)])
 def test_parts_are_padded_together_and_added_ones_have_a_token(counts, parts):
     rows = [buckets.Row(np.full([count, 6], 7, np.int32), np.ones([count, 6], np.int32),
-                        {"vector": np.array([count, 0.5])}, valid=np.arange(6) < [[5]] * count)
+                        {"vector": np.array([count, 0.5])},
+                        padding_mask=np.arange(6) < [[5]] * count)
             for count in counts]
     batch = buckets.make_batch(rows, 3, (4, 8, 16), pad_id=9)
-    assert batch.ids.shape == batch.valid.shape == batch.segment_ids.shape == (3, parts, 8)
+    assert batch.ids.shape == batch.padding_mask.shape == batch.segment_ids.shape == (3, parts, 8)
     for index, count in enumerate(counts):
         assert batch.ids[index, :count].tolist() == [[7] * 6 + [9] * 2] * count
         assert (batch.ids[index, count:] == 9).all()
-        assert batch.valid[index].sum(axis=1).tolist() == [5] * count + [1] * (parts - count)
+        assert batch.padding_mask[index].sum(axis=1).tolist() == [5] * count + [1] * (parts - count)
     assert batch.targets["vector"].tolist() == [[counts[0], 0.5], [counts[1], 0.5], [0, 0]]
 
 

@@ -26,11 +26,11 @@ def test_examples_come_back_padded_with_mask_and_segments(token_bytes, largest):
                   token_bytes=token_bytes)
     np.testing.assert_array_equal(batch.ids, [
         [2, largest, 3, 8, 3, PAD], [2, 0, 3, PAD, PAD, PAD], [2, 7, 7, 7, 7, 3]])
-    np.testing.assert_array_equal(batch.valid, np.array([
+    np.testing.assert_array_equal(batch.padding_mask, np.array([
         [1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]], bool))
     np.testing.assert_array_equal(batch.segment_ids, [
         [0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1]])
-    assert (batch.ids.dtype, batch.valid.dtype, batch.segment_ids.dtype) == (
+    assert (batch.ids.dtype, batch.padding_mask.dtype, batch.segment_ids.dtype) == (
         tf.int32, tf.bool, tf.int32)
 
 

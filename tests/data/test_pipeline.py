@@ -126,10 +126,10 @@ def test_evaluation_reads_each_held_out_example_once_and_pads_a_batch(records):
         seen = list(evaluation_batches(
             load_records(records), pad_id=0, global_batch_size=BATCH,
             input_context=context(replicas=replicas)))
-        valid = np.concatenate([batch.valid for batch in seen])
+        padding_mask = np.concatenate([batch.padding_mask for batch in seen])
         assert {batch.ids.shape[0] for batch in seen} == {BATCH // replicas}
-        assert valid.any(axis=1).sum() == tiny_records.HELD_OUT
-        assert len(valid) == 2 * BATCH
+        assert padding_mask.any(axis=1).sum() == tiny_records.HELD_OUT
+        assert len(padding_mask) == 2 * BATCH
 
 
 @pytest.mark.slow

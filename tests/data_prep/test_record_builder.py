@@ -23,7 +23,7 @@ def stored_ids(directory, made, vocabulary, split):
     for shard in made.shards_of(split):
         for record in tf.data.TFRecordDataset(str(directory / shard.name)).batch(256):
             batch = parse_examples(record, made.records(directory), vocabulary.pad_id)
-            ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
+            ids += tf.boolean_mask(batch.ids, batch.padding_mask).numpy().tolist()
     return ids
 
 

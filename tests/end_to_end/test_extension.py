@@ -100,8 +100,8 @@ def test_initial_networks_give_a_new_run_their_shape(directory, capsys):
 
 
 def test_an_encoder_alone_can_give_a_wide_generator_its_layers(directory, capsys):
-    networks = tiny_networks.pretrained(model__intermediate_size=128)
-    pretrained.write(tiny_networks.without(networks, "generator", "discriminator"),
+    checkpoint = tiny_networks.pretrained(model__intermediate_size=128)
+    pretrained.write(tiny_networks.without(checkpoint, "generator", "discriminator"),
                      directory / "encoder", Format.RUN)
     call(directory, "second", f"--init_checkpoint={directory / 'encoder'}", "--num_train_steps=2",
          "--set=model.generator_width=1.0")

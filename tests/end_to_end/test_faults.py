@@ -87,11 +87,11 @@ def test_non_finite_steps_are_named_and_the_last_checkpoint_is_good(
                           runtime__log_every_steps=4, runtime__steps_per_loop=steps_per_loop)
     compute = type(run.objective).compute
 
-    def poisoned(self, model, inputs, randomness, *, training):
-        outcome = compute(self, model, inputs, randomness, training=training)
-        factor = tf.where((randomness.step == 5) | (randomness.step == 6), np.nan, 1.0)
-        sums = {name: value * factor for name, value in outcome.loss_sums.items()}
-        return outcome._replace(loss_sums=sums)
+    def poisoned(self, model, inputs, rng, *, training):
+        output = compute(self, model, inputs, rng, training=training)
+        factor = tf.where((rng.step == 5) | (rng.step == 6), np.nan, 1.0)
+        sums = {name: value * factor for name, value in output.loss_sums.items()}
+        return output._replace(loss_sums=sums)
 
     monkeypatch.setattr(type(run.objective), "compute", poisoned)
     with pytest.raises(UserError, match="loss is not finite at step 6, 7. The last checkpoint"):

@@ -54,7 +54,7 @@ def stored_ids(work):
     for shard in work.manifest.shards:
         for record in tf.data.TFRecordDataset(str(work.records / shard.name)).batch(256):
             batch = parse_examples(record, records, work.vocabulary.pad_id)
-            ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
+            ids += tf.boolean_mask(batch.ids, batch.padding_mask).numpy().tolist()
     special = {work.vocabulary.cls_id, work.vocabulary.sep_id}
     return [number for number in ids if number not in special]
 

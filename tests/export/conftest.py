@@ -6,5 +6,5 @@ from tests.export import served_models
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_networks():
+def own_checkpoint():
     served_models.example.cache_clear()

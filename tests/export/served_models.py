@@ -13,7 +13,7 @@ from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.modeling.layers import Build
+from electra_tf.modeling.layers import LayerOptions
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
@@ -101,7 +101,7 @@ def disturb(network):
 def tiny_discriminator():
     """Returns a network of pre-training."""
     config = example(Kind.CLASSIFICATION).config.model.discriminator
-    network = Discriminator(create_encoder(config, Build(seed=1)), Build(seed=1))
+    network = Discriminator(create_encoder(config, LayerOptions(seed=1)), LayerOptions(seed=1))
     disturb(network)
     return network
 

@@ -64,9 +64,9 @@ def test_outputs_are_the_networks(name, rows, length):
     assert actual.keys() == outputs.keys()
     for output, values in outputs.items():
         if values.shape[1:2] == (8,):  # Vectors of padding have no meaning.
-            valid = MASK[rows, :length] > 0
+            padding_mask = MASK[rows, :length] > 0
             np.testing.assert_allclose(
-                actual[output][valid], values[rows, :length][valid], atol=1e-5)
+                actual[output][padding_mask], values[rows, :length][padding_mask], atol=1e-5)
         else:
             np.testing.assert_allclose(actual[output], values[rows], atol=1e-5)
 

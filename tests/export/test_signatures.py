@@ -115,7 +115,7 @@ def test_token_ids_skip_the_tokenizer():
     tokens = classifier.row_encoder.encode(tf.constant(TEXTS))
     scores = classifier.signatures["token_ids"](
         input_ids=tokens.ids, token_type_ids=tokens.segment_ids,
-        attention_mask=tf.cast(tokens.valid, tf.int32))
+        attention_mask=tf.cast(tokens.padding_mask, tf.int32))
     np.testing.assert_allclose(
         scores["probabilities"], answer(classifier, TEXTS)["probabilities"], atol=1e-6)
 

@@ -45,9 +45,9 @@ def test_outputs_of_rows_of_any_length_are_the_networks(kind, tmp_path):
         assert actual.keys() == outputs.keys()
         for name, values in outputs.items():
             if kind is Kind.TAGGING:  # Vectors of padding have no meaning.
-                valid = MASK[rows, :length] > 0
+                padding_mask = MASK[rows, :length] > 0
                 np.testing.assert_allclose(
-                    actual[name][valid], values[rows, :length][valid], atol=1e-5)
+                    actual[name][padding_mask], values[rows, :length][padding_mask], atol=1e-5)
             else:
                 np.testing.assert_allclose(actual[name], values[rows], atol=1e-5)
 

@@ -22,7 +22,7 @@ from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.formats.hugging_face_files import change_json
 from tests.support import named_arrays, tiny_networks
-from tests.support.golden_batch import RANDOMNESS
+from tests.support.golden_batch import RNG
 from tests.support.refusals import refused
 from tests.support.text_files import write
 
@@ -95,11 +95,11 @@ def test_the_losses_equal_those_of_pytorch(kind, temperature, labelled, hard, so
         "is_labelled": tf.range(4) < labelled,
         "teacher/logits": tf.constant([*TEACHER, [0.] * 3]),
         "teacher/vectors": tf.constant([*TEACHER_VECTORS, [0.] * 3])})
-    inputs, terms = objective.prepare_inputs(batch, RANDOMNESS)
-    sums = objective.compute(model, inputs, RANDOMNESS, training=True).loss_sums
+    inputs, terms = objective.prepare_inputs(batch, RNG)
+    sums = objective.compute(model, inputs, RNG, training=True).loss_sums
     means = {name: float(sums[name] / terms[name]) for name in sums}
     assert means == pytest.approx({"hard": hard, "soft": soft, "hidden": 0.4236895}, rel=1e-5)
-    assert objective.coefficients == {"hard": 0.75, "soft": 0.25, "hidden": 3.0}
+    assert objective.loss_weights == {"hard": 0.75, "soft": 0.25, "hidden": 3.0}
 
 
 @pytest.mark.parametrize("form", [Format.RUN, Format.HUGGING_FACE])

@@ -19,7 +19,7 @@ from electra_tf.finetuning import outputs, predictor, setup, trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats import pretrained
-from electra_tf.objectives.objective import Ratio
+from electra_tf.objectives.objective import WeightedMean
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
 from electra_tf.text.tokenization import TextSettings
@@ -87,7 +87,8 @@ def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
     rows = [Row(np.array([2, 5 + index, 3], np.int32), np.zeros(3, np.int32),
                 {"label": np.int32(label)}) for index, label in enumerate(labels)]
     batch, model = make_batch(rows, 8, (4,), pad_id=0), run.build_model(1)
-    tokens = tuple(part[:len(labels)] for part in (batch.ids, batch.segment_ids, batch.valid))
+    tokens = tuple(part[:len(labels)] for part in (batch.ids, batch.segment_ids,
+                                                   batch.padding_mask))
     vectors = model.encoder.first(*map(tf.constant, tokens)).numpy().astype(float)
     logits = vectors @ model.head.dense.kernel.numpy() + model.head.dense.bias.numpy()
     results = trials.compile_train_step(run, model, num_steps=1, seed=1)(
@@ -98,8 +99,8 @@ def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
     gradient = factors[:, np.newaxis] * (shares - np.eye(2)[labels])
     norm = np.sqrt(np.sum((vectors.T @ gradient) ** 2) + np.sum(gradient.sum(axis=0) ** 2))
     loss = -np.sum(factors * np.log(shares[range(len(labels)), labels]))
-    assert float(results["loss"].sum / results["loss"].weight) == pytest.approx(loss, rel=1e-5)
-    assert float(results["gradient_norm"].sum) == pytest.approx(norm, rel=1e-4)
+    assert float(results["loss"].total / results["loss"].weight) == pytest.approx(loss, rel=1e-5)
+    assert float(results["gradient_norm"].total) == pytest.approx(norm, rel=1e-4)
 
 
 def test_predictions_and_scores_are_float32_whatever_the_precision_of_training(
@@ -212,7 +213,7 @@ def test_an_extension_continues_the_count_of_steps(tmp_path):
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
-    loss = Ratio(tf.constant(np.nan), tf.constant(1.0))
+    loss = WeightedMean(tf.constant(np.nan), tf.constant(1.0))
     monkeypatch.setattr(
         trials, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
     with pytest.raises(UserError, match="not finite in epoch 1. Try a lower --learning_rate"):

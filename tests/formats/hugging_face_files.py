@@ -6,7 +6,7 @@ import re
 import h5py
 from safetensors.numpy import load_file, save_file
 
-from electra_tf.modeling.network_specs import discriminator, generator
+from electra_tf.modeling.specs import discriminator, generator
 
 _KERAS_NAMES = (  # Kernels keep their names; a model's name leads.
     ("generator_predictions/output_bias", "generator_lm_head/bias"), ("^generator/", "electra/"),
@@ -50,18 +50,18 @@ def split_weights(directory):
     (directory / "model.safetensors").unlink()
 
 
-def use_keras(pair, networks):
+def use_keras(pair, checkpoint):
     """Replaces model.safetensors by tf_model.h5 in both directories of a pair."""
     for network, table, model_name in (
-            ("discriminator", discriminator(networks.model.discriminator),
+            ("discriminator", discriminator(checkpoint.model.discriminator),
              "tf_electra_for_pre_training"),
-            ("generator", generator(networks.model), "tf_electra_for_masked_lm_1")):
+            ("generator", generator(checkpoint.model), "tf_electra_for_masked_lm_1")):
         paths = {}
         for name in table.weights:
             path = name
             for pattern, replacement in _KERAS_NAMES:
                 path = re.sub(pattern, replacement, path)
-            paths[f"{model_name}/{path}:0"] = networks.weights[name]
+            paths[f"{model_name}/{path}:0"] = checkpoint.weights[name]
         layers = sorted({path.split("/")[1] for path in paths})
         with h5py.File(pair / network / "tf_model.h5", "w") as file:
             file.attrs["layer_names"] = [layer.encode() for layer in layers]

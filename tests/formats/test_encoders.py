@@ -10,8 +10,9 @@ from tests.support import tiny_networks
 from tests.support.refusals import refused
 
 
-def encoder_of(networks):
-    return {name: value for name, value in networks.weights.items() if name.startswith("electra/")}
+def encoder_of(checkpoint):
+    return {name: value for name,
+            value in checkpoint.weights.items() if name.startswith("electra/")}
 
 
 def bert_name(name):
@@ -31,55 +32,55 @@ def write_encoder(pair, *, rename=lambda name: name, more=None, **config):
 
 def write_bert(tmp_path, architecture, more):
     """Returns networks with embeddings of the hidden size, and the directory of their encoder."""
-    networks = tiny_networks.pretrained(model__embedding_size=32)
-    pretrained.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
-    return networks, write_encoder(
+    checkpoint = tiny_networks.pretrained(model__embedding_size=32)
+    pretrained.write(checkpoint, tmp_path / "pair", Format.HUGGING_FACE)
+    return checkpoint, write_encoder(
         tmp_path / "pair", rename=bert_name, model_type="bert", embedding_size=None,
         architectures=[architecture],
         more={name: np.zeros(shape, np.float32) for name, shape in more.items()})
 
 
 def require_encoder(directory, expected, **options):
-    networks = pretrained.read(directory, **options)
-    assert networks.weights.keys() == expected.keys()
+    checkpoint = pretrained.read(directory, **options)
+    assert checkpoint.weights.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_array_equal(networks.weights[name], value)
-    return networks
+        np.testing.assert_array_equal(checkpoint.weights[name], value)
+    return checkpoint
 
 
 @pytest.mark.parametrize("rename", [
     lambda name: name, lambda name: name.removeprefix("electra.")])
 @pytest.mark.parametrize("architectures", [["ElectraModel"], None])
-def test_an_encoder_of_electra_has_any_prefix(pair, networks, rename, architectures, capsys):
+def test_an_encoder_of_electra_has_any_prefix(pair, checkpoint, rename, architectures, capsys):
     encoder = require_encoder(
-        write_encoder(pair, rename=rename, architectures=architectures), encoder_of(networks))
+        write_encoder(pair, rename=rename, architectures=architectures), encoder_of(checkpoint))
     assert not (encoder.has_discriminator or encoder.has_generator)
     assert "not used" not in capsys.readouterr().err
 
 
-def test_without_architectures_a_discriminator_is_one_by_its_weights(pair, networks):
+def test_without_architectures_a_discriminator_is_one_by_its_weights(pair, checkpoint):
     change_json(pair / "discriminator" / "config.json", architectures=None)
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
 
 
 @pytest.mark.parametrize("prefix", [
     "_orig_mod.", "module.", "module._orig_mod.", "0.auto_model.", "my-model.encoder."])
-def test_a_prefix_of_all_names_is_left_out_with_a_note(pair, networks, prefix, capsys):
+def test_a_prefix_of_all_names_is_left_out_with_a_note(pair, checkpoint, prefix, capsys):
     for network in ("discriminator", "generator"):
         change_weights(pair / network, lambda weights: {
             prefix + name: value for name, value in weights.items()})
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     assert repr(prefix) in capsys.readouterr().err
 
 
-def test_a_part_of_a_network_may_have_a_prefix_of_its_own(pair, networks, capsys):
+def test_a_part_of_a_network_may_have_a_prefix_of_its_own(pair, checkpoint, capsys):
     change_weights(pair / "discriminator", lambda weights: {
         name.replace("electra.", "electra._orig_mod."): value for name, value in weights.items()})
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     assert "'electra._orig_mod.'" in capsys.readouterr().err
 
 
-def test_several_encoders_are_named_unless_one_has_the_usual_names(pair, networks, capsys):
+def test_several_encoders_are_named_unless_one_has_the_usual_names(pair, checkpoint, capsys):
     def copied(*prefixes):
         return lambda weights: {prefix + name: value + index
                                 for index, prefix in enumerate(prefixes)
@@ -87,7 +88,7 @@ def test_several_encoders_are_named_unless_one_has_the_usual_names(pair, network
 
     directory = write_encoder(pair, architectures=["ElectraModel"])
     change_weights(directory, copied("", "teacher."))
-    require_encoder(directory, encoder_of(networks))
+    require_encoder(directory, encoder_of(checkpoint))
     assert "teacher.electra" in capsys.readouterr().err
     change_weights(directory, copied("query.", "text."))
     with refused("several encoders: query.*text"):
@@ -105,13 +106,13 @@ def test_names_that_differ_by_the_prefix_alone_must_have_equal_values(pair):
 @pytest.mark.parametrize("projected", [True, False])
 def test_without_model_type_the_weights_decide(tmp_path, projected, capsys):
     if projected:
-        networks = tiny_networks.pretrained()
-        pretrained.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
+        checkpoint = tiny_networks.pretrained()
+        pretrained.write(checkpoint, tmp_path / "pair", Format.HUGGING_FACE)
         directory = write_encoder(tmp_path / "pair", model_type=None, architectures=None)
     else:
-        networks, directory = write_bert(tmp_path, "BertModel", {})
+        checkpoint, directory = write_bert(tmp_path, "BertModel", {})
         change_json(directory / "config.json", model_type=None)
-    require_encoder(directory, encoder_of(networks))
+    require_encoder(directory, encoder_of(checkpoint))
     assert ("'electra'" if projected else "'bert'") in capsys.readouterr().err
 
 
@@ -123,32 +124,32 @@ def test_without_model_type_the_weights_decide(tmp_path, projected, capsys):
     ("BertForMaskedLM", {}, ""),
 ])
 def test_an_encoder_of_bert_may_have_old_names(tmp_path, architecture, more, note, capsys):
-    networks, directory = write_bert(tmp_path, architecture, more)
+    checkpoint, directory = write_bert(tmp_path, architecture, more)
     change_weights(directory, lambda weights: weights.update({
         "bert.embeddings.position_ids": np.arange(32)[None]}))
-    require_encoder(directory, encoder_of(networks))
+    require_encoder(directory, encoder_of(checkpoint))
     assert note in (err := capsys.readouterr().err) and bool(err) == bool(note)
 
 
 def test_a_head_of_bert_is_refused_unless_the_encoder_is_enough(tmp_path, capsys):
-    networks, directory = write_bert(
+    checkpoint, directory = write_bert(
         tmp_path, "BertForSequenceClassification", {"classifier.weight": (2, 32)})
     with refused("BertForSequenceClassification, whose head this program does not have. Its encoder"
                  f" can be fine-tuned: run_finetuning.py --init_checkpoint={directory}"):
         pretrained.read(directory)
-    require_encoder(directory, encoder_of(networks), with_task=False)
-    require_encoder(directory, encoder_of(networks), encoder_only=True)
+    require_encoder(directory, encoder_of(checkpoint), with_task=False)
+    require_encoder(directory, encoder_of(checkpoint), encoder_only=True)
     assert "1 weights are not used: classifier.weight." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", Format)
-def test_every_format_holds_an_encoder_alone(networks, tmp_path, form):
-    alone = tiny_networks.without(networks, "generator", "discriminator")
+def test_every_format_holds_an_encoder_alone(checkpoint, tmp_path, form):
+    alone = tiny_networks.without(checkpoint, "generator", "discriminator")
     pretrained.write(alone, tmp_path / "out", form)
-    require_encoder(tmp_path / "out", encoder_of(networks))
+    require_encoder(tmp_path / "out", encoder_of(checkpoint))
 
 
-def test_rows_of_embeddings_without_a_token_are_left_out(pair, networks, capsys):
+def test_rows_of_embeddings_without_a_token_are_left_out(pair, checkpoint, capsys):
     def pad(weights):
         for name in ("electra.embeddings.word_embeddings.weight", "generator_lm_head.bias"):
             if name in weights:
@@ -158,7 +159,7 @@ def test_rows_of_embeddings_without_a_token_are_left_out(pair, networks, capsys)
         change_weights(pair / network, pad)
         change_json(pair / network / "config.json", vocab_size=48)
     without_padding = pretrained.read(pair)
-    tiny_networks.require_equal_weights(without_padding, networks)
+    tiny_networks.require_equal_weights(without_padding, checkpoint)
     assert without_padding.model.vocab_size == 40
     assert "8 rows of the embeddings have no token" in capsys.readouterr().err
 

@@ -28,7 +28,7 @@ GENERATOR = "google/electra-small-generator"
 
 
 @pytest.fixture(scope="module")
-def networks():
+def checkpoint():
     return tiny_networks.pretrained(model__generator_width=1.0)
 
 
@@ -50,30 +50,30 @@ def refusal(name):
 
 
 @pytest.mark.parametrize("name", [SMALL, f"hf://{SMALL}", f"hf://{SMALL}@main"])
-def test_a_discriminator_comes_with_its_generator(server, networks, name):
+def test_a_discriminator_comes_with_its_generator(server, checkpoint, name):
     both = read(name)
-    tiny_networks.require_equal_weights(both, networks)
-    assert (both.source, both.text) == (name, networks.text)
+    tiny_networks.require_equal_weights(both, checkpoint)
+    assert (both.source, both.text) == (name, checkpoint.text)
     assert both.model.generator.hidden_size == both.model.discriminator.hidden_size
 
 
 @pytest.mark.parametrize("options", [{}, {"encoder_only": True}])
-def test_a_discriminator_is_read_without_a_generator(server, networks, options):
+def test_a_discriminator_is_read_without_a_generator(server, checkpoint, options):
     if not options:
         del server.models[GENERATOR]
     discriminator = pretrained.read(storage.path(SMALL), **options)
     assert not any(name.startswith(GENERATOR) for name in server.fetched())
     assert discriminator.weights.keys() == {
-        name for name in networks.weights if not name.startswith("generator")}
+        name for name in checkpoint.weights if not name.startswith("generator")}
 
 
 @pytest.mark.parametrize("weights_file", ["model.safetensors", "tf_model.h5"])
-def test_one_file_of_weights_is_downloaded_once(server, networks, pair, weights_file):
+def test_one_file_of_weights_is_downloaded_once(server, checkpoint, pair, weights_file):
     if weights_file == "tf_model.h5":
-        use_keras(pair, networks)
+        use_keras(pair, checkpoint)
     for name in ("pytorch_model.bin", "flax_model.msgpack", "README.md"):
         (pair / "discriminator" / name).write_bytes(b"not read")
-    tiny_networks.require_equal_weights(read(SMALL), networks)
+    tiny_networks.require_equal_weights(read(SMALL), checkpoint)
     expected = sorted(f"{model}/{name}" for model in (SMALL, GENERATOR) for name in (
         "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", weights_file))
     assert server.fetched() == expected
@@ -81,9 +81,9 @@ def test_one_file_of_weights_is_downloaded_once(server, networks, pair, weights_
     assert server.fetched() == expected
 
 
-def test_shards_are_downloaded_by_their_index(server, networks, pair):
+def test_shards_are_downloaded_by_their_index(server, checkpoint, pair):
     split_weights(pair / "discriminator")
-    tiny_networks.require_equal_weights(read(SMALL), networks)
+    tiny_networks.require_equal_weights(read(SMALL), checkpoint)
     names = [name.rpartition("/")[2] for name in server.fetched() if name.startswith(SMALL)]
     assert [name for name in names if "safetensors" in name] == [*SHARDS, INDEX]
 
@@ -96,12 +96,12 @@ def test_an_adapter_is_refused_with_its_base(server, pair):
     assert "LORA adapter without its base model user/base" in refusal(SMALL)
 
 
-def test_the_cache_is_enough_offline(server, networks, monkeypatch):
+def test_the_cache_is_enough_offline(server, checkpoint, monkeypatch):
     read(SMALL)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     huggingface_hub.close_session()
     requests = len(server.requests)
-    tiny_networks.require_equal_weights(read(SMALL), networks)
+    tiny_networks.require_equal_weights(read(SMALL), checkpoint)
     assert len(server.requests) == requests
     assert "is not a local path and incomplete in the cache" in (message := refusal("user/other"))
     assert "HF_HUB_OFFLINE is set; unset it" in message
@@ -120,9 +120,9 @@ def test_a_misspelt_name_is_refused_with_those_that_are_close(server):
     assert "Did you mean" not in refusal("somebody/else")
 
 
-def test_a_revision_may_be_named_and_must_exist(server, networks):
+def test_a_revision_may_be_named_and_must_exist(server, checkpoint):
     server.revisions.add("v1")
-    tiny_networks.require_equal_weights(read(f"hf://{SMALL}@v1"), networks)
+    tiny_networks.require_equal_weights(read(f"hf://{SMALL}@v1"), checkpoint)
     assert f"{SMALL} has no revision 'v2'" in refusal(f"hf://{SMALL}@v2")
 
 
@@ -133,22 +133,22 @@ def test_a_gated_model_is_refused_with_what_gives_access(server, status):
             in refusal(SMALL))
 
 
-def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, networks):
+def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, checkpoint):
     server.cut.add("model.safetensors")
     assert f"the transfer of {SMALL} was interrupted; repeat the command" in refusal(SMALL)
     server.cut.clear()
-    tiny_networks.require_equal_weights(read(SMALL), networks)
+    tiny_networks.require_equal_weights(read(SMALL), checkpoint)
 
 
-def test_a_file_with_another_hash_than_the_hubs_is_refused(server, networks):
+def test_a_file_with_another_hash_than_the_hubs_is_refused(server, checkpoint):
     server.etags = lambda content: hashlib.sha256(content).hexdigest()
-    tiny_networks.require_equal_weights(read(SMALL), networks)
+    tiny_networks.require_equal_weights(read(SMALL), checkpoint)
     damaged = next((server.home.parent / "cache").rglob("model.safetensors"))
     damaged.resolve().write_bytes(b"other")
     message = refusal(SMALL)
     assert "isn't the Hub's file: its hash is d9298a10d1b0..., the Hub's " in message
     subprocess.run(shlex.split(message.rpartition("repeat the command: ")[2]), check=True)
-    tiny_networks.require_equal_weights(read(SMALL), networks)
+    tiny_networks.require_equal_weights(read(SMALL), checkpoint)
 
 
 def test_another_architecture_is_refused_before_its_weights_are_downloaded(server, pair):

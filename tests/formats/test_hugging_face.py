@@ -42,8 +42,8 @@ def test_names_and_shapes_are_those_of_transformers(pair, network):
     (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, NO_ANSWERABILITY),
 ])
 def test_a_fine_tuned_model_has_the_names_of_transformers(
-        networks, tmp_path, kind, labels, head, settings):
-    model = finetuned(networks, kind, labels, head, settings=settings)
+        checkpoint, tmp_path, kind, labels, head, settings):
+    model = finetuned(checkpoint, kind, labels, head, settings=settings)
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     assert shapes_of(tmp_path / "out") == NAMES[
         Kind.CLASSIFICATION if kind is Kind.MULTILABEL else kind]
@@ -58,8 +58,8 @@ def test_a_fine_tuned_model_has_the_names_of_transformers(
     (Kind.REGRESSION, (), {"scale": 5.0, "offset": 1.5}),
 ])
 def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
-        networks, tmp_path, kind, labels, more):
-    model = finetuned(networks, kind, labels, {"dense": len(labels) or 1}, **more)
+        checkpoint, tmp_path, kind, labels, more):
+    model = finetuned(checkpoint, kind, labels, {"dense": len(labels) or 1}, **more)
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     head = load_file(tmp_path / "out" / "model.safetensors")
     vectors = np.random.default_rng(8).normal(size=[5, 32]).astype(np.float32)
@@ -71,27 +71,27 @@ def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
 
 
-def test_heads_that_transformers_does_not_have_are_refused(networks, tmp_path):
-    many = finetuned(networks, Kind.CLASSIFICATION, tuple(map(str, range(17))), {"dense": 17})
+def test_heads_that_transformers_does_not_have_are_refused(checkpoint, tmp_path):
+    many = finetuned(checkpoint, Kind.CLASSIFICATION, tuple(map(str, range(17))), {"dense": 17})
     with refused("17 labels don't fit .* task.hidden_layer=true"):
         pretrained.write(many, tmp_path / "out", Format.HUGGING_FACE)
-    joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
+    joint = finetuned(checkpoint, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
     with refused("ElectraForQuestionAnswering has other layers .* train it again with "
                  "--set=task.ends_given_starts=false --set=task.answerability=false, its other"):
         pretrained.write(joint, tmp_path / "out", Format.HUGGING_FACE)
     assert not (tmp_path / "out").exists()
 
 
-def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
+def test_the_vocabulary_may_be_in_tokenizer_json(checkpoint, pair):
     """What transformers 5 writes holds no vocab.txt."""
     for network in ("discriminator", "generator"):
         (pair / network / "vocab.txt").unlink()
-    assert pretrained.read(pair).text == networks.text
+    assert pretrained.read(pair).text == checkpoint.text
 
 
-def test_classes_are_written_as_words_and_read_as_the_tasks_labels(networks, tmp_path):
-    model = finetuned(networks, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
-    model = dataclasses.replace(model, task=glue.TASKS["cola"].spec.facts())
+def test_classes_are_written_as_words_and_read_as_the_tasks_labels(checkpoint, tmp_path):
+    model = finetuned(checkpoint, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
+    model = dataclasses.replace(model, task=glue.TASKS["cola"].spec.to_dict())
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())
@@ -99,14 +99,14 @@ def test_classes_are_written_as_words_and_read_as_the_tasks_labels(networks, tmp
     assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
     assert pretrained.read(tmp_path / "out").task == model.task
     change_json(path, finetuning_task=None)
-    spec = TaskSpec.of_facts(pretrained.read(tmp_path / "out").task, "out")
+    spec = TaskSpec.from_dict(pretrained.read(tmp_path / "out").task, "out")
     assert (spec.name, spec.labels) == ("classification", ("unacceptable", "acceptable"))
 
 
 @pytest.mark.parametrize(("entry", "length"), [
     (24, 24), (512, 32), (int(1e30), 32), (None, 32), (1e30, 32)])
-def test_max_seq_length_is_the_tokenizers_or_the_encoders(networks, tmp_path, entry, length):
-    model = finetuned(networks, Kind.TAGGING, ("B-X", "O"), {"dense": 2})
+def test_max_seq_length_is_the_tokenizers_or_the_encoders(checkpoint, tmp_path, entry, length):
+    model = finetuned(checkpoint, Kind.TAGGING, ("B-X", "O"), {"dense": 2})
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "tokenizer_config.json"
     change_json(path, model_max_length=entry)
@@ -128,9 +128,9 @@ def test_max_seq_length_is_the_tokenizers_or_the_encoders(networks, tmp_path, en
     ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"},
      ["text_1", "text_2"]),
     ({}, ["text"])])
-def test_config_json_says_that_a_model_reads_pairs(networks, tmp_path, capsys, entries, columns):
+def test_config_json_says_that_a_model_reads_pairs(checkpoint, tmp_path, capsys, entries, columns):
     labels = ("no", "yes") if "id2label" in entries else ("no",)
-    model = finetuned(networks, Kind.CLASSIFICATION, labels, {
+    model = finetuned(checkpoint, Kind.CLASSIFICATION, labels, {
         "hidden": 32, "dense": len(labels)})
     model = dataclasses.replace(model, source=f"{entries}")
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
@@ -145,8 +145,8 @@ def test_config_json_says_that_a_model_reads_pairs(networks, tmp_path, capsys, e
     assert len(pretrained.read(tmp_path / "out").task["task_texts"]) == 2  # A CrossEncoder.
 
 
-def test_columns_of_pairs_are_kept_by_every_conversion(networks, tmp_path, capsys):
-    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
+def test_columns_of_pairs_are_kept_by_every_conversion(checkpoint, tmp_path, capsys):
+    model = finetuned(checkpoint, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     pairs = pretrained.read(tmp_path / "out", text_columns=["a", "b"])
     pretrained.write(pairs, tmp_path / "pairs", Format.HUGGING_FACE)
@@ -158,15 +158,15 @@ def test_columns_of_pairs_are_kept_by_every_conversion(networks, tmp_path, capsy
     assert capsys.readouterr().err == ""
     with refused("takes one column, or two .* Received: 'a,b,c'"):
         pretrained.read(tmp_path / "out", text_columns=["a", "b", "c"])
-    pretrained.write(networks, tmp_path / "both", Format.HUGGING_FACE)
+    pretrained.write(checkpoint, tmp_path / "both", Format.HUGGING_FACE)
     for path in (tmp_path / "both", tmp_path / "run"):
         with refused("no fine-tuned model in Hugging Face's format; leave out --text_columns=a,b"):
             pretrained.read(path, text_columns=["a", "b"])
 
 
-def test_two_labels_may_have_no_names(networks, tmp_path):
+def test_two_labels_may_have_no_names(checkpoint, tmp_path):
     """transformers leaves out of config.json what is its default."""
-    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
+    model = finetuned(checkpoint, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     change_json(path, id2label=None, label2id=None)
@@ -199,10 +199,10 @@ def test_weights_that_do_not_fit_are_named(pair, change, words):
         pretrained.read(pair)
 
 
-def test_weights_of_other_heads_are_named_in_a_note(pair, networks, capsys):
+def test_weights_of_other_heads_are_named_in_a_note(pair, checkpoint, capsys):
     change_weights(pair / "discriminator", lambda weights: weights.update(
         {"classifier.weight": np.zeros(3, np.float32)}))
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     assert "1 weights are not used: classifier.weight." in capsys.readouterr().err
 
 
@@ -210,7 +210,7 @@ def test_weights_of_other_heads_are_named_in_a_note(pair, networks, capsys):
     (True, 0.0, True), (False, 0.0, True), (False, None, False), (False, 1.0, False),
     (True, 1.0, False)])
 def test_a_generators_output_matrix_must_be_its_word_embeddings(
-        pair, networks, tied, change, is_right):
+        pair, checkpoint, tied, change, is_right):
     """transformers uses a matrix that differs, whatever tie_word_embeddings says."""
     def add_matrix(weights):
         if change is not None:
@@ -221,7 +221,7 @@ def test_a_generators_output_matrix_must_be_its_word_embeddings(
     change_weights(pair / "generator", add_matrix)
     change_json(pair / "generator" / "config.json", tie_word_embeddings=tied)
     if is_right:
-        tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+        tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
         return
     with refused("generator_lm_head.weight .*tie_word_embeddings"):
         pretrained.read(pair)
@@ -242,9 +242,9 @@ def test_a_generators_output_matrix_must_be_its_word_embeddings(
     ({"problem_type": "regression"}, None),
 ])
 def test_id2label_alone_gives_the_labels_and_encoders_need_none(
-        networks, tmp_path, entries, labels, capsys):
+        checkpoint, tmp_path, entries, labels, capsys):
     """The labels are those of pipelines of transformers 5.23."""
-    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
+    model = finetuned(checkpoint, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
     pretrained.write(model, path := tmp_path / "out", Format.HUGGING_FACE)
     change_json(path / "config.json", label2id=None, electra_tf=None, finetuning_task=None)
     change_json(path / "config.json", **entries)
@@ -260,16 +260,16 @@ def test_id2label_alone_gives_the_labels_and_encoders_need_none(
     assert ("label2id" in capsys.readouterr().err) == bool(is_stale)
 
 
-def test_heads_without_id2label_have_a_label_for_every_output(networks, tmp_path):
-    model = finetuned(networks, Kind.TAGGING, ("a", "b", "c"), {"dense": 3})
+def test_heads_without_id2label_have_a_label_for_every_output(checkpoint, tmp_path):
+    model = finetuned(checkpoint, Kind.TAGGING, ("a", "b", "c"), {"dense": 3})
     pretrained.write(model, path := tmp_path / "out", Format.HUGGING_FACE)
     change_json(path / "config.json", id2label=None, label2id=None, electra_tf=None)
     assert pretrained.read(path).task["task_labels"] == ["LABEL_0", "LABEL_1", "LABEL_2"]
 
 
 def test_a_generator_with_its_own_embeddings_has_them_at_its_own_size(tmp_path):
-    networks = tiny_networks.pretrained(model__embedding_size=24)
-    pretrained.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    checkpoint = tiny_networks.pretrained(model__embedding_size=24)
+    pretrained.write(checkpoint, tmp_path / "out", Format.HUGGING_FACE)
     change_weights(tmp_path / "out" / "generator", lambda weights: weights.update({
         "electra.embeddings.word_embeddings.weight": np.zeros([40, 24], np.float32)}))
     with refused("word_embeddings isn't the discriminator's; a generator with embeddings of its own"

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import models
-from official.nlp.modeling.networks import BertEncoder, BertEncoderV2
+from official.nlp.modeling.checkpoint import BertEncoder, BertEncoderV2
 
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
@@ -49,10 +49,10 @@ def restore(path, **objects):
     return tf.train.Checkpoint(**objects).restore(tf.train.latest_checkpoint(str(path)))
 
 
-def require_equal_outputs(networks, encoder, garden=None):
+def require_equal_outputs(checkpoint, encoder, garden=None):
     """Compares hidden vectors of valid positions, and the logits of a whole pretrainer."""
-    model, inputs = ElectraModel(networks.model, seed=0), (IDS, TYPES, MASK > 0)
-    assign_parts(model.trainable_variables, networks.weights, "the tiny networks")
+    model, inputs = ElectraModel(checkpoint.model, seed=0), (IDS, TYPES, MASK > 0)
+    assign_parts(model.trainable_variables, checkpoint.weights, "the tiny networks")
     hidden = encoder(INPUTS)["sequence_output"]
     expected = model.discriminator.encoder(*inputs).numpy()
     np.testing.assert_allclose(hidden[MASK > 0], expected[MASK > 0], rtol=0, atol=1e-5)
@@ -61,45 +61,45 @@ def require_equal_outputs(networks, encoder, garden=None):
         np.testing.assert_allclose(logits[MASK > 0], model.discriminator(*inputs)[MASK > 0],
                                    rtol=0, atol=1e-5)
         scores = garden(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": POSITIONS})
-        expected = model.generator(*inputs, tf.constant(POSITIONS))[:, :networks.model.vocab_size]
+        expected = model.generator(*inputs, tf.constant(POSITIONS))[:, :checkpoint.model.vocab_size]
         np.testing.assert_allclose(np.reshape(scores["lm_outputs"], expected.shape), expected,
                                    rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kind", "embedding_size"), [(BertEncoder, 16), (BertEncoderV2, 32)])
 def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
-    networks = tiny_networks.pretrained(model__embedding_size=embedding_size)
-    alone = tiny_networks.without(networks, "generator")
-    for name, written in (("pair", networks), ("alone", alone)):
+    checkpoint = tiny_networks.pretrained(model__embedding_size=embedding_size)
+    alone = tiny_networks.without(checkpoint, "generator")
+    for name, written in (("pair", checkpoint), ("alone", alone)):
         pretrained.write(written, tmp_path / name, Format.MODEL_GARDEN)
-        encoder = encoder_of(kind, networks.model.discriminator)
+        encoder = encoder_of(kind, checkpoint.model.discriminator)
         encoder(INPUTS)
         restore(tmp_path / name, encoder=encoder).assert_existing_objects_matched()
-        require_equal_outputs(networks, encoder)
+        require_equal_outputs(checkpoint, encoder)
 
 
 @pytest.mark.parametrize("tying", [Tying.ALL_EMBEDDINGS, Tying.NONE])
 def test_an_electra_pretrainer_restores_both_networks_tied_or_not(tmp_path, tying):
-    networks = tiny_networks.pretrained(model__tying=tying)
-    pretrained.write(networks, tmp_path / "out", Format.MODEL_GARDEN)
-    garden = pretrainer(networks.model, tied=tying is not Tying.NONE)
+    checkpoint = tiny_networks.pretrained(model__tying=tying)
+    pretrained.write(checkpoint, tmp_path / "out", Format.MODEL_GARDEN)
+    garden = pretrainer(checkpoint.model, tied=tying is not Tying.NONE)
     restore(tmp_path / "out", model=garden).expect_partial()
-    require_equal_outputs(networks, garden.discriminator_network, garden)
+    require_equal_outputs(checkpoint, garden.discriminator_network, garden)
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_what_model_garden_saves_is_read(networks, tmp_path, tied):
-    garden = pretrainer(networks.model, tied)
+def test_what_model_garden_saves_is_read(checkpoint, tmp_path, tied):
+    garden = pretrainer(checkpoint.model, tied)
     tf.train.Checkpoint(model=garden, **garden.checkpoint_items).save(str(tmp_path / "ckpt"))
-    networks.text.save(tmp_path / "vocab.txt")
+    checkpoint.text.save(tmp_path / "vocab.txt")
     read = pretrained.read(tmp_path)
     assert read.model.tying is (Tying.TOKEN_EMBEDDINGS if tied else Tying.NONE)
     require_equal_outputs(read, garden.discriminator_network, garden)
 
 
-def test_a_masked_lm_with_an_output_matrix_of_its_own_is_refused(networks, tmp_path, capsys):
-    garden = pretrainer(networks.model, tied=True)
-    networks.text.save(tmp_path / "vocab.txt")
+def test_a_masked_lm_with_an_output_matrix_of_its_own_is_refused(checkpoint, tmp_path, capsys):
+    garden = pretrainer(checkpoint.model, tied=True)
+    checkpoint.text.save(tmp_path / "vocab.txt")
     tf.train.Checkpoint(model=garden).save(str(tmp_path / "ckpt"))
     pretrained.read(tmp_path)
     assert "8 weights are not used: classification.dense" in capsys.readouterr().err
@@ -109,14 +109,14 @@ def test_a_masked_lm_with_an_output_matrix_of_its_own_is_refused(networks, tmp_p
         pretrained.read(storage.path(prefix))
 
 
-def test_another_network_of_model_garden_is_one_line(networks, tmp_path):
-    networks.text.save(tmp_path / "vocab.txt")
-    encoder = encoder_of(BertEncoder, networks.model.discriminator)
+def test_another_network_of_model_garden_is_one_line(checkpoint, tmp_path):
+    checkpoint.text.save(tmp_path / "vocab.txt")
+    encoder = encoder_of(BertEncoder, checkpoint.model.discriminator)
     prefix = tf.train.Checkpoint(other=encoder).save(str(tmp_path / "other"))
     with pytest.raises(UserError, match="holds no encoder of Model Garden"):
         pretrained.read(storage.path(prefix))
     prefix = tf.train.Checkpoint(encoder=encoder).save(str(tmp_path / "encoder"))
-    networks = pretrained.read(storage.path(prefix))
-    assert not networks.has_discriminator
-    np.testing.assert_array_equal(networks.weights["electra/embeddings/word_embeddings"],
+    checkpoint = pretrained.read(storage.path(prefix))
+    assert not checkpoint.has_discriminator
+    np.testing.assert_array_equal(checkpoint.weights["electra/embeddings/word_embeddings"],
                                   encoder.get_embedding_table())

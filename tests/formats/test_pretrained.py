@@ -14,7 +14,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.export import servable
 from electra_tf.formats import google, hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import parameter_shapes
 from electra_tf.tasks.task import Kind
 from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -25,27 +25,27 @@ from tests.support.refusals import refused
 @pytest.mark.parametrize("tying", list(Tying))
 @pytest.mark.parametrize("form", list(Format))
 def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tying):
-    networks = tiny_networks.pretrained(
+    checkpoint = tiny_networks.pretrained(
         model__tying=tying, model__hidden_dropout=0.2, model__attention_dropout=0.05,
         model__initializer_range=0.03)
-    pretrained.write(networks, tmp_path / "out", form)
+    pretrained.write(checkpoint, tmp_path / "out", form)
     loaded = pretrained.read(tmp_path / "out")
-    tiny_networks.require_equal_weights(networks, loaded)
+    tiny_networks.require_equal_weights(checkpoint, loaded)
     for part in ("discriminator", "generator", "tying"):
-        assert getattr(loaded.model, part) == getattr(networks.model, part)
-    assert loaded.text == networks.text
+        assert getattr(loaded.model, part) == getattr(checkpoint.model, part)
+    assert loaded.text == checkpoint.text
 
 
 @pytest.mark.parametrize("form", list(Format))
 def test_heads_of_a_wide_generator_are_kept_or_refused(tmp_path, form):
-    networks = tiny_networks.pretrained(model__generator_width=1.0)
-    assert networks.model.generator.num_heads == 2  # Of 16 units.
+    checkpoint = tiny_networks.pretrained(model__generator_width=1.0)
+    assert checkpoint.model.generator.num_heads == 2  # Of 16 units.
     if form is Format.GOOGLE:
         with pytest.raises(UserError, match="heads have 16 units.*Use the format run, hugg"):
-            pretrained.write(networks, tmp_path / "out", form)
+            pretrained.write(checkpoint, tmp_path / "out", form)
         return
-    pretrained.write(networks, tmp_path / "out", form)
-    assert pretrained.read(tmp_path / "out").model.generator == networks.model.generator
+    pretrained.write(checkpoint, tmp_path / "out", form)
+    assert pretrained.read(tmp_path / "out").model.generator == checkpoint.model.generator
 
 
 @pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
@@ -57,9 +57,9 @@ def test_heads_of_a_wide_generator_are_kept_or_refused(tmp_path, form):
         **tiny_networks.NO_ANSWERABILITY, "task.doc_stride": 4, "task.max_query_length": 6})])
 def test_a_fine_tuned_model_keeps_its_settings_and_answers(
         tmp_path, capsys, kind, labels, head, settings):
-    networks = tiny_networks.pretrained(
+    checkpoint = tiny_networks.pretrained(
         model__hidden_dropout=0.2, model__attention_dropout=0.05, model__initializer_range=0.03)
-    model = tiny_networks.finetuned(networks, kind, labels, head, settings={
+    model = tiny_networks.finetuned(checkpoint, kind, labels, head, settings={
         **settings, "task.max_seq_length": 12, "task.dropout": 0.3})
     model = dataclasses.replace(model, task={
         **model.task, "task_key": "id", "task_metrics": ["accuracy", "other"]}, task_settings={
@@ -82,8 +82,8 @@ def test_a_fine_tuned_model_keeps_its_settings_and_answers(
 
 
 def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
-    networks = tiny_networks.pretrained(model__embedding_size=32)
-    encoder = {name: value for name, value in networks.weights.items()
+    checkpoint = tiny_networks.pretrained(model__embedding_size=32)
+    encoder = {name: value for name, value in checkpoint.weights.items()
                if name.startswith("electra/")}
     bert = {name.replace("electra/", "bert/", 1): value for name, value in encoder.items()} | {
         "bert/pooler/dense/bias": np.zeros(32, np.float32),
@@ -92,7 +92,7 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
     tf.raw_ops.SaveV2(prefix=str(out / "bert_model.ckpt"), tensor_names=list(bert),
                       shape_and_slices=[""] * len(bert),
                       tensors=list(map(tf.constant, bert.values())))
-    networks.text.vocabulary.save(out / "vocab.txt")
+    checkpoint.text.vocabulary.save(out / "vocab.txt")
     (out / "bert_config.json").write_text(
         '{"num_attention_heads": 2, "hidden_dropout_prob": 0.3, "hidden_act": "gelu"}')
     loaded = pretrained.read(out)
@@ -101,45 +101,45 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
     assert "2 weights are not used: bert.pooler, cls.seq_relationship." in capsys.readouterr().err
 
 
-def save_google(directory, weights, networks, **config):
+def save_google(directory, weights, checkpoint, **config):
     """Writes a checkpoint of Google's code with any names of weights."""
     directory.mkdir()
     tf.raw_ops.SaveV2(prefix=str(directory / "model.ckpt-9"), tensor_names=list(weights),
                       shape_and_slices=[""] * len(weights),
                       tensors=list(map(tf.constant, weights.values())))
-    networks.text.vocabulary.save(directory / "vocab.txt")
+    checkpoint.text.vocabulary.save(directory / "vocab.txt")
     (directory / "bert_config.json").write_text(json.dumps({"num_attention_heads": 2} | config))
 
 
-def test_a_fine_tuned_checkpoint_of_google_gives_its_encoder(networks, tmp_path, capsys):
-    encoder = tiny_networks.without(networks, "generator", "discriminator").weights
+def test_a_fine_tuned_checkpoint_of_google_gives_its_encoder(checkpoint, tmp_path, capsys):
+    encoder = tiny_networks.without(checkpoint, "generator", "discriminator").weights
     zeros = np.zeros([32, 2], np.float32)
     slots = {f"{name}/{slot}": np.zeros_like(value) for name, value in encoder.items()
              for slot in ("adam_m", "adam_v", "Adam", "Adam_1")}
     save_google(tmp_path / "out", {
         **encoder, **slots, "task_specific/sst2/dense/kernel": zeros,
         "task_specific/sst2/dense/bias": zeros[0], "electra/pooler/dense/kernel": zeros,
-        "global_step": np.int64(9)}, networks)
+        "global_step": np.int64(9)}, checkpoint)
     loaded = pretrained.read(tmp_path / "out")
     tiny_networks.require_equal_weights(
-        loaded, dataclasses.replace(networks, weights=encoder))
+        loaded, dataclasses.replace(checkpoint, weights=encoder))
     assert ("3 weights are not used: electra.pooler, task_specific.sst2."
             in capsys.readouterr().err)
 
 
-def test_what_changes_googles_encoder_is_refused(networks, tmp_path):
-    encoder = tiny_networks.without(networks, "generator", "discriminator").weights
+def test_what_changes_googles_encoder_is_refused(checkpoint, tmp_path):
+    encoder = tiny_networks.without(checkpoint, "generator", "discriminator").weights
     save_google(tmp_path / "more", {
-        **encoder, "electra/encoder/layer_0/adapter/bias": np.zeros(2, np.float32)}, networks)
+        **encoder, "electra/encoder/layer_0/adapter/bias": np.zeros(2, np.float32)}, checkpoint)
     with pytest.raises(UserError, match="unexpected weights: electra/encoder/layer_0/adapter"):
         pretrained.read(tmp_path / "more")
-    save_google(tmp_path / "fewer", encoder, networks, num_hidden_layers=1)
+    save_google(tmp_path / "fewer", encoder, checkpoint, num_hidden_layers=1)
     with pytest.raises(UserError, match="num_hidden_layers is 1, and .* has 2 layers"):
         pretrained.read(tmp_path / "fewer")
 
 
-def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(networks, tmp_path):
-    pretrained.write(networks, out := tmp_path / "out", Format.GOOGLE)
+def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(checkpoint, tmp_path):
+    pretrained.write(checkpoint, out := tmp_path / "out", Format.GOOGLE)
     assert pretrained.read(out, num_heads=4).model.num_heads == 4
     (out / "bert_config.json").write_bytes(b"{}")
     with pytest.raises(UserError, match=r"\(num_attention_heads of bert_config\.json beside it\)"):
@@ -174,15 +174,15 @@ def test_the_published_models_heads_are_known():
     for hidden, layers, heads in ((256, 12, 4), (768, 12, 12), (1024, 24, 16)):
         config = ModelConfig(vocab_size=9, embedding_size=4, hidden_size=hidden, num_layers=layers,
                              num_heads=heads, intermediate_size=2, max_position_embeddings=5)
-        table = weight_table.full_encoder(config.discriminator)
+        table = parameter_shapes.full_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
         assert google.infer_model(weights, "a checkpoint").num_heads == heads
 
 
-def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(networks, tmp_path):
+def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(checkpoint, tmp_path):
     names = "checkpoint-500", "checkpoint-1000", "models--a--b/snapshots/f"
     for number, name in enumerate(names):
-        pretrained.write(networks, tmp_path / "new", Format.HUGGING_FACE)
+        pretrained.write(checkpoint, tmp_path / "new", Format.HUGGING_FACE)
         (tmp_path / "runs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "new" / "discriminator").rename(tmp_path / "runs" / name)
         shutil.rmtree(tmp_path / "new")
@@ -201,12 +201,12 @@ def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(networks,
             pretrained.read(path)
 
 
-def test_a_file_of_a_tensorflow_checkpoint_is_the_checkpoint(networks, tmp_path):
-    pretrained.write(networks, tmp_path / "out", Format.GOOGLE)
+def test_a_file_of_a_tensorflow_checkpoint_is_the_checkpoint(checkpoint, tmp_path):
+    pretrained.write(checkpoint, tmp_path / "out", Format.GOOGLE)
     (tmp_path / "out" / "model.ckpt.meta").touch()
     for path in ("model.ckpt", *(path.name for path in (tmp_path / "out").glob("model.ckpt.*"))):
-        tiny_networks.require_equal_weights(pretrained.read(tmp_path / "out" / path), networks)
-    pretrained.write(networks, tmp_path / "run", Format.RUN)
+        tiny_networks.require_equal_weights(pretrained.read(tmp_path / "out" / path), checkpoint)
+    pretrained.write(checkpoint, tmp_path / "run", Format.RUN)
     [index] = (tmp_path / "run" / "checkpoints").glob("*.index")
     for path in (index, index.with_suffix(""), index.parent):
         with refused(f"is a checkpoint of a run; name the run's directory, {tmp_path / 'run'}"):
@@ -214,9 +214,9 @@ def test_a_file_of_a_tensorflow_checkpoint_is_the_checkpoint(networks, tmp_path)
 
 
 @pytest.mark.parametrize("form", [Format.HUGGING_FACE, Format.GOOGLE, Format.RUN])
-def test_a_missing_vocabulary_is_copied_and_not_built(networks, tmp_path, form):
+def test_a_missing_vocabulary_is_copied_and_not_built(checkpoint, tmp_path, form):
     """Another vocabulary of the same size would give every token another row."""
-    pretrained.write(networks, tmp_path / "out", form)
+    pretrained.write(checkpoint, tmp_path / "out", form)
     for path in tmp_path.glob("out/**/*"):
         if path.name in ("vocab.txt", "tokenizer.json"):
             path.unlink()
@@ -227,11 +227,11 @@ def test_a_missing_vocabulary_is_copied_and_not_built(networks, tmp_path, form):
     assert "build_vocab" not in str(error.value)
 
 
-def test_weights_that_are_not_finite_are_refused(networks, tmp_path):
+def test_weights_that_are_not_finite_are_refused(checkpoint, tmp_path):
     name = "electra/encoder/layer_1/output/dense/bias"
-    broken = networks.weights[name].copy()
+    broken = checkpoint.weights[name].copy()
     broken[3] = np.nan
-    diverged = dataclasses.replace(networks, weights=networks.weights | {name: broken})
+    diverged = dataclasses.replace(checkpoint, weights=checkpoint.weights | {name: broken})
     pretrained.write(diverged, tmp_path / "out", Format.RUN)
     with pytest.raises(UserError, match=f"{name} holds values that are not finite"):
         pretrained.read(tmp_path / "out")

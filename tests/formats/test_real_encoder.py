@@ -31,7 +31,7 @@ def electra():
 def test_hidden_states_are_those_of_transformers(electra, ids):
     first, cls, norm = ROWS[ids]
     hidden = electra.encoder({
-        "ids": tf.constant([ids]), "valid": tf.ones([1, len(ids)]),
+        "ids": tf.constant([ids]), "padding_mask": tf.ones([1, len(ids)]),
         "segment_ids": tf.constant([[0] * first + [1] * (len(ids) - first)])})[0].numpy()
     np.testing.assert_allclose(hidden[0, :5], cls, rtol=0, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(hidden.astype(np.float64)), norm, rtol=1e-6)

@@ -107,8 +107,8 @@ def test_the_old_layout_has_the_encoder_in_a_folder(pair, folder, kind):
     (pair / "discriminator").rename(pair / folder)
     write(pair, "Pooling", folder=folder, kind=kind, pooling={},
           encoder={"max_seq_length": 5, "do_lower_case": True})
-    networks = pretrained.read(pair)
-    assert (networks.pooling.max_length, networks.text.normalization.lower_case) == (5, True)
+    checkpoint = pretrained.read(pair)
+    assert (checkpoint.pooling.max_length, checkpoint.text.normalization.lower_case) == (5, True)
 
 
 @pytest.mark.parametrize(("names", "pooling", "words"), [
@@ -150,12 +150,12 @@ ENCODED = {
 @pytest.mark.parametrize("mode", ENCODED)
 def test_trained_embeddings_are_written_as_it_reads_them(tmp_path, mode):
     settings = {"task.pooling": mode, "task.max_seq_length": 8}
-    networks = dataclasses.replace(
+    checkpoint = dataclasses.replace(
         tiny_networks.finetuned(tiny_networks.pretrained(), Kind.SENTENCE_EMBEDDINGS, (), {},
                                 settings=settings),
         pooling=Pooling(modes=(mode,), normalize=True, max_length=8))
     directory = storage.path(tmp_path / "model")
-    pretrained.write(networks, directory, Format.HUGGING_FACE)
+    pretrained.write(checkpoint, directory, Format.HUGGING_FACE)
     with pytest.warns(UserWarning, match="were cut"):
         vectors = electra.load(directory).embed([
             "word1 word2 word3", "word4 word5 word6 word7 word8 word9 word1 word2"])

@@ -51,20 +51,20 @@ def test_weights_of_other_types_are_refused(tmp_path, kind):
         read_weights(tmp_path)
 
 
-def test_position_ids_are_left_out_if_they_count_from_0(pair, networks):
+def test_position_ids_are_left_out_if_they_count_from_0(pair, checkpoint):
     name = "electra.embeddings.position_ids"
     change_weights(pair / "discriminator", lambda weights: weights | {name: np.arange(32)[None]})
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     change_weights(pair / "discriminator", lambda weights: weights | {
         name: np.arange(2, 34)[None]})
     with refused(name):
         pretrained.read(pair)
 
 
-def test_shards_are_read_by_their_index(pair, networks):
+def test_shards_are_read_by_their_index(pair, checkpoint):
     for network in ("discriminator", "generator"):
         split_weights(pair / network)
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -102,8 +102,8 @@ def test_an_adapter_names_its_base_and_how_to_merge_it(pair, has_config):
 
 
 @pytest.fixture
-def keras(networks, pair):
-    use_keras(pair, networks)
+def keras(checkpoint, pair):
+    use_keras(pair, checkpoint)
     return pair
 
 
@@ -117,8 +117,8 @@ def test_unknown_weights_of_keras_are_named_with_their_file(keras):
         pretrained.read(keras)
 
 
-def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal(networks, keras):
-    tiny_networks.require_equal_weights(pretrained.read(keras), networks)
+def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal(checkpoint, keras):
+    tiny_networks.require_equal_weights(pretrained.read(keras), checkpoint)
     with h5py.File(keras / "generator" / "tf_model.h5", "a") as file:
         group = file["generator_lm_head"]
         name = next(name for name in group.attrs["weight_names"] if "word_embeddings" in name)
@@ -147,7 +147,7 @@ def test_a_weight_that_is_not_in_the_file_is_refused(tmp_path, options):
         read_weights(tmp_path)
 
 
-def test_pickles_are_read_by_pytorch_as_weights_only(networks, pair, monkeypatch):
+def test_pickles_are_read_by_pytorch_as_weights_only(checkpoint, pair, monkeypatch):
     weights = {name: load_file(pair / name / "model.safetensors")
                for name in ("discriminator", "generator")}
     calls = []
@@ -162,7 +162,7 @@ def test_pickles_are_read_by_pytorch_as_weights_only(networks, pair, monkeypatch
     for name in weights:
         (pair / name / "model.safetensors").unlink()
         (pair / name / "pytorch_model.bin").write_bytes(name.encode())
-    tiny_networks.require_equal_weights(pretrained.read(pair), networks)
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     assert calls == [{"map_location": "cpu", "weights_only": True}] * 2
 
 

@@ -17,14 +17,14 @@ from tests.support.attempts import REFUSED, attempt, cases
 
 
 @pytest.fixture(scope="module")
-def networks():
+def checkpoint():
     return tiny_networks.pretrained()
 
 
 @pytest.fixture(scope="module")
-def pair(networks, tmp_path_factory):
+def pair(checkpoint, tmp_path_factory):
     directory = tmp_path_factory.mktemp("pair") / "theirs"
-    pretrained.write(networks, directory, Format.HUGGING_FACE)
+    pretrained.write(checkpoint, directory, Format.HUGGING_FACE)
     return directory
 
 
@@ -48,17 +48,17 @@ def trained(model):
 @hypothesis.given(data=st.data())
 @cases(0.4)
 def test_a_changed_config_is_refused_or_changes_training_alone(
-        networks, pair, name, data):
+        checkpoint, pair, name, data):
     path = pair / "discriminator" / name
     content = data.draw(json_changed(json.loads(path.read_bytes())))
     result = read_changed(f"Hugging Face's {name}", pair, path, content)
     if result is not REFUSED:
         expected = json.loads(content.decode("utf-8-sig"))
-        tiny_networks.require_equal_weights(result, networks)
-        assert result.text == networks.text
-        assert trained(result.model) == trained(networks.model)
+        tiny_networks.require_equal_weights(result, checkpoint)
+        assert result.text == checkpoint.text
+        assert trained(result.model) == trained(checkpoint.model)
         assert result.model.num_heads == expected.get(
-            "num_attention_heads", networks.model.num_heads)
+            "num_attention_heads", checkpoint.model.num_heads)
 
 
 @st.composite
@@ -89,7 +89,7 @@ def tensors_changed(draw, content):
 @hypothesis.given(data=st.data())
 @cases(0.5)
 def test_changed_safetensors_are_refused_or_read_as_finite_numbers(
-        networks, pair, data):
+        checkpoint, pair, data):
     path = pair / "discriminator" / "model.safetensors"
     content = data.draw(tensors_changed(path.read_bytes()))
     result = read_changed("model.safetensors", pair, path, content)

@@ -73,7 +73,7 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
         expected = with_defaults(manifest.Manifest, expected)
         expected["counts"] = with_defaults(manifest.Counts, expected["counts"])
         assert exact(expected) == exact(
-            dataclasses.asdict(result) | {"vocabulary": result.vocabulary.facts()})
+            dataclasses.asdict(result) | {"vocabulary": result.vocabulary.to_dict()})
         same = dataclasses.replace(
             result, settings=made.settings, counts=made.counts, packing=made.packing,
             vocabulary=dataclasses.replace(
@@ -119,7 +119,7 @@ def settings_tree(finetuned: bool):
         return run_directory.identity(SETTINGS, facts | {"dataset": "cd" * 32})
     spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
                     metrics=("accuracy",))
-    tree = run_directory.identity(FinetuningConfig(), facts | {"data": "ef"} | spec.facts())
+    tree = run_directory.identity(FinetuningConfig(), facts | {"data": "ef"} | spec.to_dict())
     del tree["training.num_trials"]
     return tree
 

@@ -10,14 +10,14 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.electra import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.encoder import EncoderLayer, create_encoder
-from electra_tf.modeling.layers import Build, EmbeddingTable, LayerNorm
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.layers import EmbeddingTable, LayerNorm, LayerOptions
+from electra_tf.modeling.parameter_shapes import dense
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
-from electra_tf.modeling.weight_table import dense
-from tests.modeling.test_randomness import randomness_at
+from tests.modeling.test_rng import rng_at
 
 B, L, H, E, V = 3, 6, 16, 8, 20
 CONFIG = EncoderConfig(
@@ -37,7 +37,7 @@ STARTS = tf.constant([0, 2, 5], tf.int32)
 class Case:
     """A layer, what it reads and what it has."""
 
-    build: Callable[[Build], tf_keras.layers.Layer]
+    build: Callable[[LayerOptions], tf_keras.layers.Layer]
     inputs: tuple[tf.Tensor, ...]  # [B, ...]; floating ones are cast to the policy's type.
     weights: Mapping[str, tuple[int, ...]]
     outputs: tuple[tuple[int, ...], ...]  # Shapes, [B, ...].
@@ -45,11 +45,11 @@ class Case:
     draws: bool = True  # It drops out if it is given randomness.
 
     def call(self, layer: tf_keras.layers.Layer, inputs: tuple[tf.Tensor, ...],
-             randomness: Randomness | None = None) -> tuple[tf.Tensor, ...]:
+             rng: Rng | None = None) -> tuple[tf.Tensor, ...]:
         """Returns all outputs."""
         cast = [tf.cast(part, layer.compute_dtype) if part.dtype.is_floating else part
                 for part in inputs]
-        outputs = layer(*cast, *([randomness] if self.draws else []))
+        outputs = layer(*cast, *([rng] if self.draws else []))
         return tuple(part for part in (outputs if isinstance(outputs, tuple) else (outputs,))
                      if part is not None)
 
@@ -63,19 +63,19 @@ LAYERS = {
         weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
     "EncoderLayer": Case(
         build=lambda build: EncoderLayer("x", CONFIG, build), inputs=(HIDDEN, BIAS),
-        weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),), hidden=True),
+        weights=parameter_shapes.layer("x", CONFIG), outputs=((B, L, H),), hidden=True),
     "Encoder": Case(
         build=lambda build: create_encoder(CONFIG, build), inputs=(IDS, SEGMENTS, VALID),
-        weights=weight_table.full_encoder(CONFIG), outputs=((B, L, H),), hidden=True),
+        weights=parameter_shapes.full_encoder(CONFIG), outputs=((B, L, H),), hidden=True),
     "MaskedLanguageModelHead": Case(
         build=lambda build: MaskedLanguageModelHead(
             "x", CONFIG, build, EmbeddingTable("x/words", V, E, build, 0.1)),
         inputs=(HIDDEN[:, 0],),
-        weights={"x/words": (V, E), **weight_table.vocabulary_head("x", CONFIG)},
+        weights={"x/words": (V, E), **parameter_shapes.vocabulary_head("x", CONFIG)},
         outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a full block.
     "ReplacedTokenHead": Case(
         build=lambda build: ReplacedTokenHead("x", CONFIG, build), inputs=(HIDDEN,),
-        weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),), draws=False),
+        weights=parameter_shapes.binary_head("x", CONFIG), outputs=((B, L),), draws=False),
     "ScoreHead": Case(
         build=lambda build: ScoreHead("x", H, 3, dropout_rate=0.5, seed=build.seed,
                                       hidden_layer=True),
@@ -93,7 +93,7 @@ EVERY = pytest.mark.parametrize("case", LAYERS.values(), ids=LAYERS)
 
 @functools.cache
 def built(case, policy="float32"):
-    return case.build(Build(seed=1, policy=policy))
+    return case.build(LayerOptions(seed=1, policy=policy))
 
 
 @functools.cache
@@ -117,7 +117,7 @@ def assert_close(outputs, expected, **tolerance):
 
 @EVERY
 def test_weights_have_the_tables_names_and_shapes_and_depend_on_the_seed(case):
-    variables, same, other = (case.build(Build(seed=seed)).variables for seed in (1, 1, 2))
+    variables, same, other = (case.build(LayerOptions(seed=seed)).variables for seed in (1, 1, 2))
     shapes = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in variables}
     assert shapes == case.weights and len(variables) == len(shapes)
     assert all(variable.dtype == tf.float32 and variable.trainable for variable in variables)
@@ -154,7 +154,7 @@ def test_xla_computes_the_same_and_sizes_may_be_unknown_when_it_is_traced(case):
 
 @EVERY
 def test_a_gradient_reaches_every_weight(case):
-    layer = case.build(Build(seed=1))
+    layer = case.build(LayerOptions(seed=1))
     for variable in layer.variables:
         variable.assign_add(0.1 * tf.ones_like(variable))
     with tf.GradientTape() as tape:
@@ -172,7 +172,7 @@ def test_a_gradient_reaches_every_weight(case):
 @pytest.mark.parametrize("name", [name for name, case in LAYERS.items() if case.draws])
 def test_dropout_is_a_function_of_the_step_and_absent_without_randomness(name):
     case = LAYERS[name]
-    dropped, again, other_step = (case.call(built(case), case.inputs, randomness_at(step))
+    dropped, again, other_step = (case.call(built(case), case.inputs, rng_at(step))
                                   for step in (3, 3, 4))
     assert_close(case.call(built(case), case.inputs), exact(case), atol=0.0)
     assert_close(dropped, again, atol=0.0)

@@ -5,8 +5,8 @@ import dataclasses
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import flops
 from electra_tf.modeling.flops import PEAKS, peak_flops
-from electra_tf.modeling.network_specs import discriminator, language_model
-from electra_tf.modeling.weight_table import full_encoder
+from electra_tf.modeling.parameter_shapes import full_encoder
+from electra_tf.modeling.specs import discriminator, language_model
 
 
 def shape(hidden, layers, embedding=0, vocabulary=30522, **sizes):

@@ -19,10 +19,10 @@ from electra_tf.modeling.fused import (
     rounded,
     split_heads,
 )
-from electra_tf.modeling.randomness import dropout_keys, keep_mask
-from tests.modeling.test_randomness import randomness_at
+from electra_tf.modeling.rng import dropout_keys, keep_mask
+from tests.modeling.test_rng import rng_at
 
-KEYS = dropout_keys(randomness_at(), "stream", 4)
+KEYS = dropout_keys(rng_at(), "stream", 4)
 RATE = 0.3
 
 

@@ -15,11 +15,11 @@ from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.pretraining import ObjectiveContext
-from tests.modeling.test_randomness import randomness_at
+from tests.modeling.test_rng import rng_at
 from tests.support import golden_files
 
 SPECIAL = masking.SpecialTokens(pad=0, cls=2, sep=3, mask=4)
-KINDS = masking.TokenKinds(SPECIAL, 600, continues_word=np.arange(600) >= 300)
+KINDS = masking.VocabInfo(SPECIAL, 600, continues_word=np.arange(600) >= 300)
 LEGACY = MaskingConfig(position_draw="with_replacement")
 
 
@@ -44,8 +44,8 @@ def test_numbers_of_predictions_equal_the_reference(length, rate):
 def test_given_the_references_draws_the_masked_batch_equals_the_references():
     golden = golden_files.load("masking_mask")
     ids = tf.constant(golden["input_ids"])
-    valid = tf.constant(golden["input_mask"] > 0)
-    np.testing.assert_array_equal(maskable(ids, valid, SPECIAL), golden["candidates_mask"])
+    padding_mask = tf.constant(golden["input_mask"] > 0)
+    np.testing.assert_array_equal(maskable(ids, padding_mask, SPECIAL), golden["candidates_mask"])
     filled = golden["masked_lm_weights"] > 0
     positions = tf.constant(golden["draws"])
     hidden = tf.constant(filled & (golden["uniforms"] < 0.85))
@@ -77,25 +77,25 @@ def test_a_sample_equal_to_the_original_isnt_replaced_and_padding_never_is():
 
 @pytest.mark.parametrize("config", [MaskingConfig(), LEGACY])
 def test_special_tokens_are_never_selected(config):
-    ids, valid = text(rows=64, length=40, padding=7)
+    ids, padding_mask = text(rows=64, length=40, padding=7)
     for step in range(20):
-        _, masked = mask_tokens(ids, valid, config, KINDS, randomness_at(step))
-        chosen = gather_at(ids, masked.positions).numpy()[masked.valid.numpy()]
+        _, masked = mask_tokens(ids, padding_mask, config, KINDS, rng_at(step))
+        chosen = gather_at(ids, masked.positions).numpy()[masked.filled.numpy()]
         assert config is LEGACY or all(
             len(set(row)) == len(row) for row in masked.positions.numpy())
         assert chosen.min() > SPECIAL.mask
         np.testing.assert_array_equal(
-            masked.original_ids.numpy()[masked.valid.numpy()], chosen)
+            masked.original_ids.numpy()[masked.filled.numpy()], chosen)
 
 
 def test_every_candidate_is_selected_equally_often():
-    ids, valid = text(rows=512, length=40)
+    ids, padding_mask = text(rows=512, length=40)
     counts = np.zeros(40)
     for step in range(20):
-        _, masked = mask_tokens(ids, valid, MaskingConfig(), KINDS, randomness_at(step))
-        chosen = masked.positions.numpy()[masked.valid.numpy()]
+        _, masked = mask_tokens(ids, padding_mask, MaskingConfig(), KINDS, rng_at(step))
+        chosen = masked.positions.numpy()[masked.filled.numpy()]
         counts += np.bincount(chosen, minlength=40)
-    candidates = maskable(ids, valid, SPECIAL).numpy()[0]
+    candidates = maskable(ids, padding_mask, SPECIAL).numpy()[0]
     draws = 512 * 20
     expected = counts.sum() / candidates.sum()
     assert counts.sum() == 6 * draws
@@ -118,8 +118,8 @@ def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
                                     dataclasses.replace(LEGACY, rate=0.3)])
 def test_a_row_without_candidates_predicts_nothing(config):
     ids = tf.constant([[2, 3, 0, 0, 0, 0, 0, 0], [0] * 8, [2, 9, 8, 7, 6, 5, 9, 3]], tf.int32)
-    masked_ids, masked = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
-    assert masked.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
+    masked_ids, masked = mask_tokens(ids, ids != 0, config, KINDS, rng_at())
+    assert masked.filled.numpy().sum(axis=1).tolist() == [0, 0, 2]
     np.testing.assert_array_equal(masked_ids[:2], ids[:2])
 
 
@@ -129,8 +129,8 @@ def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, gar
     """BERT, table 8: [MASK], random, same."""
     config = MaskingConfig(rate=0.5, mask_token_rate=hidden, random_token_rate=garbled)
     ids = tf.fill([400, 64], 7)
-    read, masked = mask_tokens(ids, ids != 0, config, KINDS, randomness_at())
-    read = gather_at(read, masked.positions).numpy()[masked.valid.numpy()]
+    read, masked = mask_tokens(ids, ids != 0, config, KINDS, rng_at())
+    read = gather_at(read, masked.positions).numpy()[masked.filled.numpy()]
     shares = {"hidden": np.mean(read == SPECIAL.mask), "kept": np.mean(read == 7)}
     spread = 4 * math.sqrt(0.25 / read.size)
     assert shares["hidden"] == pytest.approx(hidden, abs=spread)
@@ -150,7 +150,7 @@ def words_masked(counts: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
     ids = tf.constant([row] * rows)
     candidates = maskable(ids, ids != 0, SPECIAL)
     continues = tf.gather(tf.constant(KINDS.continues_word), ids)
-    bits = randomness_at().bits("masking/positions", *ids.shape)
+    bits = rng_at().bits("masking/positions", *ids.shape)
     positions, filled = masking.draw_words(
         candidates, continues, tf.fill([rows], counts), bits, 8)
     chosen = np.zeros(ids.shape, bool)
@@ -173,11 +173,11 @@ def test_words_are_selected_whole_and_as_many_tokens_as_wanted():
 
 
 def test_whole_words_reach_the_batch():
-    ids, valid = text(40, 64)
+    ids, padding_mask = text(40, 64)
     config = MaskingConfig(rate=0.3, whole_words=True)
-    _, masked = mask_tokens(ids, valid, config, KINDS._replace(
-        continues_word=np.arange(600) % 2 == 1), randomness_at())
-    for row, mask in zip(masked.original_ids.numpy(), masked.valid.numpy(), strict=True):
+    _, masked = mask_tokens(ids, padding_mask, config, KINDS._replace(
+        continues_word=np.arange(600) % 2 == 1), rng_at())
+    for row, mask in zip(masked.original_ids.numpy(), masked.filled.numpy(), strict=True):
         # The word of an odd entry begins with the even one before it.
         assert all(token - 1 in row for token in row[mask] if token % 2 and token - 1 in ids[0])
 
@@ -187,7 +187,7 @@ def logits(rows=7, entries=256, scale=3.0):
 
 
 def uniforms(count):
-    return tf.reshape(randomness_at().uniform("sampling", 1, count), [-1])
+    return tf.reshape(rng_at().uniform("sampling", 1, count), [-1])
 
 
 def test_cross_entropy_and_its_gradient_equal_tensorflows():
@@ -269,7 +269,7 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
     def drawn(**sampling) -> np.ndarray:
         config = PretrainingConfig(sampling=SamplingConfig(**sampling))
         objective = ElectraObjective(config, ObjectiveContext.placeholder(256))
-        return objective.sample(distribution(x), slots, randomness_at()).numpy()
+        return objective.sample(distribution(x), slots, rng_at()).numpy()
 
     assert (drawn() == 5).all()
     assert (drawn(disallow_correct=True) != 5).all()

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.objectives import OBJECTIVES, measures, objective_class, panels
+from electra_tf.config.objectives import OBJECTIVES, all_metrics, objective_class, panels
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
@@ -15,7 +15,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.pretraining.evaluation import Evaluator, report
 from electra_tf.reporting.samples import terminal_page
 from tests.support import tiny_encoder, tiny_run
-from tests.support.golden_batch import CONTEXT, RANDOMNESS
+from tests.support.golden_batch import CONTEXT, RNG
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -47,12 +47,12 @@ def first_batch(run):
 
 def eager_losses(run, model, batch):
     """Returns an objective's inputs, outcome and the mean of every loss, without dropout."""
-    randomness = dataclasses.replace(RANDOMNESS, seed=run.config.training.seed)
-    inputs, num_terms = run.objective.prepare_inputs(batch, randomness)
-    outcome = run.objective.compute(model, inputs, randomness, training=True)
-    assert num_terms.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
-    return inputs, outcome, {
-        name: float(value / num_terms[name]) for name, value in outcome.loss_sums.items()}
+    rng = dataclasses.replace(RNG, seed=run.config.training.seed)
+    inputs, denominators = run.objective.prepare_inputs(batch, rng)
+    output = run.objective.compute(model, inputs, rng, training=True)
+    assert denominators.keys() == output.loss_sums.keys() == run.objective.loss_weights.keys()
+    return inputs, output, {
+        name: float(value / denominators[name]) for name, value in output.loss_sums.items()}
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +72,13 @@ def without_dropout(run_of):
 def test_losses_have_weights_and_measures_and_exclude_padding(
         without_dropout, name):
     """The same rows with other tokens in their padding have the same losses."""
-    run, model, (inputs, outcome, means) = without_dropout(name)
-    assert means.keys() <= measures().keys()
+    run, model, (inputs, output, means) = without_dropout(name)
+    assert means.keys() <= all_metrics().keys()
     rows = run.config.training.train_batch_size
     assert all(part.shape[0] == rows for part in tf.nest.flatten(inputs))
-    assert all(value.shape[0] == rows for value in outcome.details.values())
+    assert all(value.shape[0] == rows for value in output.per_example.values())
     batch = first_batch(run)
-    other = batch._replace(ids=tf.where(batch.valid, batch.ids, 7))
+    other = batch._replace(ids=tf.where(batch.padding_mask, batch.ids, 7))
     assert eager_losses(run, model, other)[2] == pytest.approx(means, rel=1e-5)
 
 
@@ -97,10 +97,10 @@ def test_a_step_changes_every_weight_and_has_the_losses_of_eager_float32(
     results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
     after = tiny_run.weights(state)
     assert [key for key in before if (before[key] == after[key]).all()] == []
-    _, _, (_, outcome, losses) = without_dropout(name)
-    measured = {key: float(value.sum / value.weight) for key, value in outcome.measures.items()}
+    _, _, (_, output, losses) = without_dropout(name)
+    measured = {key: float(value.total / value.weight) for key, value in output.metrics.items()}
     expected = losses | (measured if precision == "float32" else {})
-    measured_values = {key: float(results[key].sum / results[key].weight) for key in expected}
+    measured_values = {key: float(results[key].total / results[key].weight) for key in expected}
     assert measured_values == pytest.approx(expected, rel=tolerance, nan_ok=True)
 
 
@@ -112,8 +112,8 @@ def test_an_evaluation_repeats_exactly_and_can_be_shown(
     run, model, _ = without_dropout(name)
     evaluator = Evaluator(run, model)
     results = evaluator.evaluate()
-    assert results.keys() <= measures().keys()
-    assert all(measures()[score].unit for score in results)
+    assert results.keys() <= all_metrics().keys()
+    assert all(all_metrics()[score].unit for score in results)
     assert evaluator.evaluate() == pytest.approx(results, nan_ok=True)
     assert ("unigram_auc" in results) == (run.objective.detection_logits is not None)
     samples = evaluator.samples(2)
@@ -128,13 +128,13 @@ def test_a_registered_name_has_its_settings_and_its_losses_are_drawn(name):
     config = override(PretrainingConfig(), {"objective.name": name})
     objective, settings = objective_class(name)(config, CONTEXT), OBJECTIVES[name]
     assert type(objective.config.objective) is type(settings) and settings.name == name
-    assert all(loss in panels()[measures()[loss].panel] for loss in objective.coefficients)
+    assert all(loss in panels()[all_metrics()[loss].panel] for loss in objective.loss_weights)
 
 
 def test_the_losses_weights_are_the_papers_unless_configured():
     for settings, weight in (({}, 50.0), ({"objective.discriminator_loss_weight": 10}, 10.0)):
         config = override(PretrainingConfig(), settings)
-        assert objective_class("electra")(config, CONTEXT).coefficients == {
+        assert objective_class("electra")(config, CONTEXT).loss_weights == {
             "generator_loss": 1.0, "discriminator_loss": weight}
     mlm = override(PretrainingConfig(), {"objective.name": "mlm"})
     assert "objective.discriminator_loss_weight" not in flatten(mlm)

@@ -15,15 +15,15 @@ from electra_tf.core import storage
 from electra_tf.core.errors import UserError
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
-from electra_tf.formats.networks import extract, infer_generator
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.parts import extract, infer_generator
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.objectives import frozen_generator
 from electra_tf.objectives.frozen_generator import replacement_logits
 from electra_tf.objectives.pretraining import TrainedGenerator
 from electra_tf.pretraining import loop
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
-from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RNG, masked_batch
 
 SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}
@@ -48,10 +48,10 @@ def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements
     model = frozen_generator.DiscriminatorModel(golden_files.model_config("electra"), seed=0)
     ids = tf.fill([64, 60], 7)
     batch = Batch(ids, ids > 0, tf.zeros_like(ids))
-    inputs, num_terms = objective.prepare_inputs(batch, RANDOMNESS)
-    assert num_terms.keys() == objective.coefficients.keys() == {"discriminator_loss"}
-    details = objective.compute(model, inputs, RANDOMNESS, training=False).details
-    corrupted, replaced = details["corrupted_ids"].numpy(), details["replaced"].numpy()
+    inputs, denominators = objective.prepare_inputs(batch, RNG)
+    assert denominators.keys() == objective.loss_weights.keys() == {"discriminator_loss"}
+    per_example = objective.compute(model, inputs, RNG, training=False).per_example
+    corrupted, replaced = per_example["corrupted_ids"].numpy(), per_example["replaced"].numpy()
     assert (corrupted[~replaced] == 7).all()
     drawn = corrupted[replaced]
     assert 64 * 8 < drawn.size <= 64 * 9
@@ -74,7 +74,7 @@ def run_with(records, generator, **changes):
 def frozen(variant, weights):
     """Returns the generator of a run of these weights, as another run takes it."""
     config = golden_files.model_config(variant)
-    trained = TrainedGenerator(*extract(Pretrained(
+    trained = TrainedGenerator(*extract(Checkpoint(
         source="runs/one", text=None, weights=weights,
         model=infer_generator(config, weights, "runs/one")), "generator"))
     return frozen_generator.FrozenGeneratorObjective(
@@ -87,7 +87,7 @@ def test_it_computes_what_the_generator_that_it_was_does(variant):
     """However that was tied; the reference's logits are known."""
     inputs, _ = masked_batch()
     logits = frozen(variant, golden_files.load(f"{variant}_weights"))(
-        inputs.ids, inputs.original.segment_ids, inputs.original.valid,
+        inputs.ids, inputs.original.segment_ids, inputs.original.padding_mask,
         inputs.masked.positions)
     golden = golden_files.load(f"{variant}_outputs")["mlm_logits"].reshape(-1, 500)
     np.testing.assert_allclose(logits[:, :500], golden, atol=1e-5 * np.abs(golden).max())

@@ -17,7 +17,7 @@ from electra_tf.objectives.adversarial import AdversarialModel, policy_losses
 from electra_tf.objectives.electra import detection_scores
 from electra_tf.objectives.language_models import copy_loss
 from tests.support import golden_files, named_arrays
-from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RNG, masked_batch
 
 
 def objective(name, **changes):
@@ -42,11 +42,11 @@ def test_the_loss_is_the_references_of_the_selected_tokens_alone():
     model = ElectraModel(golden_files.model_config("electra"), seed=0)
     golden_files.load_weights(model, "electra")
     inputs, sampled = masked_batch()
-    outcome = objective("electra_15").discriminate(
-        model, inputs, sampled, RANDOMNESS, training=False)
-    assert float(outcome.loss_sums["discriminator_loss"]) == pytest.approx(
+    output = objective("electra_15").discriminate(
+        model, inputs, sampled, RNG, training=False)
+    assert float(output.loss_sums["discriminator_loss"]) == pytest.approx(
         losses[selected()].sum(), rel=1e-5)
-    assert losses[selected()].sum() < 0.5 * losses[inputs.original.valid].sum()
+    assert losses[selected()].sum() < 0.5 * losses[inputs.original.padding_mask].sum()
 
 
 @pytest.mark.parametrize(("name", "loss", "of_all"), [
@@ -54,10 +54,11 @@ def test_the_loss_is_the_references_of_the_selected_tokens_alone():
     ("replace_mlm", "restoring_loss", False), ("all_tokens_mlm", "all_tokens_loss", True)])
 def test_a_loss_averages_over_the_selected_tokens_or_over_all(name, loss, of_all):
     batch = masked_batch()[0].original
-    _, num_terms = objective(name).prepare_inputs(batch, RANDOMNESS)
-    tokens = batch.valid.numpy().sum()
-    assert float(num_terms[loss]) == (tokens if of_all else float(num_terms["generator_loss"]))
-    assert float(num_terms["generator_loss"]) < 0.2 * tokens
+    _, denominators = objective(name).prepare_inputs(batch, RNG)
+    tokens = batch.padding_mask.numpy().sum()
+    assert float(denominators[loss]) == (
+        tokens if of_all else float(denominators["generator_loss"]))
+    assert float(denominators["generator_loss"]) < 0.2 * tokens
 
 
 def test_scores_equal_a_count_by_hand():
@@ -121,23 +122,23 @@ def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():
     inputs, sampled = masked_batch()
     made = objective("adversarial")
     made.sample = lambda *args: sampled
-    outcome = made.compute(model, inputs, RANDOMNESS, training=False)
+    output = made.compute(model, inputs, RNG, training=False)
     golden, arrays = golden_files.load("electra_outputs"), golden_files.load("inputs")
     logits, labels = golden["disc_logits"].astype(np.float64), golden["disc_labels"]
     rewards = np.log1p(np.exp(np.where(labels == 1, -logits, logits)))
     rows = np.arange(5)[:, np.newaxis]
     expected = rewards[rows, arrays["masked_lm_positions"]][arrays["masked_lm_weights"] > 0]
-    reward = outcome.measures["generator_reward"]
-    assert float(reward.sum / reward.weight) == pytest.approx(expected.mean(), rel=1e-5)
-    nats = outcome.measures["generator_loss"]
-    assert float(nats.sum / nats.weight) == pytest.approx(float(golden["mlm_loss"]), rel=1e-5)
+    reward = output.metrics["generator_reward"]
+    assert float(reward.total / reward.weight) == pytest.approx(expected.mean(), rel=1e-5)
+    nats = output.metrics["generator_loss"]
+    assert float(nats.total / nats.weight) == pytest.approx(float(golden["mlm_loss"]), rel=1e-5)
 
 
 def test_the_discriminators_gradient_reaches_the_generator_by_policy_only():
     model = AdversarialModel(golden_files.model_config("electra"), seed=0)
     inputs, _ = masked_batch()
     with tf.GradientTape(persistent=True) as tape:
-        sums = objective("adversarial").compute(model, inputs, RANDOMNESS, training=False).loss_sums
+        sums = objective("adversarial").compute(model, inputs, RNG, training=False).loss_sums
     kernel = model.generator.encoder.encoder_layers[0].attention.query.kernel
     assert tape.gradient(sums["discriminator_loss"], kernel) is None
     assert tape.gradient(sums["baseline_loss"], kernel) is None
@@ -154,7 +155,7 @@ def test_samples_of_another_distribution_are_refused():
 def built(name):
     """The objective, and its network with the reference's weights of BERT as the restorer."""
     made = objective(name)
-    model = made.networks_class(golden_files.model_config("mlm"), seed=0)
+    model = made.model_class(golden_files.model_config("mlm"), seed=0)
     named_arrays.assign(model.restorer.variables, {
         name.replace("generator_predictions", "restorer_predictions"): value
         for name, value in golden_files.load("mlm_weights").items()})
@@ -170,10 +171,10 @@ def read_as_the_reference(inputs) -> Corrupted:
 def test_replace_mlm_of_berts_input_is_the_references_bert():
     made, model = built("replace_mlm")
     inputs, _ = masked_batch()
-    outcome = made.restore(
-        model, inputs, read_as_the_reference(inputs), RANDOMNESS, training=False)
-    slots = inputs.masked.valid.numpy().sum()
-    assert float(outcome.loss_sums["restoring_loss"]) / slots == pytest.approx(
+    output = made.restore(
+        model, inputs, read_as_the_reference(inputs), RNG, training=False)
+    slots = inputs.masked.filled.numpy().sum()
+    assert float(output.loss_sums["restoring_loss"]) / slots == pytest.approx(
         float(golden_files.load("mlm_outputs")["mlm_loss"]), rel=1e-5)
 
 
@@ -183,19 +184,19 @@ def test_all_tokens_mlm_without_copying_is_the_references_bert():
     inputs, _ = masked_batch()
     model.copying.dense_1.kernel.assign(tf.zeros_like(model.copying.dense_1.kernel))
     model.copying.dense_1.bias.assign([60.0])  # Logit of not copying.
-    outcome = made.restore(
-        model, inputs, read_as_the_reference(inputs), RANDOMNESS, training=False)
+    output = made.restore(
+        model, inputs, read_as_the_reference(inputs), RNG, training=False)
     golden = golden_files.load("mlm_outputs")
     arrays = golden_files.load("inputs")
     states = model.restorer.encode(
-        inputs.ids, inputs.original.segment_ids, inputs.original.valid)
+        inputs.ids, inputs.original.segment_ids, inputs.original.padding_mask)
     logits = model.restorer.head(tf.reshape(states, [-1, 64]))[:, :500].numpy().reshape(5, 48, 500)
     rows = np.arange(5)[:, np.newaxis]
     np.testing.assert_allclose(  # The same logits as the reference's, where it has any.
         logits[rows, arrays["masked_lm_positions"]], golden["mlm_logits"], atol=1e-4)
     log_p = logits - np.log(np.exp(logits.astype(np.float64)).sum(-1, keepdims=True))
     expected = -log_p[rows, np.arange(48), arrays["input_ids"]][arrays["input_mask"] > 0].sum()
-    assert float(outcome.loss_sums["all_tokens_loss"]) == pytest.approx(expected, rel=1e-5)
+    assert float(output.loss_sums["all_tokens_loss"]) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(("copying", "probability", "unchanged", "expected"), [
@@ -232,7 +233,7 @@ def test_neither_the_mixtures_loss_nor_its_gradient_overflows():
 def test_logits_of_not_copying_are_those_that_detect_replaced_tokens():
     made, model = built("all_tokens_mlm")
     inputs, _ = masked_batch()
-    unchanged = Corrupted(inputs.original.ids, tf.zeros_like(inputs.original.valid))
-    outcome = made.restore(model, inputs, unchanged, RANDOMNESS, training=False)
+    unchanged = Corrupted(inputs.original.ids, tf.zeros_like(inputs.original.padding_mask))
+    output = made.restore(model, inputs, unchanged, RNG, training=False)
     np.testing.assert_array_equal(
-        made.detection_logits(model, inputs.original), outcome.details["logits"])
+        made.detection_logits(model, inputs.original), output.per_example["logits"])

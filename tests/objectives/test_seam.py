@@ -15,14 +15,14 @@ import tensorflow as tf
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.checkpoints.weights import ENCODER
-from electra_tf.config.objectives import OBJECTIVES, Measure, ObjectiveConfig
+from electra_tf.config.objectives import OBJECTIVES, Metric, ObjectiveConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
 from electra_tf.export import servable
 from electra_tf.formats import pretrained
 from electra_tf.objectives.frozen_generator import DiscriminatorModel
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import LossOutput
 from electra_tf.objectives.pretraining import DisplayedText, PretrainingObjective
 from electra_tf.pretraining import evaluation, loop
 from electra_tf.reporting.metrics_log import read_metrics
@@ -35,40 +35,41 @@ class RandomWordsConfig(ObjectiveConfig):
 
     name: str = "random_words"
     implementation = f"{__name__}:RandomWords"
-    measures = {
-        "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
-        "random_called": Measure(unit="of all tokens")}
+    metrics = {
+        "random_loss": Metric(unit="nats per token", panel="random words (nats / token)"),
+        "random_called": Metric(unit="of all tokens")}
     random_loss_weight: float = 3.0
     """Factor of the loss."""
 
 
 class RandomWords(PretrainingObjective):
-    networks_class = DiscriminatorModel
+    model_class = DiscriminatorModel
     losses = ("random_loss",)
 
-    def prepare_inputs(self, batch, randomness):
-        return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.valid, tf.float32))}
+    def prepare_inputs(self, batch, rng):
+        return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.padding_mask, tf.float32))}
 
-    def compute(self, model, inputs, randomness, *, training):
+    def compute(self, model, inputs, rng, *, training):
         shape = inputs.ids.shape
-        drawn = randomness.uniform("words", *shape) * self.config.model.vocab_size
-        chosen = inputs.valid & (randomness.uniform("places", *shape) < 0.2)
+        drawn = rng.uniform("words", *shape) * self.config.model.vocab_size
+        chosen = inputs.padding_mask & (rng.uniform("places", *shape) < 0.2)
         ids = tf.where(chosen, tf.cast(drawn, tf.int32), inputs.ids)
         replaced = ids != inputs.ids
         logits = self.detection_logits(model, inputs._replace(ids=ids))
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
-        return Outcome(
-            {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.valid, tf.float32))}, {},
+        return LossOutput(
+            {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.padding_mask, tf.float32))}, {},
             {"written": ids, "logits": logits})
 
-    def scores(self, details, means):
-        return {"random_called": float(np.mean(details["logits"][details["valid"]] > 0))}
+    def scores(self, per_example, means):
+        logits = per_example["logits"][per_example["padding_mask"]]
+        return {"random_called": float(np.mean(logits > 0))}
 
     def detection_logits(self, model, batch):
-        return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
+        return model.discriminator(batch.ids, batch.segment_ids, batch.padding_mask)
 
-    def displayed_text(self, details):
-        return DisplayedText(details["written"], 1 / (1 + np.exp(-details["logits"])))
+    def displayed_text(self, per_example):
+        return DisplayedText(per_example["written"], 1 / (1 + np.exp(-per_example["logits"])))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -113,7 +114,7 @@ def test_it_trains_evaluates_draws_and_shows_samples(records, trained, capsys):
 
 def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
     run = run_on(records, tmp_path, objective__random_loss_weight=2.0)
-    run_directory.claim(run.model_dir, run.identity)
+    run_directory.open_run_dir(run.model_dir, run.identity)
     saved = read_identity(run.model_dir)
     assert saved["objective.random_loss_weight"] == 2.0
     assert not {"objective.generator_loss_weight",

@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, make_batch
 from tests.support import golden_files, named_arrays
-from tests.support.golden_batch import RANDOMNESS
+from tests.support.golden_batch import RNG
 from tests.support.tiny_networks import task_objective
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
@@ -33,8 +33,8 @@ def run(objective, examples, *, batch_size=3, length=16, training=True, model=No
     model = model or objective.build_model(CONFIG, seed=0, policy="float32")
     batch = tf.nest.map_structure(
         tf.constant, make_batch(examples, batch_size, (length,), pad_id=0))
-    inputs, num_terms = objective.prepare_inputs(batch, RANDOMNESS)
-    return objective.compute(model, inputs, RANDOMNESS, training=training), num_terms, model
+    inputs, denominators = objective.prepare_inputs(batch, RNG)
+    return objective.compute(model, inputs, RNG, training=training), denominators, model
 
 
 CASES = {
@@ -58,35 +58,35 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_padding_and_missing_rows_change_nothing(name):
     objective, examples, count = CASES[name]
-    outcome, num_terms, model = run(objective, examples, length=12)
+    output, denominators, model = run(objective, examples, length=12)
     padded, more_weights, _ = run(objective, examples, batch_size=5, length=20, model=model)
-    assert float(num_terms["loss"]) == float(more_weights["loss"]) == count
+    assert float(denominators["loss"]) == float(more_weights["loss"]) == count
     np.testing.assert_allclose(
-        padded.loss_sums["loss"], outcome.loss_sums["loss"], rtol=1e-5)
-    assert float(outcome.loss_sums["loss"]) > 0.1
+        padded.loss_sums["loss"], output.loss_sums["loss"], rtol=1e-5)
+    assert float(output.loss_sums["loss"]) > 0.1
 
 
 def test_the_loss_of_classes_is_their_cross_entropy():
     objective, examples, _ = CASES["classification"]
-    outcome, _, _ = run(objective, examples)
-    logits = outcome.details["logits"].numpy()
+    output, _, _ = run(objective, examples)
+    logits = output.per_example["logits"].numpy()
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     expected = -np.log(shares[np.arange(3), [0, 2, 1]]).sum()
-    assert float(outcome.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
-    accuracy = outcome.measures["accuracy"]
-    assert float(accuracy.sum) == (logits.argmax(axis=1) == [0, 2, 1]).sum()
+    assert float(output.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
+    accuracy = output.metrics["accuracy"]
+    assert float(accuracy.total) == (logits.argmax(axis=1) == [0, 2, 1]).sum()
     assert float(accuracy.weight) == 3
 
 
 def test_numbers_are_predicted_on_their_own_scale():
     objective, examples, _ = CASES["regression"]
-    outcome, _, model = run(objective, examples)
-    predictions = outcome.details["predictions"].numpy()
+    output, _, model = run(objective, examples)
+    predictions = output.per_example["predictions"].numpy()
     expected = np.square((predictions - [0.0, 5.0, 3.2]) / 5.0).sum()
-    assert float(outcome.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
+    assert float(output.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
     shifted = task_objective("regression", scale=5.0, offset=1.0, dropout=0.0)
     moved, _, _ = run(shifted, examples, model=model)
-    np.testing.assert_allclose(moved.details["predictions"], predictions + 1.0, rtol=1e-5)
+    np.testing.assert_allclose(moved.per_example["predictions"], predictions + 1.0, rtol=1e-5)
 
 
 def test_the_loss_of_tags_by_sentence_is_googles():
@@ -103,21 +103,21 @@ def test_the_loss_of_tags_by_sentence_is_googles():
     model = objective.build_model(golden_files.finetuned_config(), seed=0, policy="float32")
     named_arrays.assign(model.variables, golden_files.load_part("finetune_encoder", "weight")
                         | golden_files.load_part("finetune_chunk_eval", "weight"))
-    outcome, num_terms, _ = run(objective, rows_of_golden, batch_size=4, length=40, model=model)
-    assert float(num_terms["loss"]) == 4
+    output, denominators, _ = run(objective, rows_of_golden, batch_size=4, length=40, model=model)
+    assert float(denominators["loss"]) == 4
     golden = golden_files.load_part("finetune_chunk_eval", "output")
-    np.testing.assert_allclose(outcome.loss_sums["loss"], golden["loss"].sum(), rtol=1e-5)
+    np.testing.assert_allclose(output.loss_sums["loss"], golden["loss"].sum(), rtol=1e-5)
     by_words = task_objective("tagging", 25, dropout=0.0)
-    _, num_terms, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
-    assert float(num_terms["loss"]) == inputs["chunk_labels_mask"].sum()
+    _, denominators, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
+    assert float(denominators["loss"]) == inputs["chunk_labels_mask"].sum()
 
 
 def test_answers_lie_in_the_second_segment_or_at_cls():
     objective, examples, _ = CASES["questions"]
-    outcome, _, _ = run(objective, examples, training=False)
-    details = {name: value.numpy() for name, value in outcome.details.items()}
-    assert details["start_index"].shape == (3, 16)  # The beam is no wider than the row.
+    output, _, _ = run(objective, examples, training=False)
+    per_example = {name: value.numpy() for name, value in output.per_example.items()}
+    assert per_example["start_index"].shape == (3, 16)  # The beam is no wider than the row.
     for index, example in enumerate(examples):
-        likely = details["start_index"][index][details["start_log_probs"][index] > -500]
+        likely = per_example["start_index"][index][per_example["start_log_probs"][index] > -500]
         assert set(likely.tolist()) == {0, *np.flatnonzero(example.segment_ids).tolist()}
-    assert details["impossible"].shape == (3,)
+    assert per_example["impossible"].shape == (3,)

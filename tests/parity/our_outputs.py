@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.finetuning import setup
 from electra_tf.formats import pretrained
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.tasks.task import Kind
 from tests.support import seeded
@@ -25,26 +25,26 @@ def _inputs() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             tf.constant(batch["attention_mask"] > 0))
 
 
-def of_networks(networks: Pretrained) -> dict[str, dict[str, np.ndarray]]:
+def of_networks(checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
     """Returns hidden states and logits of "discriminator", and of "generator" if it is there."""
-    model = ElectraModel(networks.model, seed=0)
-    missing = assign_parts(model.trainable_variables, networks.weights, networks.source)
+    model = ElectraModel(checkpoint.model, seed=0)
+    missing = assign_parts(model.trainable_variables, checkpoint.weights, checkpoint.source)
     inputs = _inputs()
     outputs = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
              | {"logits": model.discriminator(*inputs).numpy()}}
     if not missing:
         batch, length = inputs[0].shape
         positions = tf.tile(tf.range(length)[tf.newaxis], [batch, 1])
-        logits = model.generator(*inputs, positions)[:, :networks.model.vocab_size]
+        logits = model.generator(*inputs, positions)[:, :checkpoint.model.vocab_size]
         outputs["generator"] = _hidden(model.generator.encoder.all_layers(*inputs)) | {
             "logits": tf.reshape(logits, [batch, length, -1]).numpy()}
     return outputs
 
 
-def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
+def of_task(checkpoint: Checkpoint, directory: Path) -> dict[str, np.ndarray]:
     """Returns hidden states and logits of a fine-tuned model, written as a run and loaded again."""
-    settings = dict(networks.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
-    pretrained.write(dataclasses.replace(networks, task_settings=settings), directory,
+    settings = dict(checkpoint.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
+    pretrained.write(dataclasses.replace(checkpoint, task_settings=settings), directory,
                   pretrained.Format.RUN)
     run = setup.prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec

@@ -93,9 +93,9 @@ def test_fine_tuned_models_compute_the_golden_numbers(seeded_directory, tmp_path
 @pytest.mark.parametrize("network", ["bert", "bert_mlm"])
 def test_encoders_of_bert_compute_the_golden_numbers(seeded_directory, network, capsys):
     """One with a pooler and without a prefix of names, one with the head of its pre-training."""
-    networks = pretrained.read(seeded_directory / network)
-    assert not (networks.has_discriminator or networks.has_generator)
-    values = our_outputs.of_networks(networks)["discriminator"]
+    checkpoint = pretrained.read(seeded_directory / network)
+    assert not (checkpoint.has_discriminator or checkpoint.has_generator)
+    values = our_outputs.of_networks(checkpoint)["discriminator"]
     require_close(values, arrays_of(GOLDEN, network), min_shared=3)
     assert {"bert": "2 weights are not used: pooler.dense.\n",
             "bert_mlm": "5 weights are not used: cls.predictions.\n"}[network] in (
@@ -136,8 +136,8 @@ class TestInPyTorch:
 
     @pytest.mark.parametrize("name", PAIRS)
     def test_pre_trained_networks_compute_the_same(self, pytorch, name):
-        networks = our_outputs.of_networks(tiny_networks.pretrained(**PAIRS[name]))
-        for network, values in networks.items():
+        checkpoint = our_outputs.of_networks(tiny_networks.pretrained(**PAIRS[name]))
+        for network, values in checkpoint.items():
             expected = arrays_of(pytorch[1].arrays, f"{name}/{network}")
             require_close(values, expected, min_shared=len(values))
             last = max(key for key in values if key.startswith("hidden"))

@@ -18,7 +18,7 @@ from electra_tf.training.adam import Adam
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, TrainState, TrainStep
 from tests.support import golden_files, named_arrays
-from tests.support.golden_batch import CONTEXT, RANDOMNESS, masked_batch
+from tests.support.golden_batch import CONTEXT, RNG, masked_batch
 
 WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
 
@@ -33,16 +33,16 @@ def build(variant: str, config: ModelConfig | None = None):
 class GoldenObjective(ElectraObjective):
     """ELECTRA with the golden masks and samples instead of random ones, and no dropout."""
 
-    def prepare_inputs(self, batch, randomness):
+    def prepare_inputs(self, batch, rng):
         inputs, _ = masked_batch()
-        return inputs, self.num_terms(inputs)
+        return inputs, self.denominators(inputs)
 
-    def compute(self, model, inputs, randomness, *, training):
-        generated = run_generator(model.generator, inputs, randomness, training=False)
-        outcome = self.discriminate(
-            model, inputs, masked_batch()[1], randomness, training=False)
+    def compute(self, model, inputs, rng, *, training):
+        generated = run_generator(model.generator, inputs, rng, training=False)
+        output = self.discriminate(
+            model, inputs, masked_batch()[1], rng, training=False)
         generator_loss = {"generator_loss": tf.reduce_sum(generated.losses)}
-        return outcome._replace(loss_sums=generator_loss | outcome.loss_sums)
+        return output._replace(loss_sums=generator_loss | output.loss_sums)
 
 
 def compute_losses(variant: str, model):
@@ -53,11 +53,11 @@ def compute_losses(variant: str, model):
             override(PretrainingConfig(), {"objective.name": "mlm"}), CONTEXT)
     else:
         objective = GoldenObjective(PretrainingConfig(), CONTEXT)
-    outcome, weights = (objective.compute(model, inputs, RANDOMNESS, training=False),
-                        objective.num_terms(inputs))
-    losses = {name: value / weights[name] for name, value in outcome.loss_sums.items()}
-    total = tf.add_n([objective.coefficients[name] * loss for name, loss in losses.items()])
-    return losses, total, outcome.details
+    output, weights = (objective.compute(model, inputs, RNG, training=False),
+                        objective.denominators(inputs))
+    losses = {name: value / weights[name] for name, value in output.loss_sums.items()}
+    total = tf.add_n([objective.loss_weights[name] * loss for name, loss in losses.items()])
+    return losses, total, output.per_example
 
 
 def assert_close(values, golden):
@@ -80,10 +80,10 @@ def require_equal_generator(variant: str, model):
     golden = golden_files.load(f"{variant}_outputs")
     inputs, _ = masked_batch()
     batch, positions = inputs.original, inputs.masked.positions
-    layers = model.generator.encoder.all_layers(inputs.ids, batch.segment_ids, batch.valid)
+    layers = model.generator.encoder.all_layers(inputs.ids, batch.segment_ids, batch.padding_mask)
     assert_close(layers[0], golden["gen_embedding_output"])
     assert_close(layers[-1], golden["gen_sequence_output"])
-    logits = model.generator(inputs.ids, batch.segment_ids, batch.valid, positions)
+    logits = model.generator(inputs.ids, batch.segment_ids, batch.padding_mask, positions)
     assert_close(logits[:, :500], golden["mlm_logits"].reshape(-1, 500))
     assert np.all(logits[:, 500:] < -1e8)
 
@@ -96,14 +96,14 @@ def test_generator_equals_the_reference(variant):
 def require_equal_discriminator(variant: str, model):
     golden = golden_files.load(f"{variant}_outputs")
     batch = masked_batch()[0].original
-    _, _, details = compute_losses(variant, model)
-    np.testing.assert_array_equal(details["corrupted_ids"], golden["disc_input_ids"])
-    np.testing.assert_array_equal(details["replaced"], golden["disc_labels"])
+    _, _, per_example = compute_losses(variant, model)
+    np.testing.assert_array_equal(per_example["corrupted_ids"], golden["disc_input_ids"])
+    np.testing.assert_array_equal(per_example["replaced"], golden["disc_labels"])
     layers = model.discriminator.encoder.all_layers(
-        details["corrupted_ids"], batch.segment_ids, batch.valid)
+        per_example["corrupted_ids"], batch.segment_ids, batch.padding_mask)
     assert_close(layers[0], golden["disc_embedding_output"])
     assert_close(layers[-1], golden["disc_sequence_output"])
-    assert_close(details["logits"], golden["disc_logits"])
+    assert_close(per_example["logits"], golden["disc_logits"])
 
 
 @pytest.mark.parametrize("variant", WITH_DISCRIMINATOR)
@@ -137,9 +137,9 @@ def write_checkpoint(weights, directory):
 def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
     weights = golden_files.load(f"{variant}_weights")
     write_checkpoint(weights, tmp_path / "reference")
-    networks = pretrained.read(tmp_path / "reference", num_heads=4)
+    checkpoint = pretrained.read(tmp_path / "reference", num_heads=4)
     for form in (Format.HUGGING_FACE, Format.RUN, Format.GOOGLE):
-        pretrained.write(networks, tmp_path / form, form)
+        pretrained.write(checkpoint, tmp_path / form, form)
         converted = pretrained.read(tmp_path / form, num_heads=4)
         named_arrays.assert_close(converted.weights, weights)
         model = build(variant, converted.model)
@@ -166,7 +166,7 @@ def official_step() -> TrainStep:
 
 def test_five_losses_and_the_weights_after_four_steps_equal_the_references():
     step, batch = official_step(), masked_batch()[0].original
-    compiled = tf.function(lambda: step(batch)["loss"].sum)
+    compiled = tf.function(lambda: step(batch)["loss"].total)
     losses = [float(compiled()) for _ in range(4)]
     weights = named_arrays.of(step.state.model.trainable_variables)
     golden = golden_files.load("electra_after_4_steps")

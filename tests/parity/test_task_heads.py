@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.encoder import create_encoder
-from electra_tf.modeling.layers import Build
+from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
 from tests.support import golden_files, named_arrays
 
@@ -25,7 +25,8 @@ class Case:
     def __init__(self, name: str, head):
         self.golden = golden_files.load(f"finetune_{name}")
         self.head = head
-        self.encoder = create_encoder(golden_files.finetuned_config().discriminator, Build(seed=0))
+        self.encoder = create_encoder(golden_files.finetuned_config().discriminator,
+                                      LayerOptions(seed=0))
         assign(self.encoder, "encoder")
         assign(head, "squad_train" if name == "squad_eval" else name)
 

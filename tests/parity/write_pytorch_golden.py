@@ -44,9 +44,9 @@ def vocabulary(scratch: Path) -> Vocabulary:
 def write_text_directories(words: Vocabulary, directory: Path) -> None:
     """Writes a discriminator for each way to read text."""
     for mode, (lower_case, strip_accents) in MODES.items():
-        networks = tiny_networks.pretrained(
+        checkpoint = tiny_networks.pretrained(
             words, normalization=Normalization.of(lower_case, strip_accents))
-        pretrained.write(networks, directory / mode, pretrained.Format.HUGGING_FACE)
+        pretrained.write(checkpoint, directory / mode, pretrained.Format.HUGGING_FACE)
 
 
 def main() -> None:

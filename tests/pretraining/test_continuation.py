@@ -116,11 +116,11 @@ def test_another_normalization_is_refused_by_name():
 
 def generator_of_encoder(parts=("generator", "discriminator_predictions"), **changes):
     """An `ElectraModel` on an encoder, of which `parts` are left out, and the new parts' text."""
-    networks = tiny_networks.pretrained(
+    checkpoint = tiny_networks.pretrained(
         **{"model__intermediate_size": 128, "model__generator_width": 1.0} | changes)
-    model = ElectraModel(networks.model, seed=0)
+    model = ElectraModel(checkpoint.model, seed=0)
     weights, notes = continuation.copy_to_generator(
-        tiny_networks.without(networks, *parts).weights, model.variables)
+        tiny_networks.without(checkpoint, *parts).weights, model.variables)
     assign_parts(model.variables, weights, "the encoder")
     return model, notes
 
@@ -132,9 +132,9 @@ def test_a_generator_of_all_layers_computes_the_encoder_s_vectors(tying):
         model__tying=tying, model__embedding_size=embedding_size, model__num_heads=4)
     assert notes == ["generator (copy of the encoder's first 2 layers)"]
     ids = tf.constant([[2, 7, 8, 9, 3], [2, 5, 3, 0, 0]])
-    segments, valid = tf.zeros_like(ids), ids > 0
-    np.testing.assert_array_equal(model.generator.encode(ids, segments, valid),
-                                  model.discriminator.encoder(ids, segments, valid))
+    segments, padding_mask = tf.zeros_like(ids), ids > 0
+    np.testing.assert_array_equal(model.generator.encode(ids, segments, padding_mask),
+                                  model.discriminator.encoder(ids, segments, padding_mask))
 
 
 def test_a_generator_of_fewer_layers_begins_with_the_first():

@@ -26,7 +26,7 @@ def random_rows(count: int) -> tuple[np.ndarray, Batch]:
     rows = np.random.default_rng(0).integers(5, 40, [count, 32])
     rows[:, 0], rows[:, 30:] = SPECIAL.cls, SPECIAL.pad
     ids = tf.constant(rows, tf.int32)
-    return rows, Batch(ids=ids, valid=ids != SPECIAL.pad, segment_ids=tf.zeros_like(ids))
+    return rows, Batch(ids=ids, padding_mask=ids != SPECIAL.pad, segment_ids=tf.zeros_like(ids))
 
 
 def test_draws_follow_the_counts():
@@ -67,7 +67,7 @@ def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
         for batch in evaluation_batches(
                 run.records, pad_id=0, input_context=tf.distribute.InputContext(),
                 global_batch_size=run.config.runtime.eval_batch_size):
-            kept = batch.valid.numpy().any(axis=1)
+            kept = batch.padding_mask.numpy().any(axis=1)
             batches.append([ids.numpy()[kept] for ids, _ in corrupt(batch).values()])
         return [np.concatenate(ids) for ids in zip(*batches, strict=True)]
 

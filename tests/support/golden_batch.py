@@ -7,14 +7,14 @@ import tensorflow as tf
 
 from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import MaskedPositions, SpecialTokens
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.pretraining import MaskedBatch, ObjectiveContext
 from tests.support import golden_files
 
 CONTEXT = dataclasses.replace(
     ObjectiveContext.placeholder(500, SpecialTokens(pad=0, cls=2, sep=3, mask=4)),
     token_counts=lambda: np.arange(500))
-RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
+RNG = Rng(seed=0, step=tf.constant(0, tf.int64),
                         first_example=tf.constant(0, tf.int64))
 
 

@@ -19,8 +19,8 @@ def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
 def batch() -> dict[str, np.ndarray]:
     """Returns ids, segments and what isn't padding: int64 [3, 12], by transformers' names."""
     numbers = np.random.default_rng(0)
-    valid = np.arange(max(LENGTHS)) < np.array(LENGTHS)[:, np.newaxis]
+    padding_mask = np.arange(max(LENGTHS)) < np.array(LENGTHS)[:, np.newaxis]
     second = np.arange(max(LENGTHS)) >= np.array(LENGTHS)[:, np.newaxis] // 2
-    return {"input_ids": numbers.integers(1, VOCAB_SIZE, valid.shape) * valid,
-            "token_type_ids": (second & valid).astype(np.int64),
-            "attention_mask": valid.astype(np.int64)}
+    return {"input_ids": numbers.integers(1, VOCAB_SIZE, padding_mask.shape) * padding_mask,
+            "token_type_ids": (second & padding_mask).astype(np.int64),
+            "attention_mask": padding_mask.astype(np.int64)}

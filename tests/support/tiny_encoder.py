@@ -20,7 +20,7 @@ def write(directory: Path, **changes) -> TrainState:
     for number, variable in enumerate(state.model.trainable_variables):
         variable.assign_add(tf.fill(variable.shape, 0.001 * (number % 5)))
     state.step.assign(7)
-    run_directory.claim(directory, run.identity)
+    run_directory.open_run_dir(directory, run.identity)
     run.vocabulary.save(directory / run_directory.VOCABULARY_FILE)
     checkpoint = tf.train.Checkpoint(model=state.model, optimizer=state.optimizer, step=state.step)
     CheckpointManager(checkpoint, storage.path(directory) / run_directory.CHECKPOINTS,

@@ -6,8 +6,8 @@ import numpy as np
 
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling.network_specs import discriminator, own_generator
+from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.specs import discriminator, own_generator
 from electra_tf.tasks.kinds.base import TaskObjective
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
@@ -20,27 +20,28 @@ NO_ANSWERABILITY = {"task.ends_given_starts": False, "task.answerability": False
 
 
 def pretrained(vocabulary: Vocabulary = VOCABULARY, *,
-               normalization: Normalization = UNCASED, **changes) -> Pretrained:
+               normalization: Normalization = UNCASED, **changes) -> Checkpoint:
     """Two networks; `model__field=value` changes one of `tiny_run.SETTINGS`."""
     model = tiny_run.config(model__vocab_size=vocabulary.size, **changes).model
     shapes = discriminator(model.discriminator).weights | own_generator(model)
-    return Pretrained(
+    return Checkpoint(
         source="the tiny networks", model=model,
         text=TextSettings(vocabulary=vocabulary, normalization=normalization),
         weights={name: seeded.weight(name, shape) for name, shape in shapes.items()})
 
 
-def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: dict[str, int],
+def finetuned(checkpoint: Checkpoint, kind: Kind, labels: tuple[str, ...], head: dict[str, int],
               *, settings: dict | None = None, scale: float = 1.0,
-              offset: float = 0.0) -> Pretrained:
+              offset: float = 0.0) -> Checkpoint:
     """The encoder below a head: dense layers by name, each with so many outputs."""
-    weights = {name: value for name, value in networks.weights.items() if name.startswith(ENCODER)}
+    weights = {name: value for name,
+               value in checkpoint.weights.items() if name.startswith(ENCODER)}
     for name, outputs in head.items():
         for leaf, shape in (("kernel", (32, outputs)), ("bias", (outputs,))):
             weights[f"head/{name}/{leaf}"] = seeded.weight(f"head/{name}/{leaf}", shape)
     task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
                     offset=offset)
-    return dataclasses.replace(networks, weights=weights, task=task.facts(),
+    return dataclasses.replace(checkpoint, weights=weights, task=task.to_dict(),
                                task_settings=settings or {})
 
 
@@ -52,13 +53,13 @@ def task_objective(kind: Kind, outputs: int = 0, *, scale: float = 1.0, offset: 
     return KINDS[kind].objective(spec, TaskConfig(**config))
 
 
-def without(networks: Pretrained, *parts: str, **changes) -> Pretrained:
+def without(checkpoint: Checkpoint, *parts: str, **changes) -> Checkpoint:
     """Networks that lack the weights whose names begin with one of these."""
-    return dataclasses.replace(networks, **changes, weights={
-        name: value for name, value in networks.weights.items() if not name.startswith(parts)})
+    return dataclasses.replace(checkpoint, **changes, weights={
+        name: value for name, value in checkpoint.weights.items() if not name.startswith(parts)})
 
 
-def require_equal_weights(first: Pretrained, second: Pretrained) -> None:
+def require_equal_weights(first: Checkpoint, second: Checkpoint) -> None:
     """Fails unless two networks have the same weights, bit for bit."""
     assert first.weights.keys() == second.weights.keys()
     for name, value in first.weights.items():

@@ -65,7 +65,7 @@ def test_losses_are_those_of_pytorch(settings, loss, gradient):
     """Expected: torch 2's CrossEntropyLoss(weight, label_smoothing=0.1) of the first four rows."""
     objective = KINDS[SPEC.kind].objective(SPEC, TaskConfig(**settings))
     present = tf.constant([True] * 4 + [False])
-    batch = RowBatch(ids=tf.zeros([5, 1], tf.int32), valid=tf.ones([5, 1], tf.bool),
+    batch = RowBatch(ids=tf.zeros([5, 1], tf.int32), padding_mask=tf.ones([5, 1], tf.bool),
                      segment_ids=tf.zeros([5, 1], tf.int32), present=present,
                      targets={"label": tf.constant(LABELS)})
     logits = tf.constant(LOGITS)

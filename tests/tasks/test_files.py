@@ -80,13 +80,13 @@ def test_several_files_are_one_whose_keys_name_them(tmp_path):
 
 
 def test_labels_that_join_others_are_refused(tmp_path):
-    own = Files(train=[tmp_path / "a.tsv"], dev=[tmp_path / "a.tsv"])
+    user_files = Files(train=[tmp_path / "a.tsv"], dev=[tmp_path / "a.tsv"])
     for joint in ("art|", "Paris, TX", "sports,art"):
         write(tmp_path / "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
         if joint != "sports,art":
-            assert joint in registry.load("classification", None, own).spec.labels
+            assert joint in registry.load("classification", None, user_files).spec.labels
     with pytest.raises(UserError, match=r"a\.tsv: the label 'sports,art' joins several labels"):
-        registry.load("classification", None, own)
+        registry.load("classification", None, user_files)
 
 
 def test_held_out_examples_are_a_tenth_of_every_label_or_range():

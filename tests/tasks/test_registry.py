@@ -66,10 +66,11 @@ def test_another_file_may_have_other_columns_and_label_words(tmp_path):
     dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
     examples = registry.load_dev(spec, None, Files(dev=[dev])).dev["dev"]
     assert [example.label for example in examples] == ["1", "0"]
-    own = Files(dev=[write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")], texts=("body",),
+    user_files = Files(dev=[write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")],
+                       texts=("body",),
                 label="y")
     with pytest.raises(UserError, match="the label 'good' isn't among the labels"):
-        registry.load_dev(spec, None, own)
+        registry.load_dev(spec, None, user_files)
     with pytest.raises(UserError, match="--text_columns=a,b: the task sst2 reads 1"):
         Files(texts=("a", "b")).select(spec)
 
@@ -142,11 +143,11 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
     ("cola", {"texts": ("body",)}, "--text_columns selects a column of your own files; leave it"),
     ("squad", {"label": "answer"}, "--label_column selects a column of your own files; leave it"),
 ])
-def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, own, message):
+def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, user_files, message):
     write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
     write(tmp_path / "one.csv", "text,label\nx,no\n")
     write(tmp_path / "other.csv", "text,label\nx,maybe\n")
     files = Files(**{field: value if field in ("texts", "label") else [tmp_path / value]
-                     for field, value in own.items()})
+                     for field, value in user_files.items()})
     with pytest.raises(UserError, match=message):
         registry.load(name, None, files)

@@ -46,7 +46,7 @@ def test_texts_and_pairs(columns, max_length):
         size = len(ids)
         np.testing.assert_array_equal(tokens.ids[line, :size], ids)
         np.testing.assert_array_equal(tokens.segment_ids[line, :size], segments)
-        assert tokens.valid[line].numpy().tolist() == [
+        assert tokens.padding_mask[line].numpy().tolist() == [
             column < size for column in range(tokens.ids.shape[1])]
         assert np.all(tokens.ids[line, size:] == VOCABULARY.pad_id)
 
@@ -125,7 +125,7 @@ def test_windows_are_those_made_one_by_one(seed):
         for window, (first, end) in enumerate(spans):
             ids = [CLS, *query, SEP, *context[first:end], SEP]
             assert tokens.ids[line, :len(ids)].numpy().tolist() == ids
-            assert int(tf.reduce_sum(tf.cast(tokens.valid[line], tf.int32))) == len(ids)
+            assert int(tf.reduce_sum(tf.cast(tokens.padding_mask[line], tf.int32))) == len(ids)
             assert tokens.segment_ids[line, :len(ids)].numpy().tolist() == (
                 [0] * (len(query) + 2) + [1] * (end - first + 1))
             assert [int(part[line]) for part in (
@@ -155,8 +155,8 @@ def test_windows_slide_over_the_longer_text(columns, stride):
             shown = [part[first:end] if column == longer else part[:kept[column]]
                      for column, part in enumerate(pieces)]
             expected.append((number, [CLS, *(token for part in shown for token in (*part, SEP))]))
-    assert [(int(number), ids[valid].tolist()) for number, ids, valid in zip(
-        example, tokens.ids.numpy(), tokens.valid.numpy(), strict=True)] == expected
+    assert [(int(number), ids[padding_mask].tolist()) for number, ids, padding_mask in zip(
+        example, tokens.ids.numpy(), tokens.padding_mask.numpy(), strict=True)] == expected
     assert lengths.numpy().tolist() == [
         sum(len(text.split()) for text in pair) + 1 + columns for pair in pairs]
 
@@ -217,7 +217,8 @@ def test_long_sentences_have_the_rows_that_they_have_alone(batch):
         first = rows.first_piece.numpy()
         rows_of_words += [(ids[mask].tolist(), first[first[:, 0] == line, 1].tolist())
                           for line, (ids, mask) in enumerate(zip(
-                              rows.tokens.ids.numpy(), rows.tokens.valid.numpy(), strict=True))]
+                              rows.tokens.ids.numpy(), rows.tokens.padding_mask.numpy(),
+                              strict=True))]
     assert rows_of_words == rows_by_hand(sentences, pieces_of)
 
 

@@ -126,12 +126,12 @@ def test_a_damaged_manifest_is_named(vocab_file, changes, message):
 
 def test_files_of_earlier_versions_are_what_they_were():
     facts = {"lower_case": True, "strip_accents": False}
-    assert Normalization.of_facts(facts | {"dataset": "x"}).facts() == facts
-    assert NFC.facts() == {"lower_case": False, "strip_accents": False, "nfc": True}
+    assert Normalization.from_dict(facts | {"dataset": "x"}).to_dict() == facts
+    assert NFC.to_dict() == {"lower_case": False, "strip_accents": False, "nfc": True}
     kept = Tokenization(size=7, sha256="a", **facts)
-    assert list(kept.facts().items()) == [("size", 7), ("sha256", "a"), *facts.items()]
+    assert list(kept.to_dict().items()) == [("size", 7), ("sha256", "a"), *facts.items()]
     assert kept.normalization == Normalization(strip_accents=False)
-    assert WORDS.facts() == {"vocabulary": WORDS.vocabulary.sha256} | NFC.facts()
+    assert WORDS.to_dict() == {"vocabulary": WORDS.vocabulary.sha256} | NFC.to_dict()
 
 
 @pytest.mark.parametrize(("mode", "expected"), [

@@ -24,7 +24,7 @@ def train(records, *, xla=False, steps=STEPS, **changes):
 
 
 def means(results):
-    return {name: float(ratio.sum) / max(float(ratio.weight), 1.0)
+    return {name: float(ratio.total) / max(float(ratio.weight), 1.0)
             for name, ratio in results.items()}
 
 
@@ -119,7 +119,7 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
     state.model.discriminator.head.dense_1.bias.assign([np.nan])
     before = tiny_run.weights(state)
     results = tiny_run.step_function(run, state)(next(iter(tiny_run.batches(run, 1))))
-    assert math.isnan(float(results["loss"].sum))
+    assert math.isnan(float(results["loss"].total))
     assert int(state.step) == 1
     named_arrays.assert_close(tiny_run.weights(state), before)
 
@@ -141,7 +141,7 @@ def test_the_loss_scale_doubles_after_2000_steps_and_halves_after_overflow():
     assert float(scale.scale) == 1.0
 
 
-BATCH_TYPES = {"ids": tf.int32, "segment_ids": tf.int32, "valid": tf.bool}
+BATCH_TYPES = {"ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
 FLOAT32_OPS = {
     "Erf", "Exp", "Log", "Log1p", "Rsqrt", "Sqrt", "Softplus", "Sigmoid", "Tanh", "Square", "Sum",
     "Mean", "Cumsum", "L2Loss", "ResourceApplyAdam", "SparseSoftmaxCrossEntropyWithLogits"}

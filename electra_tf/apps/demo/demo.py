@@ -37,9 +37,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     model_dir = storage.path(values.model_dir)
     with http_server.listen(values.host, values.port) as listening:
-        networks = pretrained.read(model_dir)
-        detection = ReplacedTokenDetection(networks)
-        comparison = compare(model_dir, networks.model)
+        checkpoint = pretrained.read(model_dir)
+        detection = ReplacedTokenDetection(checkpoint)
+        comparison = compare(model_dir, checkpoint.model)
         host, port = listening.getsockname()[:2]
         print(f"{detection.source}: http://{f'[{host}]' if ':' in host else host}:{port} (open it "
               "in a browser; Ctrl-C stops)", *filter(None, [comparison]), sep="\n", flush=True)

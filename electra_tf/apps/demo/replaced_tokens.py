@@ -13,11 +13,11 @@ from pydantic import Field
 
 from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError
-from electra_tf.formats.networks import build_networks, has_energies
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.parts import build_networks, has_energies
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.corruption import at_temperature, distribution, sample
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.reporting import samples
 from electra_tf.text.rows import RowEncoder, encode_texts
 
@@ -47,16 +47,16 @@ class DemoRequest:
 class ReplacedTokenDetection:
     """The generator and the discriminator of a pre-training run, and the steps between them."""
 
-    def __init__(self, networks: Pretrained):
+    def __init__(self, checkpoint: Checkpoint):
         """Builds both networks; `UserError` if one of them or its output layer is missing."""
-        self.source, self._vocabulary = networks.source, networks.text.vocabulary
-        self.max_tokens = networks.model.max_position_embeddings - 2  # Of a sentence.
-        self._encoder = RowEncoder(networks.text, max_length=1 << 20)
-        if has_energies(networks) or not networks.has_both:
-            raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
-                            "trains them; name a run of objective.name=electra, or a conversion "
-                            "of both networks.")
-        self._model = build_networks(networks)
+        self.source, self._vocabulary = checkpoint.source, checkpoint.text.vocabulary
+        self.max_tokens = checkpoint.model.max_position_embeddings - 2  # Of a sentence.
+        self._encoder = RowEncoder(checkpoint.text, max_length=1 << 20)
+        if has_energies(checkpoint) or not checkpoint.has_both:
+            raise UserError(f"{checkpoint.source} hasn't a generator and a discriminator as "
+                            "ELECTRA trains them; name a run of objective.name=electra, or a "
+                            "conversion of both networks.")
+        self._model = build_networks(checkpoint)
         self._steps = tf.function(self._compute, autograph=False)
 
     def answer(self, request: DemoRequest) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class ReplacedTokenDetection:
         selected[0, tokens] = masked_positions(
             np.array([token[0].isalpha() for token in originals]), request)
         zero = tf.constant(0, tf.int64)  # A position's number doesn't depend on the length.
-        uniforms = Randomness(seed=request.seed, step=zero, first_example=zero).uniform(
+        uniforms = Rng(seed=request.seed, step=zero, first_example=zero).uniform(
             "sampling", 1, length)[0]
         with inference_mode():
             outputs = self._steps(tf.constant(padded), tf.constant(selected), uniforms,
@@ -127,16 +127,16 @@ class ReplacedTokenDetection:
         [1, L, 64] by name.
         """
         length = ids.shape[1]
-        valid, segments = ids != self._vocabulary.pad_id, tf.zeros_like(ids)
+        padding_mask, segments = ids != self._vocabulary.pad_id, tf.zeros_like(ids)
         logits = self._model.generator(
-            tf.where(selected, self._vocabulary.mask_id, ids), segments, valid,
+            tf.where(selected, self._vocabulary.mask_id, ids), segments, padding_mask,
             tf.range(length)[tf.newaxis])
         softmax = at_temperature(distribution(logits), temperature)
         sampled = sample(softmax, uniforms)
         probabilities = tf.nn.softmax(tf.cast(softmax.logits, tf.float32))
         best, best_ids = tf.math.top_k(probabilities, min(64, self._vocabulary.size))
         written = tf.where(selected, sampled, ids)
-        replaced_logits = self._model.discriminator(written, segments, valid)
+        replaced_logits = self._model.discriminator(written, segments, padding_mask)
         return {
             "written": written, "replaced_probability": tf.sigmoid(replaced_logits),
             "best_ids": best_ids[tf.newaxis], "best": best[tf.newaxis],

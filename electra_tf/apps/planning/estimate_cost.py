@@ -21,8 +21,8 @@ from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import PAPER, SIZES, PretrainingConfig, resolve
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError, shown
-from electra_tf.modeling import flops, network_specs, weight_table
-from electra_tf.modeling.network_specs import NetworkSpec
+from electra_tf.modeling import flops, parameter_shapes, specs
+from electra_tf.modeling.specs import NetworkSpec
 from electra_tf.reporting.tables import TextTable, table_text
 
 SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] for name in (
@@ -66,7 +66,7 @@ class RunCost:
 
         The first includes the discriminator's head in place of a task's, the second no head.
         """
-        network = network_specs.discriminator(self.networks[0].encoder)
+        network = specs.discriminator(self.networks[0].encoder)
         encoder = dataclasses.replace(network, heads=(), trained=False)
         return (paper_flops.forward(network, length),
                 length * flops.matmul_flops_per_token([encoder], length, 0))
@@ -81,7 +81,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
-    from electra_tf.formats.networks import extract
+    from electra_tf.formats.parts import extract
     from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 
     if length > config.model.max_position_embeddings:
@@ -95,7 +95,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
         generator = TrainedGenerator(*extract(pretrained.read(directory), "generator"))
     # The objective describes its networks without records.
     networks = objective(config, ObjectiveContext.placeholder(
-        config.model.vocab_size, generator=generator)).networks()
+        config.model.vocab_size, generator=generator)).network_specs()
     training = config.training
     tokens = float(training.train_batch_size * training.num_train_steps * length)
     return RunCost(
@@ -117,10 +117,10 @@ def main() -> None:
                         f"Received: {values.utilization}")
     cost = cost_of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
     networks, training = cost.networks, config.training
-    trained = network_specs.trained(networks)
+    trained = specs.trained(networks)
     parameters = f"{trained:,}"
     if len(networks) > 1:  # The weights of every network, biases and layer norms included.
-        sizes = {network.name: weight_table.size(network.weights) for network in networks}
+        sizes = {network.name: parameter_shapes.size(network.weights) for network in networks}
         shared = sum(sizes[network.name] for network in networks if network.trained) - trained
         parameters = (", ".join(f"{name} {size:,}" for name, size in sizes.items())
                       + f", {shared:,} of them shared" * bool(shared) + f"; trained {trained:,}")

@@ -6,7 +6,7 @@ backward pass costs one forward pass.
 
 from collections.abc import Iterable
 
-from electra_tf.modeling.network_specs import NetworkSpec
+from electra_tf.modeling.specs import NetworkSpec
 
 # Operations per element by the paper's count.
 _DROPOUT = 4  # draw, compare, multiply by the mask, multiply by the correction

@@ -32,17 +32,18 @@ def main() -> None:
                                    "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")
-    networks = pretrained.read(
+    checkpoint = pretrained.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
         num_heads=values.num_heads, text_columns=values.text_columns)
     with atomic_directory(target) as unfinished:
-        pretrained.write(networks, unfinished, Format(values.to_format))
-        loadable = target if networks.task is not None else target / DISCRIMINATOR
-        card.write(unfinished, networks, source, title=str(target), transformers=(
+        pretrained.write(checkpoint, unfinished, Format(values.to_format))
+        loadable = target if checkpoint.task is not None else target / DISCRIMINATOR
+        card.write(unfinished, checkpoint, source, title=str(target), transformers=(
             str(loadable) if values.to_format == Format.HUGGING_FACE else ""))
-    count = sum(value.size for value in networks.weights.values())
-    print(f"{len(networks.weights)} weights, {count:,} parameters: {networks.source} -> {target}")
+    count = sum(value.size for value in checkpoint.weights.values())
+    print(f"{len(checkpoint.weights)} weights, {count:,} parameters: "
+          f"{checkpoint.source} -> {target}")
 
 
 def define() -> None:

@@ -24,11 +24,11 @@ def main() -> None:
 
     source, export_dir = storage.path(values.model_dir), storage.utf8_path(values.export_dir)
     target = saved_model.new_version(export_dir, values.export_version)
-    networks = pretrained.read(source)
+    checkpoint = pretrained.read(source)
     saved_model.export(
-        servable.build(networks, threshold_of(source)), target, values.serving_precision,
+        servable.build(checkpoint, threshold_of(source)), target, values.serving_precision,
         lambda directory: card.write(
-            directory, networks, source, title=str(target), saved_model=True))
+            directory, checkpoint, source, title=str(target), saved_model=True))
 
 
 def define() -> None:

@@ -31,11 +31,11 @@ def main() -> None:
 
     tf.config.set_visible_devices([], "GPU")  # ONNX Runtime computes on the CPU.
     source = storage.path(values.model_dir)
-    networks = pretrained.read(source)
+    checkpoint = pretrained.read(source)
     onnx_graph.export(
-        servable.build(networks, threshold_of(source)), networks.text, directory,
+        servable.build(checkpoint, threshold_of(source)), checkpoint.text, directory,
         comparison.Quantization(values.quantization), lambda unfinished: card.write(
-            unfinished, networks, source, title=directory.name, onnx=values.quantization))
+            unfinished, checkpoint, source, title=directory.name, onnx=values.quantization))
 
 
 def define() -> None:

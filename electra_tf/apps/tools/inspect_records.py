@@ -47,8 +47,8 @@ def read_batches(data_dir: Path, manifest: Manifest, split: str, pad_id: int) ->
     records = manifest.records(data_dir)
     for shard in manifest.shards_of(split):
         for serialized in shards.serialized_examples(records, shard):
-            ids, valid, _ = pipeline.parse_examples(serialized, records, pad_id)
-            yield ids.numpy(), valid.numpy()
+            ids, padding_mask, _ = pipeline.parse_examples(serialized, records, pad_id)
+            yield ids.numpy(), padding_mask.numpy()
 
 
 def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[str, Statistics]:
@@ -57,9 +57,9 @@ def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[st
     for split in SPLITS:
         frequencies = np.zeros(vocabulary.size, np.int64)
         lengths, hashes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for ids, valid in read_batches(data_dir, manifest, split, vocabulary.pad_id):
-            frequencies += np.bincount(ids[valid], minlength=vocabulary.size)
-            lengths.append(np.count_nonzero(valid, axis=1))
+        for ids, padding_mask in read_batches(data_dir, manifest, split, vocabulary.pad_id):
+            frequencies += np.bincount(ids[padding_mask], minlength=vocabulary.size)
+            lengths.append(np.count_nonzero(padding_mask, axis=1))
             hashes.append(np.array([hash(row.tobytes()) for row in ids]))
         statistics[split] = Statistics(
             np.concatenate(lengths), np.concatenate(hashes), frequencies)
@@ -130,21 +130,23 @@ def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, 
     import tensorflow as tf
 
     from electra_tf.modeling.masking import mark_positions, mask_tokens
-    from electra_tf.modeling.randomness import Randomness
-    from electra_tf.pretraining.setup import token_kinds
+    from electra_tf.modeling.rng import Rng
+    from electra_tf.pretraining.setup import vocab_info
 
     split = "train" if manifest.examples("train") else "eval"
     examples = (example for batch in read_batches(data_dir, manifest, split, vocabulary.pad_id)
                 for example in zip(*batch, strict=True))
-    for index, (ids, valid) in enumerate(itertools.islice(examples, number)):
+    for index, (ids, padding_mask) in enumerate(itertools.islice(examples, number)):
         read, (positions, _, filled) = mask_tokens(
-            tf.constant(ids[None]), tf.constant(valid[None]), masking, token_kinds(vocabulary),
-            Randomness(seed=seed, step=tf.constant(0, tf.int64),
+            tf.constant(ids[None]), tf.constant(padding_mask[None]), masking,
+            vocab_info(vocabulary),
+            Rng(seed=seed, step=tf.constant(0, tf.int64),
                        first_example=tf.constant(index, tf.int64)))
         selected = mark_positions(positions, filled, ids.size).numpy()[0]
         words = []
         for original, shown, is_selected in zip(
-                ids[valid], read.numpy()[0][valid], selected[valid], strict=True):
+                ids[padding_mask], read.numpy()[0][padding_mask], selected[padding_mask],
+                strict=True):
             token = printable(vocabulary.tokens[original])
             words.append(token if not is_selected else f"«{token}»"
                          if vocabulary.tokens[shown] == MASK else f"{{{token}}}")

@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from electra_tf.core.errors import UserError, shown
 from electra_tf.finetuning.predictor import CompiledByShape
-from electra_tf.formats.networks import build_networks, has_energies
-from electra_tf.formats.pretrained import Pretrained
+from electra_tf.formats.parts import build_networks, has_energies
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.text.rows import RowEncoder, encode_texts
 from electra_tf.training.strategies import NO_REWRITING
 
@@ -27,20 +27,20 @@ _BATCH_ROWS = 64
 class PseudoLikelihood:
     """The networks of a pre-training run, ready to score sentences."""
 
-    def __init__(self, networks: Pretrained):
+    def __init__(self, checkpoint: Checkpoint):
         """Builds the networks; `UserError` if neither of them has its output layer."""
-        self.source, self._text = networks.source, networks.text
-        self._max_length = networks.model.max_position_embeddings
-        self._energies, self._model = has_energies(networks), build_networks(networks)
-        self.networks = tuple(name for name, present in (
-            (GENERATOR, networks.has_generator), (DISCRIMINATOR, networks.has_discriminator))
+        self.source, self._text = checkpoint.source, checkpoint.text
+        self._max_length = checkpoint.model.max_position_embeddings
+        self._energies, self._model = has_energies(checkpoint), build_networks(checkpoint)
+        self.checkpoint = tuple(name for name, present in (
+            (GENERATOR, checkpoint.has_generator), (DISCRIMINATOR, checkpoint.has_discriminator))
             if present)
-        if not self.networks:
-            raise UserError(f"{networks.source} has no output layer of a generator or "
+        if not self.checkpoint:
+            raise UserError(f"{checkpoint.source} has no output layer of a generator or "
                             "discriminator: it was fine-tuned, or converted without them. Name a "
                             "pre-training run.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
-        self.best = DISCRIMINATOR if has_energies(networks) else self.networks[0]
+        self.best = DISCRIMINATOR if has_energies(checkpoint) else self.checkpoint[0]
         # TensorFlow's graph rewriting delays each length, and prints warnings that have no switch.
         tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
         self._hidden_log_probabilities = CompiledByShape(self._compute_generator)
@@ -59,9 +59,9 @@ class PseudoLikelihood:
             raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
                             f"{self._max_length}; shorten or split it: {shown(sentence)}")
         scores = {}
-        if GENERATOR in self.networks:
+        if GENERATOR in self.checkpoint:
             scores[GENERATOR] = self._generator_scores(rows)
-        if DISCRIMINATOR in self.networks:
+        if DISCRIMINATOR in self.checkpoint:
             scores[DISCRIMINATOR] = np.zeros(len(rows))
             for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
                 sums = self._sums(ids.shape, tf.constant(ids))
@@ -118,8 +118,8 @@ class PseudoLikelihood:
     def _compute_discriminator(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the sum of ln(1 - p(replaced)) or of -E, float32 [64], of ordinary tokens."""
         vocabulary = self._text.vocabulary
-        valid = ids != vocabulary.pad_id
-        logits = self._model.discriminator(ids, tf.zeros_like(ids), valid)
-        counted = valid & (ids != vocabulary.cls_id) & (ids != vocabulary.sep_id)
+        padding_mask = ids != vocabulary.pad_id
+        logits = self._model.discriminator(ids, tf.zeros_like(ids), padding_mask)
+        counted = padding_mask & (ids != vocabulary.cls_id) & (ids != vocabulary.sep_id)
         scores = -logits if self._energies else tf.math.log_sigmoid(-logits)
         return tf.reduce_sum(tf.where(counted, scores, 0.0), axis=1)

@@ -34,17 +34,18 @@ def main(model: str, name: str) -> None:
     if records and records.fingerprint != read_identity(source).get("dataset"):
         raise UserError(f"--data_dir={values.data_dir} does not hold the records that "
                         f"{source} was trained on; name their directory, or leave the flag out.")
-    networks = pretrained.read(source)
+    checkpoint = pretrained.read(source)
     with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
         folder = pathlib.Path(scratch, "model")
-        pretrained.write(networks, folder, Format.HUGGING_FACE)
-        if networks.task is None:  # A repository of the Hub has one model in its root.
+        pretrained.write(checkpoint, folder, Format.HUGGING_FACE)
+        if checkpoint.task is None:  # A repository of the Hub has one model in its root.
             if (folder / GENERATOR).exists():
                 (folder / GENERATOR).rename(folder / DISCRIMINATOR / GENERATOR)
             folder /= DISCRIMINATOR
         if records:
             records.save(folder)
-        card.write(folder, networks, source, title=name, license=values.license, transformers=name,
+        card.write(folder, checkpoint, source, title=name, license=values.license,
+                   transformers=name,
                    manifests=[records] if records else [])
         with hub.one_line_errors(name):
             from huggingface_hub import HfApi, constants
@@ -53,7 +54,7 @@ def main(model: str, name: str) -> None:
             api.create_repo(name, private=values.private, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=folder,
                               commit_message="Upload a model of electra-tf")
-    print(f"uploaded {networks.source}: {constants.ENDPOINT}/{name}\n"
+    print(f"uploaded {checkpoint.source}: {constants.ENDPOINT}/{name}\n"
           f"license  {values.license or 'none in the card; --license=mit states one'}")
 
 

@@ -58,9 +58,9 @@ def main() -> None:
         _score_pairs(paradigms, model, values.output_dir)
         return
     network = values.network or model.best
-    if network not in model.networks:
+    if network not in model.checkpoint:
         raise UserError(f"--network={network}: this model can score with "
-                        f"{' and '.join(model.networks)}.")
+                        f"{' and '.join(model.checkpoint)}.")
     scores = model.score(sentences, per_token=values.per_token)
     print("\t".join([*scores, "sentence"]))
     for index in np.argsort(-scores[network], kind="stable"):
@@ -82,7 +82,7 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
         print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)
 
     print(f"BLiMP, zero-shot: {model.source}\n\n  {'':<44}{'pairs':>6}"
-          + "".join(f"{network:>15}" for network in model.networks), flush=True)
+          + "".join(f"{network:>15}" for network in model.checkpoint), flush=True)
     accuracies = {}
     for name, pairs in paradigms.items():
         scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
@@ -90,7 +90,7 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
                             for network, values in scores.items()}
         print_row(name, len(pairs), accuracies[name])
     mean = {network: float(np.mean([paradigm[network] for paradigm in accuracies.values()]))
-            for network in model.networks}
+            for network in model.checkpoint}
     print_row(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
     if directory is not None:
         write_json(directory / BLIMP_RESULTS, {

@@ -19,9 +19,9 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
-from electra_tf.objectives.objective import Outcome, count
+from electra_tf.objectives.objective import LossOutput, count
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
@@ -108,14 +108,14 @@ class TaskObjective(abc.ABC):
     """Factor of each label's loss; empty for equal ones."""
     target: ClassVar[str] = ""
     """Name of the target with label indices, if there is one label for each term of the loss."""
-    coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
+    loss_weights: ClassVar[Mapping[str, float]] = {"loss": 1.0}
     compares_rows: ClassVar[bool] = False
     """The loss of a row depends on the other rows of its batch, which a step must not split."""
 
     def prepare_inputs(self, batch: RowBatch,
-                       randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+                       rng: Rng) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
-        del randomness  # Pre-training draws masks here; fine-tuning changes no row.
+        del rng  # Pre-training draws masks here; fine-tuning changes no row.
         counted = self.counted(batch)
         if not self.class_weights:
             return batch, {"loss": count(counted)}
@@ -159,8 +159,8 @@ class TaskObjective(abc.ABC):
         return TaskNetwork(config, head, seed=seed, policy=policy, recompute=recompute)
 
     @abc.abstractmethod
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Returns losses, measures and details of a batch, from encoder and head."""
 
 
@@ -203,13 +203,13 @@ class TaskKind(abc.ABC):
                 else dataclasses.replace(example, key=f"{path}:{example.key}")
                 for path, examples in parts.items() for example in examples]
 
-    def read_dev(self, spec: TaskSpec, own: Files, notes: list[str]) -> list[Example]:
+    def read_dev(self, spec: TaskSpec, user_files: Files, notes: list[str]) -> list[Example]:
         """Reads the files to score a task's model on."""
-        return self.read(own.dev, self.select(spec, own), labelled=True, notes=notes)
+        return self.read(user_files.dev, self.select(spec, user_files), labelled=True, notes=notes)
 
-    def select(self, spec: TaskSpec, own: Files) -> TaskSpec:
+    def select(self, spec: TaskSpec, user_files: Files) -> TaskSpec:
         """Returns a task with the columns of the files to predict, or to score."""
-        return own.select(spec)
+        return user_files.select(spec)
 
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
@@ -229,27 +229,30 @@ class TaskKind(abc.ABC):
         is_pair = task and len(task.texts) == 2 and self.hugging_face.problem_type
         return dataclasses.replace(spec, texts=task.texts, label=task.label) if is_pair else spec
 
-    def own_task(self, name: str, own: Files) -> Task:
+    def user_task(self, name: str, user_files: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
-        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
-                                   label=own.label or "label", key=own.key)
+        spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
+                                   label=user_files.label or "label", key=user_files.key)
         notes: list[str] = []
-        train, left_out = self.learnable(self.read(own.train, spec, labelled=True, notes=notes))
+        train, left_out = self.learnable(self.read(user_files.train, spec, labelled=True,
+                                                   notes=notes))
         notes += left_out
         if not train:
-            raise UserError(f"{', '.join(map(str, own.train))}: no row has a text.")
+            raise UserError(f"{', '.join(map(str, user_files.train))}: no row has a text.")
         dev: list[Example] = []
-        if own.dev:
-            dev = self.read(own.dev, spec, labelled=True, notes=notes)
-        elif own.holds_out:
+        if user_files.dev:
+            dev = self.read(user_files.dev, spec, labelled=True, notes=notes)
+        elif user_files.holds_out:
             train, dev, note = files.hold_out(train)
             notes.append(note)
-        spec = self.fitted(spec, own, train, dev)
+        spec = self.fitted(spec, user_files, train, dev)
         if self.labelled:
-            for paths, examples in ((own.train, train), (own.dev or own.train, dev)):
+            for paths, examples in ((user_files.train, train),
+                                    (user_files.dev or user_files.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
             notes += notes_on(files.label_set([*train, *dev]))
-        test = {"test": self.read(own.test, spec, labelled=False, notes=notes)} if own.test else {}
+        test = {"test": self.read(user_files.test, spec, labelled=False,
+                                  notes=notes)} if user_files.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
@@ -257,13 +260,13 @@ class TaskKind(abc.ABC):
         """Returns the examples to train on, and notes on those that are left out."""
         return examples, []
 
-    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
+    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
         """Returns the task with its labels or scale; `UserError` for labels that can't be used."""
         if not self.labelled:
             return spec
-        labels, paths = files.label_set(train if own.dev else [*train, *dev]), ", ".join(
-            map(str, own.train))
+        labels, paths = files.label_set(train if user_files.dev else [*train, *dev]), ", ".join(
+            map(str, user_files.train))
         for label in labels:
             if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
                 raise UserError(f"{paths}: the label {shown(label)} joins several labels. Use "
@@ -333,17 +336,17 @@ class TaskKind(abc.ABC):
 
 
 def as_rows(batch: RowBatch,
-            randomness: Randomness | None) -> tuple[Tokens, Randomness | None]:
-    """Returns the parts of all examples as rows, [B * G, L], and the randomness of these rows."""
-    tokens = Tokens(batch.ids, batch.segment_ids, batch.valid)
+            rng: Rng | None) -> tuple[Tokens, Rng | None]:
+    """Returns the parts of all examples as rows, [B * G, L], and the `Rng` of these rows."""
+    tokens = Tokens(batch.ids, batch.segment_ids, batch.padding_mask)
     if batch.ids.shape.rank == 2:
-        return tokens, randomness
+        return tokens, rng
     parts, length = dimensions(batch.ids)[1:]
-    if randomness is not None:  # Every row has its own index in the global batch.
-        first, stride = randomness.first_example, randomness.stride
-        randomness = dataclasses.replace(
-            randomness, first_example=first // stride * stride * parts + first % stride)
-    return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), randomness
+    if rng is not None:  # Every row has its own index in the global batch.
+        first, stride = rng.first_example, rng.stride
+        rng = dataclasses.replace(
+            rng, first_example=first // stride * stride * parts + first % stride)
+    return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), rng
 
 
 def json_lines(records: Sequence[Record]) -> str:

@@ -15,9 +15,9 @@ from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.pooling import PoolingHead
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base
@@ -69,8 +69,8 @@ class EmbeddingObjective(base.TaskObjective):
         """Creates the pooling, which has no weights."""
         return PoolingHead(self.config.pooling)
 
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs the target "text", int32 [B, G], equal for equal texts.
 
         Details hold "embedding", float32 [B, G, H]. There is a loss in training only.
@@ -79,14 +79,14 @@ class EmbeddingObjective(base.TaskObjective):
             twice = functools.partial(tf.repeat, repeats=2, axis=1)
             inputs = RowBatch(*map(twice, inputs[:3]), inputs.present,
                               {"text": twice(inputs.targets["text"])})
-        tokens, randomness = base.as_rows(inputs, randomness if training else None)
-        vectors = model.head(model.encoder(*tokens, randomness), tokens.valid)
+        tokens, rng = base.as_rows(inputs, rng if training else None)
+        vectors = model.head(model.encoder(*tokens, rng), tokens.padding_mask)
         vectors = tf.reshape(vectors, [*dimensions(inputs.ids)[:2], vectors.shape[-1]])
         if not training:
-            return Outcome({}, {}, {"embedding": vectors})
+            return LossOutput({}, {}, {"embedding": vectors})
         losses = contrastive_losses(vectors, inputs.targets["text"], inputs.present,
                                     self.config.temperature)
-        return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
+        return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {},
                        {"embedding": vectors})
 
 
@@ -127,13 +127,13 @@ class SentenceEmbeddings(base.TaskKind):
     hugging_face = base.HuggingFaceHead(architecture="ElectraModel", layers={})
     inputs = ("text",)
 
-    def own_task(self, name: str, own: Files) -> Task:
+    def user_task(self, name: str, user_files: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unused labels."""
-        spec = dataclasses.replace(self.spec(name), texts=own.texts or ("text",),
-                                   label=own.label or "label", key=own.key)
-        notes, paths = list[str](), ", ".join(map(str, own.train))
-        examples = self.read(own.train, spec, labelled=False, notes=notes)
-        for name, values in files.unused_labels(own.train, spec).items():
+        spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
+                                   label=user_files.label or "label", key=user_files.key)
+        notes, paths = list[str](), ", ".join(map(str, user_files.train))
+        examples = self.read(user_files.train, spec, labelled=False, notes=notes)
+        for name, values in files.unused_labels(user_files.train, spec).items():
             is_positive = len(values) == 1 and INDICATORS.get(min(values).lower(), True)
             if len(spec.texts) > 1 and not is_positive:
                 raise UserError(
@@ -144,8 +144,8 @@ class SentenceEmbeddings(base.TaskKind):
         train = [example for example in examples if not files.is_empty(example.texts, self.kind)]
         if len({example.texts for example in train}) < 2:
             raise UserError(f"{paths}: at least two different rows with texts are needed.")
-        if own.dev:
-            dev = self.read_dev(spec, own, notes)
+        if user_files.dev:
+            dev = self.read_dev(spec, user_files, notes)
         else:
             train, held_out, note = files.hold_out(train)
             notes.append(note)
@@ -156,8 +156,9 @@ class SentenceEmbeddings(base.TaskKind):
                              "second")
         if dev[0].label is None:
             spec = dataclasses.replace(spec, metrics=RETRIEVAL)
-        test = {"test": self.read(own.test, _pairs(spec, own), labelled=False, notes=notes)
-                } if own.test else {}
+        test = {"test": self.read(user_files.test, _pairs(spec, user_files), labelled=False,
+                                  notes=notes)
+                } if user_files.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
@@ -166,15 +167,16 @@ class SentenceEmbeddings(base.TaskKind):
         """Reads a table, or the lines of a `.txt`."""
         return files.read_texts(path, spec, labelled=labelled, notes=notes)
 
-    def read_dev(self, spec: TaskSpec, own: Files, notes: list[str]) -> list[TextExample]:
+    def read_dev(self, spec: TaskSpec, user_files: Files, notes: list[str]) -> list[TextExample]:
         """Reads pairs, all with a number or all without one."""
-        spec, paths = _pairs(spec, own), ", ".join(map(str, own.dev))
-        labelled = own.label not in ("", "label") or any(
-            example.label is not None for example in self.read(own.dev, spec, labelled=False))
-        examples = self.read(own.dev, spec, labelled=labelled, notes=notes)
+        spec, paths = _pairs(spec, user_files), ", ".join(map(str, user_files.dev))
+        labelled = user_files.label not in ("", "label") or any(
+            example.label is not None for example in self.read(user_files.dev, spec,
+                                                               labelled=False))
+        examples = self.read(user_files.dev, spec, labelled=labelled, notes=notes)
         if not labelled:
             notes += [f"{paths}: column {name!r} is not read; --label_column={name} scores "
-                      "correlations with it" for name in files.unused_labels(own.dev, spec)]
+                      "correlations with it" for name in files.unused_labels(user_files.dev, spec)]
         if labelled and len({example.label for example in examples}) < 2:
             raise UserError(f"{paths}: all numbers in column {spec.label!r} are equal; "
                             "correlations need different ones.")
@@ -182,12 +184,13 @@ class SentenceEmbeddings(base.TaskKind):
             raise UserError(f"{paths}: at least two different second texts are needed.")
         return examples
 
-    def select(self, spec: TaskSpec, own: Files) -> TaskSpec:
+    def select(self, spec: TaskSpec, user_files: Files) -> TaskSpec:
         """Returns a task with one column to predict, or two for cosines."""
-        if len(own.texts) > 2:
+        if len(user_files.texts) > 2:
             raise UserError("--text_columns takes one column to predict vectors, or two to predict "
-                            f"cosines. Received: {','.join(own.texts)}")
-        return own.select(dataclasses.replace(spec, texts=own.texts or spec.texts[:1]))
+                            f"cosines. Received: {','.join(user_files.texts)}")
+        return user_files.select(dataclasses.replace(spec,
+                                                     texts=user_files.texts or spec.texts[:1]))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text, or a pair of texts, to predict."""
@@ -230,7 +233,7 @@ class SentenceEmbeddings(base.TaskKind):
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `embedding`, float32 [B, H]."""
-        return {"embedding": network.head(network.hidden(tokens), tokens.valid)}
+        return {"embedding": network.head(network.hidden(tokens), tokens.padding_mask)}
 
 
 def score(examples: Sequence[TextExample], rows: Sequence[Row],
@@ -265,9 +268,9 @@ def retrieval_scores(vectors: np.ndarray, texts: np.ndarray) -> dict[str, float]
     for first in range(0, len(vectors), _QUERIES):
         part = slice(first, first + _QUERIES)
         cosines = vectors[part, 0] @ vectors[:, 1].T
-        own = np.take_along_axis(cosines, np.arange(len(vectors))[part, np.newaxis], axis=1)
+        matching = np.take_along_axis(cosines, np.arange(len(vectors))[part, np.newaxis], axis=1)
         is_other = np.all(texts[part, np.newaxis] != texts, axis=2)
-        ranks.append(1 + np.sum((cosines >= own) & is_other, axis=1))
+        ranks.append(1 + np.sum((cosines >= matching) & is_other, axis=1))
     return _rank_scores(np.concatenate(ranks))
 
 
@@ -279,23 +282,23 @@ def _rank_scores(ranks: np.ndarray) -> dict[str, float]:
 def _row(parts: Sequence[TokenRow], numbers: dict[bytes, int], pad_id: int) -> Row:
     """Joins the rows of an example's texts; `numbers` has a number for each text so far."""
     lengths = np.array([len(part.ids) for part in parts])
-    valid = np.arange(lengths.max()) < lengths[:, np.newaxis]
-    ids = np.full(valid.shape, pad_id, np.int32)
-    ids[valid] = np.concatenate([part.ids for part in parts])
+    padding_mask = np.arange(lengths.max()) < lengths[:, np.newaxis]
+    ids = np.full(padding_mask.shape, pad_id, np.int32)
+    ids[padding_mask] = np.concatenate([part.ids for part in parts])
     return Row(ids, np.zeros_like(ids), {"text": np.array([
         numbers.setdefault(part.ids.tobytes(), len(numbers)) for part in parts], np.int32)},
-        valid=valid)
+        padding_mask=padding_mask)
 
 
-def _pairs(spec: TaskSpec, own: Files) -> TaskSpec:
+def _pairs(spec: TaskSpec, user_files: Files) -> TaskSpec:
     """Returns the task with the columns of pairs to score; `UserError` if they are not given."""
-    in_memory = getattr(own.dev[0], "texts", ()) if own.dev else ()
-    columns = own.dev_texts or in_memory or own.texts or spec.texts
-    if len(columns) == 1 or len(own.dev_texts) > 2:
+    in_memory = getattr(user_files.dev[0], "texts", ()) if user_files.dev else ()
+    columns = user_files.dev_texts or in_memory or user_files.texts or spec.texts
+    if len(columns) == 1 or len(user_files.dev_texts) > 2:
         raise UserError("--dev and --test take pairs of texts; name their two columns, for example "
                         "--dev_text_columns=sentence1,sentence2")
-    return dataclasses.replace(spec, texts=columns[:2], key=own.key or spec.key,
-                               label=own.label or spec.label)
+    return dataclasses.replace(spec, texts=columns[:2], key=user_files.key or spec.key,
+                               label=user_files.label or spec.label)
 
 
 def _pair(texts: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from electra_tf.config.finetuning import LongTexts, TaskConfig, WindowPooling
 from electra_tf.core.errors import UserError
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.task import Kind, TaskSpec
@@ -63,11 +63,12 @@ def encode(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
         tokens, example, counts = encoder.encode_in_windows(
             *map(tf.constant, columns), stride=config.doc_stride or config.max_seq_length // 2)
         ends = np.searchsorted(example, np.arange(1, len(counts)))
-        for ids, segment_ids, valid in zip(*(
+        for ids, segment_ids, padding_mask in zip(*(
                 np.split(part.numpy(), ends) for part in tokens), strict=True):
-            length = valid.sum(axis=1).max()
+            length = padding_mask.sum(axis=1).max()
+            # Copies free the columns of padding.
             encoded.append(Row(ids[:, :length].copy(), segment_ids[:, :length].copy(), {},
-                               valid=valid[:, :length].copy()))  # Frees the columns of padding.
+                               padding_mask=padding_mask[:, :length].copy()))
         lengths.append(counts.numpy())
     return encoded, np.concatenate(lengths)
 
@@ -81,7 +82,7 @@ def limit_windows(encoded: list[Row], config: TaskConfig) -> tuple[list[Row], li
             for count in counts]
     left_out = counts.sum() - sum(map(len, kept))
     return [dataclasses.replace(row, ids=row.ids[windows], segment_ids=row.segment_ids[windows],
-                                valid=row.valid[windows])
+                                padding_mask=row.padding_mask[windows])
             for row, windows in zip(encoded, kept, strict=True)], [
         f"{left_out:,} of {counts.sum():,} windows are left out: training reads "
         f"--max_windows={config.max_windows} of a text, evenly spaced (most: {counts.max():,})"
@@ -89,25 +90,25 @@ def limit_windows(encoded: list[Row], config: TaskConfig) -> tuple[list[Row], li
 
 
 def head_outputs(model: TaskNetwork, batch: RowBatch, spec: TaskSpec, config: TaskConfig,
-                 dropout: Randomness | None) -> tf.Tensor:
+                 dropout: Rng | None) -> tf.Tensor:
     """Returns the head's outputs for the vectors of [CLS], float32 [B, labels or 1].
 
     Those of an example's windows are pooled. `dropout` is None outside of training.
     """
-    def run(tokens: Tokens, randomness: Randomness | None = None) -> tf.Tensor:
-        return model.head(model.encoder.first(*tokens, randomness), randomness)
+    def run(tokens: Tokens, rng: Rng | None = None) -> tf.Tensor:
+        return model.head(model.encoder.first(*tokens, rng), rng)
 
     if batch.ids.shape.rank == 2:
         return run(*base.as_rows(batch, dropout))
     if dropout is None:  # One window of every example at a time takes the memory of a short text.
         outputs = tf.map_fn(run, Tokens(*(tf.transpose(part, [1, 0, 2]) for part in (
-            batch.ids, batch.segment_ids, batch.valid))), fn_output_signature=tf.float32)
+            batch.ids, batch.segment_ids, batch.padding_mask))), fn_output_signature=tf.float32)
         outputs = tf.transpose(outputs, [1, 0, 2])
     else:
         flat = run(*base.as_rows(batch, dropout))
         outputs = tf.reshape(flat, [*batch.ids.shape[:2], flat.shape[-1]])
     # Windows have [CLS] and [SEP]; padding has one token.
-    return pooled(outputs, batch.valid[:, :, 1], spec.kind, config.window_pooling)
+    return pooled(outputs, batch.padding_mask[:, :, 1], spec.kind, config.window_pooling)
 
 
 def served_outputs(network: base.ServedNetwork, *columns: tf.Tensor) -> tf.Tensor:

@@ -12,9 +12,9 @@ from sklearn import metrics
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.core.errors import UserError, shown
 from electra_tf.data.buckets import RowBatch
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts, texts
@@ -28,13 +28,13 @@ NO_LABEL = "(none)"
 class MultiLabelObjective(base.TaskObjective):
     """The binary cross entropies of all labels; their mean is PyTorch's `BCEWithLogitsLoss`."""
 
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs the target "labels", float32 [B, labels]; details hold "logits" of that shape."""
         logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
-                                         randomness if training else None)
+                                         rng if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
-        return Outcome({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
+        return LossOutput({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
                        {}, {"logits": logits})
 
 
@@ -48,15 +48,16 @@ class MultiLabel(texts.Classification):
         texts.Classification.hugging_face, problem_type="multi_label_classification")
     activation = staticmethod(tf.sigmoid)
 
-    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
+    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the labels of the training file, or its columns of indicators."""
         columns = tuple(files.label_columns(spec))
         if len({example.label for example in train}) < 2:
-            raise UserError(f"{', '.join(map(str, own.train))}: all texts have the same labels, "
-                            f"{shown(list(train[0].label))}; --label_column selects the column.")
+            raise UserError(f"{', '.join(map(str, user_files.train))}: all texts have the same "
+                            f"labels, {shown(list(train[0].label))}; --label_column selects the "
+                            "column.")
         return dataclasses.replace(spec, labels=columns if len(columns) > 1 else files.label_set(
-            train if own.dev else [*train, *dev]))
+            train if user_files.dev else [*train, *dev]))
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:

@@ -14,9 +14,9 @@ from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.fused import dimensions
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskNetwork, answer_positions
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
@@ -51,20 +51,20 @@ class QuestionObjective(base.TaskObjective):
             base.HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
             answerability=self.config.answerability, seed=seed)
 
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs "start", "end", int32 [B], and "impossible", float32 [B].
 
         Outside of training the loss is 0, and details are the fields of `SpanBeams`.
         """
-        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid,
-                               randomness if training else None)
-        allowed = answer_positions(inputs.segment_ids, inputs.valid)
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.padding_mask,
+                               rng if training else None)
+        allowed = answer_positions(inputs.segment_ids, inputs.padding_mask)
         if not training:
             length = dimensions(allowed)[1]
             size = (min if isinstance(length, int) else tf.minimum)(self.config.beam_size, length)
             beams = model.head.beams(hidden, allowed, size)._asdict()
-            return Outcome({"loss": tf.zeros([])}, {}, {
+            return LossOutput({"loss": tf.zeros([])}, {}, {
                 name: part for name, part in beams.items() if part is not None})
         targets = inputs.targets
         logits = model.head(hidden, allowed, targets["start"])
@@ -74,7 +74,7 @@ class QuestionObjective(base.TaskObjective):
         if logits.impossible is not None:
             losses += self.config.answerability_weight * tf.nn.sigmoid_cross_entropy_with_logits(
                 targets["impossible"], logits.impossible)
-        return Outcome({"loss": base.sum_where(losses, inputs.present)}, {}, {})
+        return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {}, {})
 
 
 class QuestionAnswering(base.TaskKind):
@@ -231,7 +231,7 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
 
 def _beams(network: base.ServedNetwork, tokens: Tokens) -> SpanBeams:
     """Returns all fields; `impossible` is 0 without a head for it."""
-    allowed = answer_positions(tokens.segment_ids, tokens.valid)
+    allowed = answer_positions(tokens.segment_ids, tokens.padding_mask)
     size = tf.minimum(network.config.beam_size, tf.shape(allowed)[1])
     beams = network.head.beams(network.hidden(tokens), allowed, size)
     if beams.impossible is not None:

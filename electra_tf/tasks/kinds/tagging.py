@@ -15,9 +15,9 @@ from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Outcome, share
+from electra_tf.objectives.objective import LossOutput, fraction
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
@@ -41,20 +41,20 @@ class TaggingObjective(base.TaskObjective):
         """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
         return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
 
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs "first_piece" and "tag", int32 [B, W].
 
         Details hold "tags", int32 [B, W], and their "probability", float32 [B, W].
         """
-        dropout = randomness if training else None
+        dropout = rng if training else None
         is_word, first_pieces = _is_word(inputs), inputs.targets["first_piece"]
-        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.padding_mask, dropout)
         logits = model.head(tf.gather(hidden, first_pieces, batch_dims=1), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = self.label_losses(inputs.targets["tag"], logits)
-        return Outcome({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": share(tags == inputs.targets["tag"], is_word)},
+        return LossOutput({"loss": base.sum_where(losses, is_word)},
+                       {"accuracy": fraction(tags == inputs.targets["tag"], is_word)},
                        {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 
@@ -76,10 +76,10 @@ class Tagging(base.TaskKind):
         has_spans = not labels or span_parts(labels)[0]
         return spec if has_spans else dataclasses.replace(spec, metrics=tuple(WORD_SCORERS))
 
-    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
+    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
         """Returns the task with its tags, and the metrics that suit them."""
-        spec = super().fitted(spec, own, train, dev)
+        spec = super().fitted(spec, user_files, train, dev)
         return dataclasses.replace(spec, metrics=self.spec(spec.name, spec.labels).metrics)
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,

@@ -17,9 +17,9 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import RowBatch
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Outcome, share
+from electra_tf.objectives.objective import LossOutput, fraction
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, long_texts
@@ -32,29 +32,29 @@ class ClassificationObjective(base.TaskObjective):
 
     target = "label"
 
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
-                                         randomness if training else None)
+                                         rng if training else None)
         labels = inputs.targets["label"]
         losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return Outcome({"loss": base.sum_where(losses, inputs.present)},
-                       {"accuracy": share(is_correct, inputs.present)}, {"logits": logits})
+        return LossOutput({"loss": base.sum_where(losses, inputs.present)},
+                       {"accuracy": fraction(is_correct, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(base.TaskObjective):
     """The squared error of numbers divided by the scale: 5 for STS-B, as in Google's code."""
 
-    def compute(self, model: TaskNetwork, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
+    def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
+                *, training: bool) -> LossOutput:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
         scores = tf.squeeze(long_texts.head_outputs(
-            model, inputs, self.spec, self.config, randomness if training else None), axis=-1)
+            model, inputs, self.spec, self.config, rng if training else None), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
-        return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
+        return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {},
                        {"predictions": scores * scale + offset})
 
 
@@ -199,14 +199,14 @@ class Regression(TextKind):
     objective_class = RegressionObjective
     hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
-    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
+    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the mean and the standard deviation of the training labels."""
         numbers = [example.label for example in train]
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
         if scale == 0.0:
-            raise UserError(f"{', '.join(map(str, own.train))} has one number only, {offset:g}; "
-                            "regression needs at least two.")
+            raise UserError(f"{', '.join(map(str, user_files.train))} has one number only, "
+                            f"{offset:g}; regression needs at least two.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
     def predictions(self, spec: TaskSpec,

@@ -11,10 +11,10 @@ VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(30
 
 
 @pytest.fixture(scope="session")
-def networks():
+def checkpoint():
     return tiny_networks.pretrained(VOCABULARY)
 
 
 @pytest.fixture(scope="session")
-def detection(networks):
-    return ReplacedTokenDetection(networks)
+def detection(checkpoint):
+    return ReplacedTokenDetection(checkpoint)

@@ -120,7 +120,7 @@ def test_a_run_is_compared_with_measured_ones(tmp_path):
     model = SIZES["tiny"].model
     assert demo.compare(tmp_path, model) == ""
     (tmp_path / "settings.json").write_text(json.dumps(
-        run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
+        run_directory.identity(SIZES["tiny"], {}) | Normalization().to_dict() | {
             "data.max_seq_length": 128, "initial": None, "dataset": "", "vocabulary": ""}))
     (tmp_path / "metrics.jsonl").write_text(json.dumps(
         {"kind": "eval", "step": 1000, "unigram_auc": 0.7}) + "\n")
@@ -128,9 +128,9 @@ def test_a_run_is_compared_with_measured_ones(tmp_path):
         "of 2 x 128 on" in demo.compare(tmp_path, model)
 
 
-def test_wrong_flags_are_refused(networks, tmp_path, monkeypatch):
+def test_wrong_flags_are_refused(checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    pretrained.write(tiny_networks.without(networks, "generator"), alone := tmp_path / "run",
+    pretrained.write(tiny_networks.without(checkpoint, "generator"), alone := tmp_path / "run",
                      pretrained.Format.RUN)
     for arguments, words in (([], "--model_dir is needed"),
                              ([f"--model_dir={tmp_path}"], "holds no checkpoint"),

@@ -16,8 +16,8 @@ from electra_tf.apps.demo.replaced_tokens import (
     masked_positions,
 )
 from electra_tf.core.errors import UserError
-from electra_tf.formats.networks import build_networks
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.formats.parts import build_networks
+from electra_tf.modeling.rng import Rng
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 
@@ -29,14 +29,14 @@ def request(sentence=SENTENCE, mask_rate=0.4, temperature=1.0, seed=3):
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_answers_equal_the_steps_in_numpy(networks, detection, temperature):
-    vocabulary = networks.text.vocabulary
+def test_answers_equal_the_steps_in_numpy(checkpoint, detection, temperature):
+    vocabulary = checkpoint.text.vocabulary
     tokens = detection.answer(request(temperature=temperature))["tokens"]
     words = [token["original"] for token in tokens]
     assert words == ["word1", "word2", "word3", "##s", "word4", "[UNK]", "word5", "word6", "##ing",
                      "word7", "word8", "word9", "."]
 
-    model = build_networks(networks)
+    model = build_networks(checkpoint)
     ids = np.array([vocabulary.tokens.index(word) for word in ["[CLS]", *words, "[SEP]"]])
     masked = [position for position, token in enumerate(tokens, start=1) if token["filling"]]
     assert len(masked) == round(0.4 * len(words))
@@ -47,7 +47,7 @@ def test_answers_equal_the_steps_in_numpy(networks, detection, temperature):
                              tf.constant([masked])).numpy()[:, :vocabulary.size]
     shares = scipy.special.softmax(logits.astype(np.float64) / temperature, axis=-1)
     zero = tf.constant(0, tf.int64)
-    uniforms = Randomness(seed=3, step=zero, first_example=zero).uniform(
+    uniforms = Rng(seed=3, step=zero, first_example=zero).uniform(
         "sampling", 1, len(ids)).numpy()[0]
 
     written = ids.copy()
@@ -72,10 +72,10 @@ def test_answers_equal_the_steps_in_numpy(networks, detection, temperature):
         vocabulary.tokens[index] for index in written[1:-1]]
 
 
-def test_equal_requests_have_equal_answers(networks, detection):
+def test_equal_requests_have_equal_answers(checkpoint, detection):
     answer = detection.answer(request())
     assert detection.answer(request()) == answer
-    assert ReplacedTokenDetection(networks).answer(request()) == answer
+    assert ReplacedTokenDetection(checkpoint).answer(request()) == answer
     assert detection.answer(request(seed=4)) != answer
 
 
@@ -104,7 +104,7 @@ def test_candidates_are_words_if_some_are_likely():
         assert filling["left_out"] == pytest.approx(left_out)
 
 
-def test_the_example_fits_the_vocabulary_and_the_model(networks, detection):
+def test_the_example_fits_the_vocabulary_and_the_model(checkpoint, detection):
     assert len(detection.tokens(good_example(detection).sentence)) <= 30
     wide = Vocabulary((*SPECIAL_TOKENS, *dict.fromkeys(EXAMPLES[3].lower().replace(
         ",", " ,").replace(".", " .").split())))
@@ -122,9 +122,9 @@ def test_sentences_of_all_lengths_up_to_the_maximum_are_read(detection):
         detection.answer(request("word1 " * 31))
 
 
-def test_two_networks_that_give_probabilities_are_needed(networks):
-    for incomplete in (*(tiny_networks.without(networks, part) for part in (
+def test_two_networks_that_give_probabilities_are_needed(checkpoint):
+    for incomplete in (*(tiny_networks.without(checkpoint, part) for part in (
             "generator/", "generator_predictions/", "discriminator_predictions/")),
-                       dataclasses.replace(networks, objective="electric")):
+                       dataclasses.replace(checkpoint, objective="electric")):
         with pytest.raises(UserError, match="generator and a discriminator"):
             ReplacedTokenDetection(incomplete)

@@ -14,8 +14,8 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling.flops import peak_flops
-from electra_tf.modeling.network_specs import language_model
-from electra_tf.modeling.weight_table import full_encoder
+from electra_tf.modeling.parameter_shapes import full_encoder
+from electra_tf.modeling.specs import language_model
 from tests.support import command_flags
 from tests.support.refusals import refused
 

@@ -4,8 +4,8 @@ from electra_tf.formats import pretrained
 
 
 @pytest.fixture(scope="session")
-def run(networks, tmp_path_factory):
+def run(checkpoint, tmp_path_factory):
     """A run of pre-training; read only."""
     directory = tmp_path_factory.mktemp("runs") / "tiny"
-    pretrained.write(networks, directory, pretrained.Format.RUN)
+    pretrained.write(checkpoint, directory, pretrained.Format.RUN)
     return directory

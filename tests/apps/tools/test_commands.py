@@ -12,12 +12,12 @@ from tests.support import command_flags, tiny_networks
 from tests.support.refusals import refused
 
 
-def test_conversion_to_a_run_and_back_keeps_every_file(networks, pair, tmp_path, capsys):
+def test_conversion_to_a_run_and_back_keeps_every_file(checkpoint, pair, tmp_path, capsys):
     run, copy = tmp_path / "new" / "run", tmp_path / "new" / "copy"
     command_flags.run(convert_checkpoint, f"--from={pair}", f"--to={run}", "--to_format=run")
     command_flags.run(convert_checkpoint, f"--from={run}", f"--to={copy}",
                       "--to_format=hugging_face")
-    assert capsys.readouterr().out.startswith(f"{len(networks.weights)} weights, ")
+    assert capsys.readouterr().out.startswith(f"{len(checkpoint.weights)} weights, ")
     card = (copy / "README.md").read_text()
     assert f'ElectraForPreTraining.from_pretrained("{copy / "discriminator"}")' in card
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["copy", "run"]
@@ -27,8 +27,8 @@ def test_conversion_to_a_run_and_back_keeps_every_file(networks, pair, tmp_path,
 
 
 @pytest.mark.slow
-def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(networks, tmp_path, capsys):
-    tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(checkpoint, tmp_path, capsys):
+    tagger = tiny_networks.finetuned(checkpoint, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
     command_flags.run(export_tflite, f"--model_dir={tmp_path / 'tagger'}",
                       f"--output={tmp_path / 'tags.tflite'}")
@@ -36,9 +36,9 @@ def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(networks, tmp_path, ca
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
 
 
-def test_a_fine_tuned_run_is_exported_for_onnx_runtime(networks, tmp_path, capsys):
+def test_a_fine_tuned_run_is_exported_for_onnx_runtime(checkpoint, tmp_path, capsys):
     pytest.importorskip("tokenizers", reason="The extra `onnx` is not installed.")
-    tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+    tagger = tiny_networks.finetuned(checkpoint, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
     command_flags.run(export_onnx, f"--model_dir={tmp_path / 'tagger'}", "--quantization=none",
                       f"--output={tmp_path / 'onnx'}")

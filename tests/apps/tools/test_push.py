@@ -53,9 +53,9 @@ def test_a_pushed_run_is_read_by_name_with_its_generator(server, tmp_path, capsy
         assert (server.models["user/name"] / name).read_bytes() == (source / name).read_bytes()
 
 
-def test_the_card_of_a_fine_tuned_model_names_task_and_base(server, networks, tmp_path):
+def test_the_card_of_a_fine_tuned_model_names_task_and_base(server, checkpoint, tmp_path):
     model = tiny_networks.finetuned(
-        networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
+        checkpoint, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
         settings={"task.hidden_layer": True})
     pretrained.write(model, tmp_path / "run", pretrained.Format.RUN)
     (tmp_path / "run" / "eval_results.json").write_text('{"dev": {"accuracy": 0.5, "mcc": null}}')
@@ -68,7 +68,7 @@ def test_the_card_of_a_fine_tuned_model_names_task_and_base(server, networks, tm
     assert "aggregation_strategy" not in text
     call("user/classifier", "user/again")
     assert card_of(server, "user/again")[0]["base_model"] == "user/classifier"
-    model = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+    model = tiny_networks.finetuned(checkpoint, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(model, tmp_path / "tagger", pretrained.Format.RUN)
     call(tmp_path / "tagger", "user/tagger")
     assert 'model="user/tagger", aggregation_strategy="first")' in card_of(server, "user/tagger")[1]

@@ -12,7 +12,7 @@ from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
 from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
-from electra_tf.formats.networks import build_networks
+from electra_tf.formats.parts import build_networks
 from tests.support import command_flags, tiny_networks
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1",
@@ -30,8 +30,8 @@ def scores(run):
     return PseudoLikelihood(pretrained.read(run)).score(SENTENCES)
 
 
-def test_the_generator_score_hides_each_token_in_turn(networks, scores):
-    model = build_networks(networks)
+def test_the_generator_score_hides_each_token_in_turn(checkpoint, scores):
+    model = build_networks(checkpoint)
     for sentence, score in zip(SENTENCES[:4], scores["generator"], strict=False):
         ids, expected = ids_of(sentence), 0.0
         for position in range(1, len(ids) - 1):
@@ -43,11 +43,11 @@ def test_the_generator_score_hides_each_token_in_turn(networks, scores):
         assert score == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_discriminator_score_reads_the_sentence_once(networks, scores):
+def test_the_discriminator_score_reads_the_sentence_once(checkpoint, scores):
     electric = PseudoLikelihood(tiny_networks.without(
-        networks, "generator", objective="electric"))
-    assert electric.best == "discriminator" and electric.networks == ("discriminator",)
-    energies, model = electric.score(SENTENCES)["discriminator"], build_networks(networks)
+        checkpoint, "generator", objective="electric"))
+    assert electric.best == "discriminator" and electric.checkpoint == ("discriminator",)
+    energies, model = electric.score(SENTENCES)["discriminator"], build_networks(checkpoint)
     for sentence, score, energy in zip(SENTENCES[:4], scores["discriminator"], energies,
                                        strict=False):
         row = tf.constant([ids_of(sentence)], tf.int32)
@@ -57,9 +57,9 @@ def test_the_discriminator_score_reads_the_sentence_once(networks, scores):
         assert energy == pytest.approx(-logits.sum(), rel=1e-4)  # Electric's logits are energies.
 
 
-def test_networks_without_output_layers_are_left_out(networks):
-    discriminator = tiny_networks.without(networks, "generator")
-    assert PseudoLikelihood(discriminator).networks == ("discriminator",)
+def test_networks_without_output_layers_are_left_out(checkpoint):
+    discriminator = tiny_networks.without(checkpoint, "generator")
+    assert PseudoLikelihood(discriminator).checkpoint == ("discriminator",)
     with pytest.raises(UserError, match="no output layer of a generator or discriminator"):
         PseudoLikelihood(tiny_networks.without(discriminator, "discriminator"))
 

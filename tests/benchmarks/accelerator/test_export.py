@@ -54,7 +54,7 @@ def test_the_module_computes_what_the_trainer_computes(records):
                    for name, result in zip(names, results, strict=False)}
         assert len(names) == 2 * len(expected)
         for name, ratio in expected.items():
-            assert results[f"{name}/sum"] == pytest.approx(float(ratio.sum), rel=1e-4)
+            assert results[f"{name}/sum"] == pytest.approx(float(ratio.total), rel=1e-4)
             assert results[f"{name}/weight"] == float(ratio.weight)
     for variable, value in zip(state_variables, values, strict=True):
         np.testing.assert_allclose(value, variable, rtol=0, atol=3e-5, err_msg=variable.name)

@@ -24,7 +24,7 @@ from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import UNCASED, TextSettings
 from electra_tf.training.strategies import MAX_PARTS
-from tests.support.golden_batch import RANDOMNESS
+from tests.support.golden_batch import RNG
 from tests.support.refusals import refused
 from tests.support.tiny_networks import VOCABULARY
 
@@ -86,7 +86,7 @@ def test_a_text_is_read_twice_with_different_dropout():
     batch = tf.nest.map_structure(tf.constant, make_batch(rows, 4, (12,), pad_id=0))
     objective = EmbeddingObjective(spec_of())
     model = objective.build_model(CONFIG, seed=0, policy="float32")
-    vectors = objective.compute(model, batch, RANDOMNESS, training=True).details["embedding"]
+    vectors = objective.compute(model, batch, RNG, training=True).per_example["embedding"]
     first, second = np.moveaxis(vectors.numpy(), 1, 0)
     assert np.all(np.abs(first - second).max(axis=1) > 1e-3)
 
@@ -105,9 +105,9 @@ def test_prediction_reads_every_text_once_without_dropout():
     objective = EmbeddingObjective(spec_of(), TaskConfig(pooling="cls"))
     model = objective.build_model(CONFIG, seed=0, policy="float32")
     batch = tf.nest.map_structure(tf.constant, make_batch(rows, 5, (12,), pad_id=0))
-    vectors = objective.compute(model, batch, RANDOMNESS, training=False).details["embedding"]
+    vectors = objective.compute(model, batch, RNG, training=False).per_example["embedding"]
     assert vectors.shape == (5, 1, 16)
-    hidden = model.encoder(batch.ids[:, 0], batch.segment_ids[:, 0], batch.valid[:, 0])
+    hidden = model.encoder(batch.ids[:, 0], batch.segment_ids[:, 0], batch.padding_mask[:, 0])
     expected = hidden[:, 0] / tf.norm(hidden[:, 0], axis=1, keepdims=True)
     np.testing.assert_allclose(vectors[:, 0], expected, atol=1e-6)
 

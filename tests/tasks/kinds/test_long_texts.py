@@ -131,17 +131,17 @@ def test_calls_with_few_texts_give_the_same_rows(monkeypatch):
             [e.texts for e in examples], served.row_encoder, served.config.task))
     for first, second in zip(*(rows for rows, _ in parts), strict=True):
         assert first.ids.tolist() == second.ids.tolist()
-        assert first.valid.tolist() == second.valid.tolist()
+        assert first.padding_mask.tolist() == second.padding_mask.tolist()
     assert parts[0][1].tolist() == parts[1][1].tolist()
 
 
 def test_training_reads_evenly_spaced_windows():
     rows = [Row(np.arange(size)[:, np.newaxis] * [1, 1], np.zeros([size, 2]), {},
-                valid=np.ones([size, 2], bool)) for size in (1, 3, 9)]
+                padding_mask=np.ones([size, 2], bool)) for size in (1, 3, 9)]
     config = TaskConfig(long_texts=LongTexts.WINDOWS, max_windows=3)
     limited, notes = long_texts.limit_windows(rows, config)
     assert [row.ids[:, 0].tolist() for row in limited] == [[0], [0, 1, 2], [0, 4, 8]]
-    assert {len(row.valid) == len(row.segment_ids) == len(row.ids) for row in limited} == {True}
+    assert all(len(row.padding_mask) == len(row.segment_ids) == len(row.ids) for row in limited)
     assert notes == ["6 of 13 windows are left out: training reads --max_windows=3 of a text, "
                      "evenly spaced (most: 9)"]
     assert long_texts.limit_windows(rows[:2], config)[1] == []

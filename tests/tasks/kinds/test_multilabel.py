@@ -31,9 +31,10 @@ def examples(*labels):
             for number, label in enumerate(labels)]
 
 
-def load(tmp_path, name, content, label="label", **own):
+def load(tmp_path, name, content, label="label", **user_files):
     path = write(tmp_path / name, content)
-    return registry.load("multilabel", None, Files(train=[path], dev=[path], label=label, **own))
+    return registry.load("multilabel", None,
+                         Files(train=[path], dev=[path], label=label, **user_files))
 
 
 def json_lines(*labels):
@@ -168,7 +169,7 @@ def test_the_loss_is_that_of_transformers():
     model = types.SimpleNamespace(encoder=types.SimpleNamespace(
         first=lambda ids, *_: tf.zeros([3, 4])), head=lambda vectors, _: tf.constant(logits))
     ids = np.zeros([3, 5], np.int32)
-    batch = RowBatch(ids=tf.constant(ids), valid=tf.ones([3, 5], bool), segment_ids=ids,
+    batch = RowBatch(ids=tf.constant(ids), padding_mask=tf.ones([3, 5], bool), segment_ids=ids,
                      present=tf.constant([True, True, False]), targets={"labels": labels})
     objective = task_objective("multilabel", 3)
     count = objective.prepare_inputs(batch, None)[1]["loss"]
@@ -211,16 +212,16 @@ def test_the_searched_threshold_has_the_best_micro_f1():
 def test_labels_that_the_task_lacks_count_as_missed_and_affect_no_other_score():
     truth = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0]], bool)
     probabilities = np.array([[0.9, 0.4], [0.7, 0.6], [0.8, 0.5]])
-    own = truth[:, :2]
+    user_files = truth[:, :2]
     threshold = best_threshold(truth, probabilities)
-    assert threshold == best_threshold(own, probabilities) == pytest.approx(0.55)
+    assert threshold == best_threshold(user_files, probabilities) == pytest.approx(0.55)
     scores, predicted = set_scores(truth, probabilities, threshold), np.pad(
         probabilities >= threshold, [(0, 0), (0, 2)])
     assert scores == pytest.approx({
         "f1_micro": metrics.f1_score(truth, predicted, average="micro"),
         "f1_macro": metrics.f1_score(truth, predicted, average="macro", zero_division=0),
-        "roc_auc_macro": metrics.roc_auc_score(own, probabilities, average="macro"),
-        "average_precision_macro": metrics.average_precision_score(own, probabilities)})
+        "roc_auc_macro": metrics.roc_auc_score(user_files, probabilities, average="macro"),
+        "average_precision_macro": metrics.average_precision_score(user_files, probabilities)})
     # Of three texts each has the first label and a new one.
     truth, probabilities = np.array([[1, 0, 1]] * 3, bool), np.array([[0.9, 0.4]] * 3)
     assert best_threshold(truth, probabilities) == pytest.approx(0.65)

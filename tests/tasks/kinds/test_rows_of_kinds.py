@@ -11,7 +11,7 @@ from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import RowBatch
 from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.rng import Rng
 from electra_tf.tasks.kinds import base, tagging
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
@@ -146,7 +146,7 @@ def test_every_part_has_its_own_index_in_the_global_batch(rounds):
         examples = tf.zeros([8 // rounds, 3, 4], tf.int32)
         tokens, drawn = base.as_rows(
             RowBatch(examples, examples > 0, examples, (), {}),
-            Randomness(seed=0, step=tf.constant(0, tf.int64), stride=rounds,
+            Rng(seed=0, step=tf.constant(0, tf.int64), stride=rounds,
                        first_example=tf.constant(share * 8 + index, tf.int64)))
         indices += (int(drawn.first_example) + rounds * np.arange(len(tokens.ids))).tolist()
     assert sorted(indices) == list(range(48))

@@ -20,7 +20,7 @@ _PHILOX, _WORDS_PER_BLOCK = 1, 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Randomness:
+class Rng:
     """The position of draws in a run; names of streams distinguish the draws of one step."""
 
     seed: int
@@ -30,7 +30,7 @@ class Randomness:
     stride: int = 1  # Difference between the indices of two successive rows in the global batch.
     scope: str = ""  # Prefix of every stream's name.
 
-    def within(self, scope: str) -> "Randomness":
+    def within(self, scope: str) -> "Rng":
         """Returns the same position with `scope` appended to the prefix of every stream's name."""
         return dataclasses.replace(self, scope=f"{self.scope}{scope}/")
 
@@ -50,7 +50,7 @@ class Randomness:
 
 
 class Streams(NamedTuple):
-    """Streams at the position of a `Randomness`, as tensors: an argument of traced functions."""
+    """Streams at the position of a `Rng`, as tensors: an argument of traced functions."""
 
     keys: tf.Tensor  # uint64 [streams, 1].
     first_example: tf.Tensor  # int64 [].
@@ -86,12 +86,12 @@ def to_uniform(bits: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.cast(upper, tf.int32), tf.float32) * 2.0**-24
 
 
-def dropout_keys(randomness: Randomness | None, stream: str,
+def dropout_keys(rng: Rng | None, stream: str,
                  batch_size: int | tf.Tensor) -> tf.Tensor | None:
     """Draws the keys of `keep_mask`, uint32 [B, 2]; returns None without randomness."""
-    if randomness is None:
+    if rng is None:
         return None
-    return randomness.streams(stream).dropout_keys(batch_size)[0]
+    return rng.streams(stream).dropout_keys(batch_size)[0]
 
 
 def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) -> tf.Tensor:

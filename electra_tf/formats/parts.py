@@ -11,28 +11,28 @@ from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts, requi
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.core.errors import UserError, note_once
-from electra_tf.formats.pretrained import GENERATOR_BIAS, Pretrained
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.formats.pretrained import GENERATOR_BIAS, Checkpoint
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.text.vocabulary import Vocabulary
 
 
-def build_networks(networks: Pretrained, policy: str = "float32") -> ElectraModel:
+def build_networks(checkpoint: Checkpoint, policy: str = "float32") -> ElectraModel:
     """Returns both networks; the heads that the checkpoint lacks have new weights."""
-    config = networks.model
-    if not networks.has_generator:  # Its head alone is created, without an encoder.
+    config = checkpoint.model
+    if not checkpoint.has_generator:  # Its head alone is created, without an encoder.
         config = dataclasses.replace(config, tying=Tying.EVERYTHING)
     model = ElectraModel(config, seed=0, policy=policy)
-    assign_parts(model.variables, networks.weights, networks.source)
+    assign_parts(model.variables, checkpoint.weights, checkpoint.source)
     return model
 
 
-def has_energies(networks: Pretrained) -> bool:
+def has_energies(checkpoint: Checkpoint) -> bool:
     """Returns True if the discriminator returns energies instead of log odds of replacement."""
-    return OBJECTIVES[networks.objective].energies
+    return OBJECTIVES[checkpoint.objective].energies
 
 
-def extract(networks: Pretrained, network: str) -> tuple[EncoderConfig, Weights]:
+def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weights]:
     """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
 
     They are named as if there were no other network: the encoder's are "electra/...". The head
@@ -40,32 +40,32 @@ def extract(networks: Pretrained, network: str) -> tuple[EncoderConfig, Weights]
     """
     if network == "discriminator":
         parts = ENCODER, "discriminator_predictions/"
-        return networks.model.discriminator, {
-            name: value for name, value in networks.weights.items() if name.startswith(parts)}
-    if not networks.has_generator:
-        raise UserError(f"{networks.source} has no generator. Name a run of objective.name=electra "
-                        "or mlm.")
-    table = network_specs.generator(networks.model)
-    return table.encoder, {re.sub("^generator/", ENCODER, name): networks.weights[name]
+        return checkpoint.model.discriminator, {
+            name: value for name, value in checkpoint.weights.items() if name.startswith(parts)}
+    if not checkpoint.has_generator:
+        raise UserError(f"{checkpoint.source} has no generator. Name a run of "
+                        "objective.name=electra or mlm.")
+    table = specs.generator(checkpoint.model)
+    return table.encoder, {re.sub("^generator/", ENCODER, name): checkpoint.weights[name]
                            for name in table.weights}
 
 
-def require_networks(networks: Pretrained) -> None:
+def require_networks(checkpoint: Checkpoint) -> None:
     """Raises `UserError` unless a model is a whole encoder, with or without the two networks."""
-    encoder = networks.model.discriminator
-    shapes = (network_specs.discriminator(encoder).weights if networks.has_discriminator
-              else weight_table.full_encoder(encoder))
-    if networks.has_generator:
-        shapes |= network_specs.own_generator(networks.model)
-    require_exactly(networks.weights, shapes, networks.source)
+    encoder = checkpoint.model.discriminator
+    shapes = (specs.discriminator(encoder).weights if checkpoint.has_discriminator
+              else parameter_shapes.full_encoder(encoder))
+    if checkpoint.has_generator:
+        shapes |= specs.own_generator(checkpoint.model)
+    require_exactly(checkpoint.weights, shapes, checkpoint.source)
 
 
-def require_pretrained(networks: Pretrained) -> None:
+def require_pretrained(checkpoint: Checkpoint) -> None:
     """Raises `UserError` for a model that formats without a task's head cannot hold."""
-    if networks.task is not None:
-        raise UserError(f"{networks.source} is a fine-tuned model; this format holds only "
+    if checkpoint.task is not None:
+        raise UserError(f"{checkpoint.source} is a fine-tuned model; this format holds only "
                         "pre-trained networks.")
-    require_networks(networks)
+    require_networks(checkpoint)
 
 
 def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:

@@ -7,9 +7,9 @@ import pytest
 from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES, objective_class
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
-from electra_tf.formats.networks import extract
-from electra_tf.formats.pretrained import Pretrained
-from electra_tf.modeling import network_specs, weight_table
+from electra_tf.formats.parts import extract
+from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.pretraining import ObjectiveContext, TrainedGenerator
 from tests.support import named_arrays, tiny_run
@@ -26,16 +26,16 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     config = PretrainingConfig(model=model, objective=OBJECTIVES[name])
     generator = None
     if name in ("frozen_generator", "two_stage"):
-        generator = TrainedGenerator(*extract(Pretrained(
+        generator = TrainedGenerator(*extract(Checkpoint(
             source="seeded", model=model, text=None, weights=named_arrays.of(
                 ElectraModel(model, seed=1).variables)), "generator"))
     objective = objective_class(config.objective.name)(
         config, ObjectiveContext.placeholder(40, generator=generator))
-    networks = objective.networks()
+    networks = objective.network_specs()
     network = objective.build_model(model, seed=1, policy="float32")
     table = {path: shape for network in networks for path, shape in network.weights.items()}
     assert table == built(network)
-    assert network_specs.trained(networks) == sum(
+    assert specs.trained(networks) == sum(
         variable.shape.num_elements() for variable in network.trainable_variables)
 
 
@@ -45,14 +45,14 @@ def test_every_way_of_tying_has_its_weights_and_shares_them(tying, size):
     config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5,
                              model__tying=tying, model__embedding_size=size).model
     model = ElectraModel(config, seed=1)
-    table = network_specs.discriminator(config.discriminator).weights
-    assert table | network_specs.own_generator(config) == built(model)
+    table = specs.discriminator(config.discriminator).weights
+    assert table | specs.own_generator(config) == built(model)
     own, other = (set(built(network)) for network in (model.generator, model.discriminator))
     assert {
         Tying.NONE: own & other == set(),
         Tying.TOKEN_EMBEDDINGS: own & other == {"electra/embeddings/word_embeddings"},
         Tying.ALL_EMBEDDINGS: own & other == set(
-            weight_table.embeddings("electra/embeddings", config.discriminator)),
+            parameter_shapes.embeddings("electra/embeddings", config.discriminator)),
         Tying.EVERYTHING: all("predictions" in name for name in own ^ other)}[tying]
 
 
@@ -79,4 +79,4 @@ def test_kernels_are_drawn_as_the_reference_draws_them():
     ("small", 13_483_008)])  # By hand: (30,522 + 514 + 2) 128 + 129 256 + 12 x 789,760.
 def test_an_encoder_has_what_published_ones_have(size, published):
     encoder = SIZES[size].model.discriminator
-    assert weight_table.size(weight_table.full_encoder(encoder)) == published
+    assert parameter_shapes.size(parameter_shapes.full_encoder(encoder)) == published

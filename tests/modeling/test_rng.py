@@ -5,35 +5,35 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling import randomness as randomness_module
-from electra_tf.modeling.randomness import Randomness, dropout_keys, keep_mask
+from electra_tf.modeling import rng as rng_module
+from electra_tf.modeling.rng import Rng, dropout_keys, keep_mask
 
 
-def randomness_at(step=3, first_example=0, seed=7, scope=""):
-    return Randomness(seed=seed, step=tf.constant(step, tf.int64), scope=scope,
+def rng_at(step=3, first_example=0, seed=7, scope=""):
+    return Rng(seed=seed, step=tf.constant(step, tf.int64), scope=scope,
                       first_example=tf.constant(first_example, tf.int64))
 
 
 def test_words_are_philox_4x32_10(monkeypatch):
     # Known answer of the authors' Random123 test vectors for an all-zero key and counter.
-    monkeypatch.setattr(randomness_module, "stream_key", lambda seed, stream: 0)
-    bits = randomness_at(step=0).bits("any", 1, 4).numpy().view(np.uint32)
+    monkeypatch.setattr(rng_module, "stream_key", lambda seed, stream: 0)
+    bits = rng_at(step=0).bits("any", 1, 4).numpy().view(np.uint32)
     assert [f"{word:08x}" for word in bits[0]] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
 
 
 @pytest.mark.parametrize("words", [1, 6, 64])
 @pytest.mark.parametrize(("first", "stride"), [(10, 1), (4, 3)])
 def test_an_examples_bits_dont_depend_on_the_rows_around_it(words, first, stride):
-    all_bits = randomness_at().bits("stream", 13, words)
-    part = dataclasses.replace(randomness_at(first_example=first), stride=stride)
+    all_bits = rng_at().bits("stream", 13, words)
+    part = dataclasses.replace(rng_at(first_example=first), stride=stride)
     np.testing.assert_array_equal(part.bits("stream", 3, words), all_bits[first::stride])
 
 
 def test_step_stream_seed_and_scope_each_change_the_bits():
-    base = randomness_at().bits("stream", 2, 64).numpy()
+    base = rng_at().bits("stream", 2, 64).numpy()
     others = [
-        randomness_at(step=4).bits("stream", 2, 64), randomness_at(seed=8).bits("stream", 2, 64),
-        randomness_at().bits("other", 2, 64), randomness_at().within("part").bits("stream", 2, 64)]
+        rng_at(step=4).bits("stream", 2, 64), rng_at(seed=8).bits("stream", 2, 64),
+        rng_at().bits("other", 2, 64), rng_at().within("part").bits("stream", 2, 64)]
     for other in others:
         # 128 independent words agree by chance with probability below 1e-7.
         assert np.mean(base == other.numpy()) == 0.0
@@ -41,15 +41,15 @@ def test_step_stream_seed_and_scope_each_change_the_bits():
 
 def test_xla_draws_the_same_bits():
     compiled = tf.function(
-        lambda step, first: dataclasses.replace(randomness_at(), step=step, first_example=first)
+        lambda step, first: dataclasses.replace(rng_at(), step=step, first_example=first)
         .bits("stream", 4, 100), jit_compile=True)
     np.testing.assert_array_equal(
         compiled(tf.constant(3, tf.int64), tf.constant(5, tf.int64)),
-        randomness_at(first_example=5).bits("stream", 4, 100))
+        rng_at(first_example=5).bits("stream", 4, 100))
 
 
 def test_uniforms_are_uniform_and_below_one():
-    values = randomness_at().uniform("stream", 64, 4096).numpy()
+    values = rng_at().uniform("stream", 64, 4096).numpy()
     assert values.dtype == np.float32
     assert values.min() >= 0.0 and values.max() < 1.0
     counts = np.histogram(values, bins=64, range=(0.0, 1.0))[0]
@@ -60,7 +60,7 @@ def test_uniforms_are_uniform_and_below_one():
 
 def test_a_mask_keeps_what_it_should_in_every_example_and_position():
     rate, shape = 0.1, tf.TensorShape([256, 32, 64])
-    kept = keep_mask(dropout_keys(randomness_at(), "stream", 256), shape, rate).numpy()
+    kept = keep_mask(dropout_keys(rng_at(), "stream", 256), shape, rate).numpy()
     for axes, count in (((0, 1, 2), kept.size), ((1, 2), 32 * 64), ((0,), 256)):
         share = kept.mean(axis=axes)
         deviation = math.sqrt(rate * (1.0 - rate) / count)
@@ -76,7 +76,7 @@ def test_mask_decisions_are_independent_of_each_other(offset):
     rate, shape = 0.5, tf.TensorShape([64, 64, 64])
 
     def drawn(step=3, stream="stream"):
-        keys = dropout_keys(randomness_at(step=step), stream, 64)
+        keys = dropout_keys(rng_at(step=step), stream, 64)
         return keep_mask(keys, shape, rate).numpy().reshape(64, -1)
 
     kept, rows = drawn(), offset % 63 or 1

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling.weight_table import (
+from electra_tf.modeling.parameter_shapes import (
     ENCODER,
     GENERATOR,
     Shapes,
