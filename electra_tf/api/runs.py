@@ -204,7 +204,7 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     user_files = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),
-                holds_out=not config.training.num_folds)
+                       holds_out=not config.training.num_folds)
     loaded = _load(task, train, labels, dev, data_dir, user_files)
     temporary = None
     if model_dir is None:

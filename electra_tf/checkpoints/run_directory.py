@@ -101,7 +101,7 @@ def text_settings(model_dir: Path) -> TextSettings:
 
 def open_run_dir(model_dir: Path, identity: RunConfig, *, defaults: Any = None,
                  initial_section: str = "",
-          replaced: Collection[str] = ()) -> list[str]:
+                 replaced: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `identity`

@@ -117,7 +117,7 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
 
     padding_mask = padded([np.ones(row.ids.shape,
                                    bool) if row.padding_mask is None else row.padding_mask
-                    for row in rows], shape)
+                           for row in rows], shape)
     if padding_mask.ndim > 2:
         padding_mask[:, :, 0] = True
     targets = {name: [np.asarray(row.targets[name]) for row in rows] for name in rows[0].targets}

@@ -61,8 +61,8 @@ def train(changes: Changes) -> None:
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
         config = override(registry.recipe(name, shape), changes)
-        data["own"] = dataclasses.replace(
-            data["own"], holds_out=not config.training.num_folds)
+        data["user_files"] = dataclasses.replace(
+            data["user_files"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
         run = distillation.with_teacher(
@@ -71,7 +71,7 @@ def train(changes: Changes) -> None:
         for trial in run.combinations:  # Before it removes an earlier run.
             run.changed(trial).check_training()
         if values.unlabelled:
-            task = distillation.with_unlabelled(task, data["own"])
+            task = distillation.with_unlabelled(task, data["user_files"])
         runs.append((run, task, scratch_runs(run) if values.scratch_baseline else {}))
     if values.restart:
         for run, _, _ in runs:
@@ -127,7 +127,7 @@ def _data(name: str) -> dict[str, Any]:
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
     return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
-            "own": _user_files(), "from_tfds": values.data_source == "tfds"}
+            "user_files": _user_files(), "from_tfds": values.data_source == "tfds"}
 
 
 def _user_files() -> Files:

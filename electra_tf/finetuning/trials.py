@@ -45,7 +45,7 @@ from electra_tf.finetuning.results import (
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import WeightedMean
+from electra_tf.objectives.objective import Means
 from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
@@ -99,7 +99,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
                 checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
             if run.grid:  # The saved settings are those of the kept model.
                 run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},
-                                    replaced=tuple(run.grid))
+                                           replaced=tuple(run.grid))
         kept_run = run.changed(results.best.changes).in_float32
         dev = data.of(kept_run, task, results.best.fold).dev
         mistakes = write_outputs(kept_run, task, dev, results)
@@ -132,7 +132,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         epochs.append(Epoch(epoch=len(epochs) + 1, step=progress.step, loss=mean_loss,
                             scores=scores))
         track(progress.step, {f"{split}/{metric}": value for split, values in scores.items()
-                     for metric, value in values.items()})
+                              for metric, value in values.items()})
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
         if not (training.keeps_best_epoch and scores):
             kept = epochs[-1]
@@ -203,8 +203,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
         state.step.assign(finished_at[-1])
     train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
 
-    def run_step(batch: RowBatch) -> Mapping[str,
-                                             WeightedMean]:  # TPUs need a function with a name.
+    def run_step(batch: RowBatch) -> Means:  # TPUs need a function with a name.
         return run_on_replicas(run.strategy, train_step, batch)
 
     return CompiledByShape(run_step)

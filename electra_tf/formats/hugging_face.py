@@ -126,7 +126,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
                         f"run_finetuning.py --init_checkpoint={directory}")
     note_unused(others, str(weights_file(directory)))
     checkpoint = Checkpoint(source=str(path), model=model, text=text, weights=weights,
-                          pooling=pooling, task=task, task_settings=settings)
+                            pooling=pooling, task=task, task_settings=settings)
     if task is None:
         require_networks(checkpoint)
     return checkpoint

@@ -118,7 +118,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         checkpoint = form.module.read(path)
     elif form is Format.HUGGING_FACE:
         checkpoint = form.module.read(path, encoder_only=encoder_only, with_task=with_task,
-                                    text_columns=text_columns)
+                                      text_columns=text_columns)
     elif form is Format.GOOGLE:
         prefix = _find_prefix(path)
         folder = storage.path(prefix).parent

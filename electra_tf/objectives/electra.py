@@ -65,7 +65,7 @@ class ElectraObjective(PretrainingObjective):
         return self.detection_output(inputs, sampled, corrupted, replaced, logits)
 
     def detection_output(self, inputs: MaskedBatch, sampled: tf.Tensor, corrupted: tf.Tensor,
-                          replaced: tf.Tensor, logits: tf.Tensor) -> LossOutput:
+                         replaced: tf.Tensor, logits: tf.Tensor) -> LossOutput:
         """Computes the loss of logits float32 [B, L] for the labels `replaced`, bool [B, L]."""
         padding_mask, masked = inputs.original.padding_mask, inputs.masked
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
@@ -83,7 +83,7 @@ class ElectraObjective(PretrainingObjective):
             "discriminator_logit_squared": WeightedMean(tf.reduce_sum(tf.square(valid_logits)),
                                                         tokens)}
         return LossOutput({"discriminator_loss": loss_sum}, metrics,
-                       {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
+                          {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the generator's accuracies and the discriminator's scores over all tokens."""

@@ -63,7 +63,7 @@ class MlmObjective(PretrainingObjective):
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, rng, training=training)
         return LossOutput({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                       generator_fields(inputs.masked, generated.best_ids))
+                          generator_fields(inputs.masked, generated.best_ids))
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
@@ -77,7 +77,7 @@ class MlmObjective(PretrainingObjective):
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
         return (specs.language_model("encoder", config,
-                                             parameter_shapes.full_encoder(config)),)
+                                     parameter_shapes.full_encoder(config)),)
 
 
 class RestoringModel(PretrainingModel):
@@ -128,7 +128,7 @@ class ReplaceMlmObjective(PretrainingObjective):
         predicted = run_generator(
             model.restorer, inputs._replace(ids=corrupted.ids), rng, training=training)
         return LossOutput({self.loss: tf.reduce_sum(predicted.losses)}, {},
-                       {"restored_ids": predicted.best_ids})
+                          {"restored_ids": predicted.best_ids})
 
     @property
     def loss_weights(self) -> Mapping[str, float]:

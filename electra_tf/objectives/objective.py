@@ -24,6 +24,10 @@ class WeightedMean(NamedTuple):
     weight: tf.Tensor  # float32 [], number of terms of the sum.
 
 
+Means = Mapping[str, WeightedMean]
+"""Name of a loss or metric -> its mean over a batch."""
+
+
 def fraction(marked: tf.Tensor, among: tf.Tensor) -> WeightedMean:
     """Returns the fraction of `among` that is marked; both are bool of one shape."""
     return WeightedMean(count(marked & among), count(among))
@@ -38,7 +42,7 @@ class LossOutput(NamedTuple):
     """The results of one batch."""
 
     loss_sums: Mapping[str, tf.Tensor]  # Name -> float32 [], summed over the batch; differentiable.
-    metrics: Mapping[str, WeightedMean]  # Name -> statistics for metrics; not differentiated.
+    metrics: Means  # Name -> statistics for metrics; not differentiated.
     per_example: Mapping[str, tf.Tensor]  # Name -> tensors [B, ...] for evaluation and samples.
 
 

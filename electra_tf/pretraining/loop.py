@@ -201,7 +201,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
     with run_directory.only_process(run.model_dir):
         changed = run_directory.open_run_dir(run.model_dir, run.identity,
                                              defaults=PretrainingConfig(),
-                                      initial_section="initialization")
+                                             initial_section="initialization")
         if changed:
             print("note     initial weights are set at the first step only, so this has no effect "
                   f"on a run that continues: {'; '.join(changed)}", flush=True)

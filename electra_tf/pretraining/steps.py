@@ -1,19 +1,17 @@
 """The steps of a run: their function on the devices, their results, and the events between them."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.runtime import Precision, RuntimeConfig
 from electra_tf.core.errors import UserError
-from electra_tf.objectives.objective import WeightedMean
+from electra_tf.objectives.objective import Means
 from electra_tf.training.devices import device_type, run_on_replicas
 from electra_tf.training.step import TrainStep
 
-Results = Mapping[str, WeightedMean]
-"""Name -> sum and weight, float32 [] after a step and [steps] after a loop of steps."""
 Totals = dict[str, tuple[float, float]]
 """Name -> sum and weight over several steps."""
 
@@ -24,11 +22,12 @@ machine gets 30 s."""
 
 def compile_steps(strategy: tf.distribute.Strategy, train_step: TrainStep,
                   batches: tf.distribute.DistributedDataset, *, in_loops: bool = False
-                  ) -> Callable[[int], Results]:
+                  ) -> Callable[[int], Means]:
     """Returns `train_steps(count)`, which starts steps on the next batches.
 
-    It returns their results; an accelerator may run on after the call. `count` is 1, or with
-    `in_loops` the number of steps of one loop on the devices.
+    It returns their means, whose parts are [] after a step and [steps] after a loop; an accelerator
+    may run on after the call. `count` is 1, or with `in_loops` the number of steps of one loop on
+    the devices.
     """
     iterator, run_step = iter(batches), compile_step(strategy, train_step)
     if not in_loops:
@@ -42,7 +41,7 @@ def compile_step(strategy: tf.distribute.Strategy, train_step: TrainStep
     """Returns a function of an iterator that runs a step on its next batch on all replicas."""
 
     @tf.function(autograph=False)
-    def run_step(iterator: tf.distribute.DistributedIterator) -> Results:
+    def run_step(iterator: tf.distribute.DistributedIterator) -> Means:
         return run_on_replicas(strategy, train_step, next(iterator))
 
     return run_step  # TPUs need a function with a name.
@@ -54,7 +53,7 @@ def compile_loop(run_step: tf.types.experimental.ConcreteFunction,
     """Returns a function that runs a number of steps, int32 [], and stacks their results."""
 
     @tf.function(autograph=False)
-    def run_loop(count: tf.Tensor) -> Results:
+    def run_loop(count: tf.Tensor) -> Means:
         arrays = tf.nest.map_structure(
             lambda output: tf.TensorArray(output.dtype, count, element_shape=output.shape),
             run_step.structured_outputs)
@@ -83,9 +82,9 @@ class StepMetrics:
     def __init__(self, precision: Precision):
         # In float16 loss scaling skips a step whose gradients overflow.
         self._finite = ("loss",) if precision is Precision.FLOAT16 else ("loss", "gradient_norm")
-        self._results: list[Results] = []
+        self._results: list[Means] = []
 
-    def update(self, results: Results) -> None:
+    def update(self, results: Means) -> None:
         """Adds the results of a step, or of a loop of steps."""
         self._results.append(results)
 

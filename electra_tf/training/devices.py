@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,7 +12,7 @@ from electra_tf.config.runtime import Precision, Xla
 from electra_tf.core.errors import UserError
 from electra_tf.core.machine import cpu_multiplies_bfloat16
 from electra_tf.modeling.initialization import initialize
-from electra_tf.objectives.objective import Objective, WeightedMean
+from electra_tf.objectives.objective import Means, Objective
 from electra_tf.training.adam import Adam, Lamb
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
@@ -71,7 +71,7 @@ def device_type(strategy: tf.distribute.Strategy) -> str:
 
 
 def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep,
-                    batch: Any) -> Mapping[str, WeightedMean]:
+                    batch: Any) -> Means:
     """Runs a step on all replicas, each on its rows; returns the results, which they share."""
     results = strategy.run(train_step, args=(batch,))
     return tf.nest.map_structure(

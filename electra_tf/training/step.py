@@ -4,7 +4,7 @@
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -13,7 +13,7 @@ import tf_keras
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.rng import Rng
-from electra_tf.objectives.objective import Objective, WeightedMean
+from electra_tf.objectives.objective import Means, Objective, WeightedMean
 from electra_tf.training.adam import Adam, clip_factor_and_norm
 from electra_tf.training.schedule import Schedule
 
@@ -48,7 +48,7 @@ class TrainStep:
     schedule: Schedule
     compile_with_xla: bool
 
-    def __call__(self, batch: Any) -> Mapping[str, WeightedMean]:
+    def __call__(self, batch: Any) -> Means:
         """Updates the weights from this replica's [B / R, ...] rows, in a replica context.
 
         Returns losses and statistics of the global batch before the update.

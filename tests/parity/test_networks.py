@@ -54,7 +54,7 @@ def compute_losses(variant: str, model):
     else:
         objective = GoldenObjective(PretrainingConfig(), CONTEXT)
     output, weights = (objective.compute(model, inputs, RNG, training=False),
-                        objective.denominators(inputs))
+                       objective.denominators(inputs))
     losses = {name: value / weights[name] for name, value in output.loss_sums.items()}
     total = tf.add_n([objective.loss_weights[name] * loss for name, loss in losses.items()])
     return losses, total, output.per_example

@@ -15,7 +15,7 @@ CONTEXT = dataclasses.replace(
     ObjectiveContext.placeholder(500, SpecialTokens(pad=0, cls=2, sep=3, mask=4)),
     token_counts=lambda: np.arange(500))
 RNG = Rng(seed=0, step=tf.constant(0, tf.int64),
-                        first_example=tf.constant(0, tf.int64))
+          first_example=tf.constant(0, tf.int64))
 
 
 def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:

@@ -68,7 +68,7 @@ def test_another_file_may_have_other_columns_and_label_words(tmp_path):
     assert [example.label for example in examples] == ["1", "0"]
     user_files = Files(dev=[write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")],
                        texts=("body",),
-                label="y")
+                       label="y")
     with pytest.raises(UserError, match="the label 'good' isn't among the labels"):
         registry.load_dev(spec, None, user_files)
     with pytest.raises(UserError, match="--text_columns=a,b: the task sst2 reads 1"):

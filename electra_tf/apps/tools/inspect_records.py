@@ -141,7 +141,7 @@ def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, 
             tf.constant(ids[None]), tf.constant(padding_mask[None]), masking,
             vocab_info(vocabulary),
             Rng(seed=seed, step=tf.constant(0, tf.int64),
-                       first_example=tf.constant(index, tf.int64)))
+                first_example=tf.constant(index, tf.int64)))
         selected = mark_positions(positions, filled, ids.size).numpy()[0]
         words = []
         for original, shown, is_selected in zip(

@@ -87,7 +87,7 @@ class EmbeddingObjective(base.TaskObjective):
         losses = contrastive_losses(vectors, inputs.targets["text"], inputs.present,
                                     self.config.temperature)
         return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {},
-                       {"embedding": vectors})
+                          {"embedding": vectors})
 
 
 def contrastive_losses(vectors: tf.Tensor, texts: tf.Tensor, present: tf.Tensor,

@@ -35,7 +35,7 @@ class MultiLabelObjective(base.TaskObjective):
                                          rng if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
         return LossOutput({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
-                       {}, {"logits": logits})
+                          {}, {"logits": logits})
 
 
 class MultiLabel(texts.Classification):

@@ -54,8 +54,9 @@ class TaggingObjective(base.TaskObjective):
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = self.label_losses(inputs.targets["tag"], logits)
         return LossOutput({"loss": base.sum_where(losses, is_word)},
-                       {"accuracy": fraction(tags == inputs.targets["tag"], is_word)},
-                       {"tags": tags, "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
+                          {"accuracy": fraction(tags == inputs.targets["tag"], is_word)},
+                          {"tags": tags,
+                           "probability": tf.reduce_max(tf.nn.softmax(logits), axis=-1)})
 
 
 class Tagging(base.TaskKind):

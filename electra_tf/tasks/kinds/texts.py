@@ -41,7 +41,7 @@ class ClassificationObjective(base.TaskObjective):
         losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return LossOutput({"loss": base.sum_where(losses, inputs.present)},
-                       {"accuracy": fraction(is_correct, inputs.present)}, {"logits": logits})
+                          {"accuracy": fraction(is_correct, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(base.TaskObjective):
@@ -55,7 +55,7 @@ class RegressionObjective(base.TaskObjective):
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
         return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {},
-                       {"predictions": scores * scale + offset})
+                          {"predictions": scores * scale + offset})
 
 
 class TextKind(base.TaskKind):

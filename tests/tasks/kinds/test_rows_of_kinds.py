@@ -147,6 +147,6 @@ def test_every_part_has_its_own_index_in_the_global_batch(rounds):
         tokens, drawn = base.as_rows(
             RowBatch(examples, examples > 0, examples, (), {}),
             Rng(seed=0, step=tf.constant(0, tf.int64), stride=rounds,
-                       first_example=tf.constant(share * 8 + index, tf.int64)))
+                first_example=tf.constant(share * 8 + index, tf.int64)))
         indices += (int(drawn.first_example) + rounds * np.arange(len(tokens.ids))).tolist()
     assert sorted(indices) == list(range(48))
