@@ -21,7 +21,7 @@ from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings, CleaningSetti
 from electra_tf.core import command_line, errors, signals, storage
 from electra_tf.core.setting_flags import define_flags, from_flags
 from electra_tf.core.settings import settings_of
-from electra_tf.text.tokenization import text_settings_from_flags
+from electra_tf.text.normalization import text_settings_from_flags
 
 flags.DEFINE_string("vocab_file", "", "Vocabulary file, of data_prep.build_vocab or of a model.")
 flags.DEFINE_string("output_dir", "", "Directory to write shards, vocab.txt and manifest.json to.")

@@ -22,7 +22,7 @@ from data_prep.settings import LINE_RULES, CleaningSettings
 from electra_tf.core import atomic_file, command_line, errors, storage
 from electra_tf.core.setting_flags import define_flags, from_flags
 from electra_tf.core.settings import Section, require
-from electra_tf.text.tokenization import NFC, TextSettings, normalization_from_flags
+from electra_tf.text.normalization import NFC, TextSettings, normalization_from_flags
 
 _MIN_LEARNED_TOKENS = 50
 

@@ -16,8 +16,8 @@ from data_prep.work_units import WorkUnit
 from electra_tf.core.storage import Path
 from electra_tf.data import manifest, records, shards
 from electra_tf.text import coverage
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.scripts import UnknownScripts
-from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
 BATCH_CHARACTERS = 1 << 19  # Characters per call of the tokenizer's graph.

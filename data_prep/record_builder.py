@@ -19,7 +19,7 @@ from electra_tf.core.atomic_file import remove_unfinished
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path
 from electra_tf.data import manifest
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"

@@ -10,7 +10,7 @@ from data_prep.packing import MIN_SEQUENCE
 from electra_tf.core.errors import UserError
 from electra_tf.core.settings import Section, require, require_one_of, settings_of
 from electra_tf.data.manifest import MAX_SEQUENCE_LENGTH
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.normalization import Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
 """Defaults of --short_example_rate by packing; `full` never makes short examples."""

@@ -16,7 +16,7 @@ from electra_tf.core.machine import usable_cores
 from electra_tf.core.setting_flags import define_flags, from_flags
 from electra_tf.core.settings import Section, settings_of
 from electra_tf.core.storage import Path
-from electra_tf.text.tokenization import AUTO
+from electra_tf.text.normalization import AUTO
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

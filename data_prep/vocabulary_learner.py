@@ -17,7 +17,7 @@ from data_prep.sources.source import Source
 from data_prep.work_units import CorpusPiece, Progress, Runner, WordCounts, WorkUnit, pieces_of
 from electra_tf.core.errors import UserError
 from electra_tf.text import coverage
-from electra_tf.text.tokenization import NFC, Normalization
+from electra_tf.text.normalization import NFC, Normalization
 from electra_tf.text.vocabulary import (
     CONTINUATION,
     MAX_WORD_CHARACTERS,

@@ -22,7 +22,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.initialization import initialize
 from electra_tf.modeling.masking import SpecialTokens, VocabInfo, mask_tokens
 from electra_tf.modeling.rng import Rng
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 
 STEPS, PRINT_EVERY, B, L, VOCAB_SIZE = 1000, 100, 32, 64, 4096

@@ -25,7 +25,7 @@ def _ours(text: str, vocab_file: str, max_seq_length: int, packing: str) -> syst
     from data_prep import local_runner, record_builder, settings
     from data_prep.sources.registry import open_source
     from electra_tf.core import storage
-    from electra_tf.text.tokenization import TextSettings
+    from electra_tf.text.normalization import TextSettings
 
     local_runner.quiet_tensorflow()
     text_settings = TextSettings.load(storage.path(vocab_file))

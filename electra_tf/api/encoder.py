@@ -22,8 +22,8 @@ from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.rng import Rng
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.rows import RowEncoder, Tokens
-from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 HUGGING_FACE_NAMES = {

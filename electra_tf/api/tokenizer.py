@@ -12,8 +12,8 @@ import tf_keras
 from electra_tf.api.encoder import columns_of
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require, require_one_of
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes, first_values, shortened
-from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 

@@ -20,8 +20,8 @@ from electra_tf.core.atomic_file import make_directory, write_json
 from electra_tf.core.errors import UserError, one_line
 from electra_tf.core.settings import require
 from electra_tf.core.storage import MIB, Path, remove_tree
-from electra_tf.text import tokenization
-from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
+from electra_tf.text import normalization
+from electra_tf.text.normalization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 SETTINGS_FILE = "settings.json"
@@ -41,7 +41,7 @@ GENERATOR_HEADS = "generator_heads"
 """Fact of a run whose generator has the discriminator's heads, and not heads of 64 units."""
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-            VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
+            VOCABULARY_FILE, VOCABULARY_FILE + normalization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of a task's facts, which `tasks/task.py` defines."""
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.

@@ -16,7 +16,7 @@ from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path, file_sha256
 from electra_tf.data.records import SPLITS, Count, Records, Shard, overhead_bytes
-from electra_tf.text.tokenization import Tokenization
+from electra_tf.text.normalization import Tokenization
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"

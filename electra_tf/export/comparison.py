@@ -24,7 +24,7 @@ class Quantization(enum.StrEnum):
 def probe_tokens(model: Servable) -> list[np.ndarray]:
     """Returns ids, segment ids and mask, int32 [B, L], of the probes' texts."""
     all_texts, _ = probes(model.columns)
-    rows = model.texts.encode(*map(tf.constant, all_texts.values()))
+    rows = model.row_encoder.encode(*map(tf.constant, all_texts.values()))
     return [tf.cast(part, tf.int32).numpy() for part in rows]
 
 

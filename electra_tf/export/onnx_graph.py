@@ -30,10 +30,10 @@ from electra_tf.modeling.fused import LAYER_NORM_EPSILON
 from electra_tf.modeling.layers import Dense, LayerNorm
 from electra_tf.modeling.pooling import PoolingHead
 from electra_tf.modeling.task_heads import ScoreHead
-from electra_tf.tasks.kinds.long_texts import KEEP
 from electra_tf.tasks.kinds.multilabel import decision_threshold
+from electra_tf.tasks.kinds.windows import KEEP
 from electra_tf.tasks.task import Kind
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 
 OPSET, IR_VERSION = 20, 9  # ONNX Runtime reads them from 1.17 (2024) on.
 _LARGEST_INT8 = 63
@@ -52,7 +52,8 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
     # The configuration.
     config = encoder_entries(model.encoder.config, text) | {
         "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
-        "max_seq_length": model.texts.max_length, "keeps_tail": False, "label_threshold": None}
+        "max_seq_length": model.row_encoder.max_length, "keeps_tail": False,
+        "label_threshold": None}
     form = LongTexts.TRUNCATE
     if isinstance(model, ServedTask):
         network, form = model.network, model.network.config.long_texts
@@ -66,7 +67,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
     columns, tokens, lines = probes(model.columns)[0].values(), probe_tokens(model), []
     with atomic_directory(directory) as unfinished:
         unfinished.mkdir()
-        write_exact_text(text, unfinished, model.texts.max_length)
+        write_exact_text(text, unfinished, model.row_encoder.max_length)
         write_json(unfinished / CONFIG_FILE, config)
         add_files(unfinished)
         for kind in dict.fromkeys((Quantization.NONE, quantization)):
@@ -74,7 +75,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
             (unfinished / MODEL_FILE).write_bytes(graph.SerializeToString())
             write_checksums(unfinished)
             exported = OnnxModel(unfinished)
-            ids, _ = model.texts.encode_counted(*map(tf.constant, columns), keep=KEEP[form])
+            ids, _ = model.row_encoder.encode_counted(*map(tf.constant, columns), keep=KEEP[form])
             if not all(map(np.array_equal, exported.encode(*columns), ids)):
                 raise UserError("tokenizer.json gives other ids than this program's tokenizer; "
                                 "nothing was exported.")

@@ -46,8 +46,8 @@ class Servable(abc.ABC):
     """Names of the texts that `answer` takes."""
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
-                 texts: RowEncoder):
-        self.encoder, self.head, self.texts = encoder, head, texts
+                 row_encoder: RowEncoder):
+        self.encoder, self.head, self.row_encoder = encoder, head, row_encoder
 
     @abc.abstractmethod
     def answer(self, *columns: tf.Tensor) -> Outputs:
@@ -72,7 +72,7 @@ class Servable(abc.ABC):
 
         def score(*inputs: tf.Tensor) -> Outputs:
             return self.score(_checked_tokens(
-                inputs, self.encoder.config, self.texts.vocabulary.cls_id))
+                inputs, self.encoder.config, self.row_encoder.vocabulary.cls_id))
 
         return {DEFAULT: trace(answer, self.columns, tf.string, [None]),
                 TOKEN_IDS: trace(score, TOKEN_INPUTS, tf.int32, [None, None])}
@@ -125,7 +125,7 @@ class TextEncoder(Servable):
 
         Rows are [CLS], the pieces and [SEP]. Vectors of padding are zero.
         """
-        tokens = self.texts.encode(text)
+        tokens = self.row_encoder.encode(text)
         hidden = self._hidden(tokens)
         hidden = tf.where(tokens.padding_mask[:, :, tf.newaxis], hidden, 0.0)
         pooled = {name: pool(hidden, tokens.padding_mask, mode)
@@ -141,8 +141,8 @@ class Detector(TextEncoder):
 
         The probability is float32 [B, W], the highest of a word's pieces. Texts have any length.
         """
-        split = words.split_as_tokenized(self.texts, *columns)
-        rows = words.pack_in_rows(self.texts, split)
+        split = words.split_as_tokenized(self.row_encoder, *columns)
+        rows = words.pack_in_rows(self.row_encoder, split)
         pieces = tf.ragged.range(rows.sizes)
         word_indices = tf.cast(pieces.value_rowids(), tf.int32)
         first = tf.gather(rows.first_piece, word_indices)
@@ -167,7 +167,7 @@ class ServedTask(Servable):
     """A fine-tuned network, whose kind of task reads texts and decodes answers."""
 
     def __init__(self, network: ServedNetwork):
-        super().__init__(network.encoder, network.head, network.texts)
+        super().__init__(network.encoder, network.head, network.row_encoder)
         self.network, self._kind = network, KINDS[network.spec.kind]
         self.columns = self._kind.served_inputs(network.spec)
 
@@ -197,7 +197,7 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
         assign_weights(model.variables, checkpoint.weights, checkpoint.source)
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
-            threshold=threshold, texts=RowEncoder(
+            threshold=threshold, row_encoder=RowEncoder(
                 checkpoint.text, task_config.max_seq_length, checkpoint.model.type_vocab_size)))
     if has_energies(checkpoint):
         raise UserError(f"{checkpoint.source} was trained with "

@@ -21,7 +21,7 @@ from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
-from electra_tf.text.tokenization import text_settings_from_flags
+from electra_tf.text.normalization import text_settings_from_flags
 
 SCRATCH_RUNS = {
     "from scratch, encoder's initialization": "from_scratch_encoder_initialization",

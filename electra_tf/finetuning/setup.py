@@ -23,11 +23,11 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting import trackers
 from electra_tf.tasks.class_weights import BALANCED, balanced_weights
 from electra_tf.tasks.kinds.base import HEAD, Split, TaskKind, TaskObjective
-from electra_tf.tasks.kinds.long_texts import limit_windows
+from electra_tf.tasks.kinds.windows import limit_windows
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenization import TextSettings
 from electra_tf.training import failures, strategies
 from electra_tf.training.devices import build_model
 

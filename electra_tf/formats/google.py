@@ -31,7 +31,7 @@ from electra_tf.formats.pretrained import (
     Checkpoint,
     Format,
 )
-from electra_tf.text.tokenization import Normalization, TextSettings, recorded_normalization
+from electra_tf.text.normalization import Normalization, TextSettings, recorded_normalization
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}

@@ -48,7 +48,7 @@ from electra_tf.formats.parts import (
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
 from electra_tf.modeling.parameter_shapes import Shapes, full_encoder
 from electra_tf.modeling.specs import discriminator, language_model
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}

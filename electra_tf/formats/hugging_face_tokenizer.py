@@ -16,7 +16,7 @@ from electra_tf.core import strict_json
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path, read_bytes, read_error
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
 from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 

@@ -21,7 +21,7 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.core import hub, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.normalization import Normalization, TextSettings
 
 BERT_SIZES = {
     "vocab_size": "vocab_size", "embedding_size": "embedding_size", "hidden_size": "hidden_size",

@@ -35,14 +35,14 @@ from electra_tf.core.storage import Path
 from electra_tf.data.pipeline import training_batches
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
-from electra_tf.pretraining import budget, continuation
-from electra_tf.pretraining.agreement import (
+from electra_tf.pretraining import budget, init_from
+from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
+from electra_tf.pretraining.multi_worker import (
     Agreement,
     has_several_workers,
     is_chief,
     report_lost_worker,
 )
-from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.setup import Run, prepare
 from electra_tf.pretraining.steps import Events, StepMetrics, compile_steps, steps_per_loop
@@ -242,7 +242,7 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
             raise checkpoint_files.lost_error(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
-            weights, copies = continuation.copy_to_generator(
+            weights, copies = init_from.copy_to_generator(
                 run.initial.weights, model.trainable_variables)
             new_parts = assign_parts(
                 model.trainable_variables, weights, run.initial.source) + copies

@@ -28,10 +28,10 @@ from electra_tf.objectives.pretraining import (
     PretrainingObjective,
     TrainedGenerator,
 )
-from electra_tf.pretraining import continuation
+from electra_tf.pretraining import init_from
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.reporting import trackers
-from electra_tf.text.tokenization import TextSettings, recorded_normalization
+from electra_tf.text.normalization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import failures, strategies
 from electra_tf.training.devices import build_model
@@ -57,7 +57,7 @@ class Run:
     initial: Checkpoint | None = None
     """Initial networks; None for new weights."""
     added_rows: Sequence[str] = ()
-    """Rows that `continuation.fit` added to the initial networks, as text."""
+    """Rows that `init_from.fit` added to the initial networks, as text."""
     finished_at: Sequence[int] = ()
     """Earlier numbers of steps, if the run was extended."""
 
@@ -101,7 +101,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
     More steps than those of a finished run in `model_dir` extend it, unless `restart` is true. The
     vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
-    shape, except for rows that `continuation.fit` adds. A step must fit into this machine's memory.
+    shape, except for rows that `init_from.fit` adds. A step must fit into this machine's memory.
     """
     # Records and vocabulary, and examples that fit into the model.
     trackers.require_installed(config.runtime.report_to)
@@ -127,7 +127,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     added_rows: list[str] = []
     if initial is not None:
         _check_shape(initial, config)
-        initial, added_rows = continuation.fit(
+        initial, added_rows = init_from.fit(
             initial, text, config.model.max_position_embeddings, str(records))
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
@@ -146,7 +146,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     generator = None
     if (source := config.objective.generator_dir(model_dir)) is not None:
         checkpoint = pretrained.read(source)
-        continuation.require_same_normalization(checkpoint, text, str(records))
+        init_from.require_same_normalization(checkpoint, text, str(records))
         if checkpoint.text.vocabulary != text.vocabulary:
             raise UserError(
                 f"{checkpoint.source} has another vocabulary than the records in {records}; build "

@@ -14,11 +14,11 @@ from electra_tf.core.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskKind
+from electra_tf.tasks.kinds.classification import Classification, Regression
 from electra_tf.tasks.kinds.embeddings import SentenceEmbeddings
 from electra_tf.tasks.kinds.multilabel import MultiLabel
 from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.tagging import Tagging
-from electra_tf.tasks.kinds.texts import Classification, Regression
 from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
 
 KINDS: Mapping[Kind, TaskKind] = {task.kind: task for task in (

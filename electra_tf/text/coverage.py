@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from electra_tf.core.command_line import as_started
-from electra_tf.text.tokenization import NFC, UNCASED, Normalization
+from electra_tf.text.normalization import NFC, UNCASED, Normalization
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
 _MAX_CHANGED_LETTERS = 0.01

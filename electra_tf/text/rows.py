@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.core.errors import UserError
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
 CHUNK = 20_000  # Texts that one call tokenizes.

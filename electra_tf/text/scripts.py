@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.tokenizer import WordSplitter
 
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from electra_tf.core.errors import UserError, shown
-from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
+from electra_tf.text.normalization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
 _MAX_TOKEN_BYTES = 256  # Limit of tensorflow-text's op.

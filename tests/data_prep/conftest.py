@@ -11,7 +11,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import SourceOptions
 from electra_tf.data import manifest
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

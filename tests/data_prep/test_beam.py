@@ -9,7 +9,7 @@ from data_prep.sources import files
 from data_prep.sources.registry import open_source
 from data_prep.work_units import CorpusPiece, WorkUnit
 from electra_tf.core.errors import UserError
-from electra_tf.text.tokenization import UNCASED
+from electra_tf.text.normalization import UNCASED
 from tests.data_prep.reading import contents
 from tests.support.python_process import own_lines
 

@@ -11,7 +11,7 @@ from electra_tf.core import atomic_file
 from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests.data_prep.reading import contents

@@ -10,7 +10,7 @@ from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
 from data_prep.work_units import WorkUnit
-from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
+from electra_tf.text.normalization import UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS
 

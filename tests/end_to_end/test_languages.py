@@ -15,7 +15,7 @@ from electra_tf.data.pipeline import parse_examples
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.pretraining.loop import train
-from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
+from electra_tf.text.normalization import NFC, UNCASED, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from tests.support import tiny_run
 

@@ -56,7 +56,7 @@ class Example:
 
     def _task(self, encoder, threshold):
         return ServedTask(ServedNetwork(
-            encoder=encoder, head=self.model.head, texts=self.row_encoder, spec=self.spec,
+            encoder=encoder, head=self.model.head, row_encoder=self.row_encoder, spec=self.spec,
             config=self.config.task, threshold=threshold))
 
     @functools.cached_property

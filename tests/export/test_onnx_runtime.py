@@ -21,9 +21,9 @@ from electra_tf.export.onnx_runtime import OnnxModel
 from electra_tf.export.servable import TextEncoder
 from electra_tf.formats.hugging_face_tokenizer import read_text, write_exact_text
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.tasks.kinds.long_texts import KEEP
+from electra_tf.tasks.kinds.windows import KEEP
 from electra_tf.tasks.task import Kind
-from electra_tf.text.tokenization import MODES, TextSettings
+from electra_tf.text.normalization import MODES, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests.export.served_models import Example, example, tiny_discriminator

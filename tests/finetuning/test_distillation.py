@@ -18,7 +18,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import BINARY, Kind, Task, TaskSpec, TextExample
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.formats.hugging_face_files import change_json
 from tests.support import named_arrays, tiny_networks
@@ -118,7 +118,7 @@ def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
     np.testing.assert_allclose(special.softmax(logits[:20], axis=1),
                                answers["probabilities"].numpy()[:, [1, 2, 0]], atol=1e-5)
     np.testing.assert_allclose([row.targets["teacher/vectors"] for row in rows[:20]],
-                               served.encoder.first(*served.texts.encode(texts)), atol=1e-5)
+                               served.encoder.first(*served.row_encoder.encode(texts)), atol=1e-5)
     np.testing.assert_array_equal(logits[20], logits[3])
     assert [row.targets["is_labelled"] for row in rows] == [True] * 20 + [False]
     accuracy = 100 * np.mean([label.decode() == example.label for label, example in zip(

@@ -22,7 +22,7 @@ from electra_tf.formats import pretrained
 from electra_tf.objectives.objective import WeightedMean
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 SETTINGS = {

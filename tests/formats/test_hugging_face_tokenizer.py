@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.formats import hugging_face_tokenizer
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.formats.hugging_face_files import change_json

@@ -16,7 +16,7 @@ from electra_tf.formats import google, hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import parameter_shapes
 from electra_tf.tasks.task import Kind
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 from tests.support.refusals import refused

@@ -14,7 +14,7 @@ from electra_tf.config.model import Tying
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.task import Kind
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests.parity import our_outputs, seeded_directories

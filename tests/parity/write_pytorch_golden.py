@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from electra_tf.formats import pretrained
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.parity import seeded_directories
 from tests.support import peers, tiny_networks

@@ -11,7 +11,7 @@ from electra_tf.modeling.specs import discriminator, own_generator
 from electra_tf.tasks.kinds.base import TaskObjective
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
-from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
+from electra_tf.text.normalization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import seeded, tiny_records, tiny_run
 

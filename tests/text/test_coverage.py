@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text import coverage, scripts
-from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
+from electra_tf.text.normalization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text import nasty_lines

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from data_prep.sources import embedded
 from electra_tf.core.errors import UserError
-from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
+from electra_tf.text.normalization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text.nasty_lines import assigned, lines

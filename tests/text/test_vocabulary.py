@@ -6,8 +6,8 @@ import types
 import pytest
 
 from electra_tf.core.errors import UserError
-from electra_tf.text import tokenization
-from electra_tf.text.tokenization import (
+from electra_tf.text import normalization
+from electra_tf.text.normalization import (
     AUTO,
     NFC,
     UNCASED,
@@ -95,7 +95,7 @@ def vocab_file(tmp_path):
 
 def test_the_normalization_is_read_again(vocab_file):
     assert TextSettings.load(vocab_file) == TextSettings.load(vocab_file, NFC) == WORDS
-    assert json.loads(tokenization.manifest_of(vocab_file).read_text()) == {
+    assert json.loads(normalization.manifest_of(vocab_file).read_text()) == {
         "size": 7, "sha256": WORDS.vocabulary.sha256, "lower_case": False, "strip_accents": False,
         "nfc": True}
 
@@ -103,7 +103,7 @@ def test_the_normalization_is_read_again(vocab_file):
 def test_without_a_manifest_it_is_the_users_or_berts_uncased(vocab_file):
     with pytest.raises(UserError, match="normalization nfc, not bert_uncased"):
         TextSettings.load(vocab_file, UNCASED)
-    tokenization.manifest_of(vocab_file).unlink()
+    normalization.manifest_of(vocab_file).unlink()
     assert TextSettings.load(vocab_file).normalization == UNCASED
     assert TextSettings.load(vocab_file, NFC) == WORDS
 
@@ -118,7 +118,7 @@ def test_a_manifest_of_another_vocabulary_is_refused(vocab_file):
     ({"strip_accents": True}, "strip_accents can't be True with nfc"),
     ({"colour": 1}, "'colour' is unknown")])
 def test_a_damaged_manifest_is_named(vocab_file, changes, message):
-    path = tokenization.manifest_of(vocab_file)
+    path = normalization.manifest_of(vocab_file)
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(UserError, match=message):
         TextSettings.load(vocab_file)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.data.buckets import make_batch
 from electra_tf.finetuning import trials
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.pretraining.agreement import has_several_workers, is_chief
+from electra_tf.pretraining.multi_worker import has_several_workers, is_chief
 from electra_tf.pretraining.steps import compile_loop, compile_step
 from electra_tf.training import strategies
 from tests.finetuning.test_trials import run_of, task_of

@@ -15,7 +15,7 @@ from absl import flags
 
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.normalization import Normalization
 
 
 def main() -> None:

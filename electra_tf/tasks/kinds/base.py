@@ -83,7 +83,7 @@ class ServedNetwork:
 
     encoder: InferenceEncoder | Encoder
     head: tf_keras.layers.Layer
-    texts: RowEncoder
+    row_encoder: RowEncoder
     spec: TaskSpec
     config: TaskConfig
     threshold: float | None

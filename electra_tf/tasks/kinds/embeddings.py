@@ -21,7 +21,7 @@ from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base
-from electra_tf.tasks.kinds.texts import label_scores
+from electra_tf.tasks.kinds.classification import label_scores
 from electra_tf.tasks.labels import INDICATORS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, TokenRow, Tokens, cut_notes, encode_texts
@@ -229,7 +229,7 @@ class SentenceEmbeddings(base.TaskKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `embedding`, float32 [B, H], of texts that are cut like those of training."""
-        return self.served_scores(network, network.texts.encode(*columns))
+        return self.served_scores(network, network.row_encoder.encode(*columns))
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `embedding`, float32 [B, H]."""

@@ -17,7 +17,7 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds import base, long_texts, texts
+from electra_tf.tasks.kinds import base, classification, windows
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder
 
@@ -31,21 +31,21 @@ class MultiLabelObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Needs the target "labels", float32 [B, labels]; details hold "logits" of that shape."""
-        logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
+        logits = windows.head_outputs(model, inputs, self.spec, self.config,
                                          rng if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
         return LossOutput({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
                           {}, {"logits": logits})
 
 
-class MultiLabel(texts.Classification):
+class MultiLabel(classification.Classification):
     """The task kind that predicts a set of labels for a text or a pair."""
 
     kind = Kind.MULTILABEL
     metrics = ("f1_micro", "f1_macro", "roc_auc_macro", "average_precision_macro")
     objective_class = MultiLabelObjective
     hugging_face = dataclasses.replace(
-        texts.Classification.hugging_face, problem_type="multi_label_classification")
+        classification.Classification.hugging_face, problem_type="multi_label_classification")
     activation = staticmethod(tf.sigmoid)
 
     def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],

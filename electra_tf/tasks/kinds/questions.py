@@ -160,7 +160,7 @@ class QuestionAnswering(base.TaskKind):
         questions, contexts = columns
         numbers = tf.range(tf.size(contexts))
         tokens, context_windows, pieces, _ = read_windows(
-            network.texts, questions, contexts, numbers, config)
+            network.row_encoder, questions, contexts, numbers, config)
         beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
                                          _BEAM_SPECS, max_rows=SERVED_CHUNK)
         best = answers.best_answers(

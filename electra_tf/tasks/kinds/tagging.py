@@ -167,8 +167,8 @@ class Tagging(base.TaskKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
-        split = words.tokenize(network.texts, tf.strings.split(*columns))
-        rows = words.pack_in_rows(network.texts, split)
+        split = words.tokenize(network.row_encoder, tf.strings.split(*columns))
+        rows = words.pack_in_rows(network.row_encoder, split)
         every = inference.map_in_chunks(
             lambda *part: self.served_scores(network, Tokens(*part))["probabilities"],
             rows.tokens, tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))

@@ -24,7 +24,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import SIZES
 from electra_tf.formats import pretrained
 from electra_tf.reporting import pages
-from electra_tf.text.tokenization import Normalization
+from electra_tf.text.normalization import Normalization
 from tests.support import browser, command_flags, tiny_networks
 from tests.support.refusals import refused
 from tests.support.running import until

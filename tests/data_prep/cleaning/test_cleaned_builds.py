@@ -11,7 +11,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.settings import BuildSettings, CleaningSettings
 from data_prep.sources.registry import open_source
 from electra_tf.core.errors import UserError
-from electra_tf.text.tokenization import UNCASED
+from electra_tf.text.normalization import UNCASED
 from tests.data_prep.conftest import make_text
 
 EVERYTHING = {

@@ -21,8 +21,8 @@ from electra_tf.tasks.kinds.embeddings import (
 )
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
+from electra_tf.text.normalization import UNCASED, TextSettings
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenization import UNCASED, TextSettings
 from electra_tf.training.strategies import MAX_PARTS
 from tests.support.golden_batch import RNG
 from tests.support.refusals import refused

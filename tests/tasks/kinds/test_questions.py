@@ -7,8 +7,8 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.kinds import answers, questions
 from electra_tf.tasks.task import QuestionExample
+from electra_tf.text.normalization import MODES, TextSettings
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenization import MODES, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.few_words import TEXT, VOCABULARY
 

@@ -15,8 +15,8 @@ from electra_tf.modeling.rng import Rng
 from electra_tf.tasks.kinds import base, tagging
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.refusals import refused
 

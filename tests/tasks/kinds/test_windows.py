@@ -9,7 +9,7 @@ from electra_tf.config.finetuning import LongTexts, TaskConfig, WindowPooling
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning import predictor, trials
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.tasks.kinds import long_texts
+from electra_tf.tasks.kinds import windows
 from electra_tf.tasks.task import Kind, TextExample
 from electra_tf.training import failures
 from tests.export.served_models import Example, example, unlinked_ops
@@ -61,7 +61,7 @@ def test_outputs_of_windows_are_pooled_as_numpy_does(kind, pooling):
 def test_the_mean_of_multi_label_probabilities_is_that_of_sigmoids():
     outputs = DRAW.normal(0.0, 3.0, [2, 3, 4]).astype(np.float32)
     present = np.array([[True, True, False], [True, True, True]])
-    pooled = long_texts.pooled(outputs, tf.constant(present), Kind.MULTILABEL, WindowPooling.MEAN)
+    pooled = windows.pooled(outputs, tf.constant(present), Kind.MULTILABEL, WindowPooling.MEAN)
     expected = [logit(expit(part[mask]).mean(axis=0))
                 for part, mask in zip(outputs, present, strict=True)]
     np.testing.assert_allclose(pooled, expected, rtol=1e-4, atol=1e-5)
@@ -126,8 +126,8 @@ def test_calls_with_few_texts_give_the_same_rows(monkeypatch):
     served, examples = network(Kind.REGRESSION, **WINDOWS)
     parts = []
     for limit in (10**6, 1000):  # All texts in one call, or two in each.
-        monkeypatch.setattr(long_texts, "_CHARACTERS", limit)
-        parts.append(long_texts.encode(
+        monkeypatch.setattr(windows, "_CHARACTERS", limit)
+        parts.append(windows.encode(
             [e.texts for e in examples], served.row_encoder, served.config.task))
     for first, second in zip(*(rows for rows, _ in parts), strict=True):
         assert first.ids.tolist() == second.ids.tolist()
@@ -139,12 +139,12 @@ def test_training_reads_evenly_spaced_windows():
     rows = [Row(np.arange(size)[:, np.newaxis] * [1, 1], np.zeros([size, 2]), {},
                 padding_mask=np.ones([size, 2], bool)) for size in (1, 3, 9)]
     config = TaskConfig(long_texts=LongTexts.WINDOWS, max_windows=3)
-    limited, notes = long_texts.limit_windows(rows, config)
+    limited, notes = windows.limit_windows(rows, config)
     assert [row.ids[:, 0].tolist() for row in limited] == [[0], [0, 1, 2], [0, 4, 8]]
     assert all(len(row.padding_mask) == len(row.segment_ids) == len(row.ids) for row in limited)
     assert notes == ["6 of 13 windows are left out: training reads --max_windows=3 of a text, "
                      "evenly spaced (most: 9)"]
-    assert long_texts.limit_windows(rows[:2], config)[1] == []
+    assert windows.limit_windows(rows[:2], config)[1] == []
 
 
 def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):

@@ -113,11 +113,11 @@ def head_outputs(model: TaskNetwork, batch: RowBatch, spec: TaskSpec, config: Ta
 
 def served_outputs(network: base.ServedNetwork, *columns: tf.Tensor) -> tf.Tensor:
     """Returns what `head_outputs` does for texts of any length, string [B] for each column."""
-    config, texts = network.config, network.texts
+    config, row_encoder = network.config, network.row_encoder
     if config.long_texts is not LongTexts.WINDOWS:
-        tokens, _ = texts.encode_counted(*columns, keep=KEEP[config.long_texts])
+        tokens, _ = row_encoder.encode_counted(*columns, keep=KEEP[config.long_texts])
         return network.head(network.first(tokens))
-    tokens, example, lengths = texts.encode_in_windows(
+    tokens, example, lengths = row_encoder.encode_in_windows(
         *columns, stride=config.doc_stride or config.max_seq_length // 2)
     outputs = inference.map_in_chunks(
         lambda *part: network.head(network.first(Tokens(*part))), tokens,

@@ -9,8 +9,8 @@ import tensorflow as tf
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.pretraining import continuation
-from electra_tf.text.tokenization import Normalization, TextSettings
+from electra_tf.pretraining import init_from
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 
@@ -29,7 +29,7 @@ def vocabulary(*added, **replaced):
 def fit(new, *, positions=None, **changes):
     initial = tiny_networks.pretrained(Vocabulary(OLD, source="old/vocab.txt"), **changes)
     positions = positions or initial.model.max_position_embeddings
-    return initial, *continuation.fit(initial, TextSettings(vocabulary=new), positions, "records")
+    return initial, *init_from.fit(initial, TextSettings(vocabulary=new), positions, "records")
 
 
 @pytest.mark.parametrize(("token", "pieces"), [
@@ -37,7 +37,7 @@ def fit(new, *, positions=None, **changes):
     ("in", ["in"]), ("##inar", ["##in", "##ar"]), ("xyz", ["[UNK]"]), ("##hep", ["[UNK]"]),
     ("##", ["[UNK]"]), ("hepa", ["[UNK]"])])
 def test_a_token_splits_into_the_longest_pieces(token, pieces):
-    assert continuation.pieces_of(token, Vocabulary(OLD)) == [OLD.index(piece) for piece in pieces]
+    assert init_from.pieces_of(token, Vocabulary(OLD)) == [OLD.index(piece) for piece in pieces]
 
 
 def test_an_appended_token_begins_as_the_mean_of_its_pieces():
@@ -90,7 +90,7 @@ def test_further_positions_are_copies_of_the_first():
 def test_rows_of_padding_beyond_the_vocabulary_are_not_kept():
     initial = tiny_networks.pretrained(Vocabulary((*OLD, "pad1", "pad2")))
     padded = dataclasses.replace(initial, text=TextSettings(vocabulary=Vocabulary(OLD)))
-    fitted, _ = continuation.fit(padded, TextSettings(vocabulary=vocabulary("heparin")), 32, "r")
+    fitted, _ = init_from.fit(padded, TextSettings(vocabulary=vocabulary("heparin")), 32, "r")
     assert fitted.weights[WORDS].shape[0] == 13
     np.testing.assert_allclose(
         fitted.weights[WORDS][12], initial.weights[WORDS][7:10].mean(axis=0), rtol=1e-6)
@@ -111,7 +111,7 @@ def test_another_normalization_is_refused_by_name():
     initial = tiny_networks.pretrained(Vocabulary(OLD))
     text = TextSettings(vocabulary=Vocabulary(OLD), normalization=Normalization.of(False))
     with pytest.raises(UserError, match="normalization bert_uncased, .* built with bert_cased"):
-        continuation.fit(initial, text, 32, "records")
+        init_from.fit(initial, text, 32, "records")
 
 
 def generator_of_encoder(parts=("generator", "discriminator_predictions"), **changes):
@@ -119,7 +119,7 @@ def generator_of_encoder(parts=("generator", "discriminator_predictions"), **cha
     checkpoint = tiny_networks.pretrained(
         **{"model__intermediate_size": 128, "model__generator_width": 1.0} | changes)
     model = ElectraModel(checkpoint.model, seed=0)
-    weights, notes = continuation.copy_to_generator(
+    weights, notes = init_from.copy_to_generator(
         tiny_networks.without(checkpoint, *parts).weights, model.variables)
     assign_parts(model.variables, weights, "the encoder")
     return model, notes

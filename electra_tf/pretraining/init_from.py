@@ -19,7 +19,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.core.errors import UserError, shown
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
-from electra_tf.text.tokenization import MODES, TextSettings
+from electra_tf.text.normalization import MODES, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 
 _UNUSED = re.compile(r"\[unused\d+\]")

@@ -22,7 +22,7 @@ from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import LossOutput, fraction
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds import base, long_texts
+from electra_tf.tasks.kinds import base, windows
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
@@ -35,7 +35,7 @@ class ClassificationObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
-        logits = long_texts.head_outputs(model, inputs, self.spec, self.config,
+        logits = windows.head_outputs(model, inputs, self.spec, self.config,
                                          rng if training else None)
         labels = inputs.targets["label"]
         losses = self.label_losses(labels, logits)
@@ -50,7 +50,7 @@ class RegressionObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
-        scores = tf.squeeze(long_texts.head_outputs(
+        scores = tf.squeeze(windows.head_outputs(
             model, inputs, self.spec, self.config, rng if training else None), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
@@ -98,7 +98,7 @@ class TextKind(base.TaskKind):
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
-        encoded, lengths = long_texts.encode(
+        encoded, lengths = windows.encode(
             [example.texts for example in examples], encoder, config)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
@@ -110,11 +110,11 @@ class TextKind(base.TaskKind):
             rows=rows, score=lambda results, _: self.score(spec, examples, results),
             lengths=lengths, cut_notes=functools.partial(
                 cut_notes, limit=encoder.max_length, setting="--max_seq_length",
-                outcome=long_texts.OUTCOMES[config.long_texts]))
+                outcome=windows.OUTCOMES[config.long_texts]))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""
-        long_texts.require_consistent(spec, config)
+        windows.require_consistent(spec, config)
         return self.label_objective(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
@@ -178,7 +178,7 @@ class Classification(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
-        probabilities = self.activation(long_texts.served_outputs(network, *columns))
+        probabilities = self.activation(windows.served_outputs(network, *columns))
         labels = tf.constant(network.spec.label_words)
         return {"label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
                 "score": tf.reduce_max(probabilities, axis=-1),
@@ -217,7 +217,7 @@ class Regression(TextKind):
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers a `score` on the task's scale."""
-        return _in_units(network.spec, long_texts.served_outputs(network, *columns))
+        return _in_units(network.spec, windows.served_outputs(network, *columns))
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `score`, float32 [B]."""
