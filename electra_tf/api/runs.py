@@ -18,8 +18,10 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require_one_of
-from electra_tf.finetuning import distillation, outputs, setup, trials
+from electra_tf.finetuning import loop as finetuning_loop
+from electra_tf.finetuning.predict import TaskPredictor
 from electra_tf.finetuning.results import Results
+from electra_tf.finetuning.run import FinetuningRun, prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.pretraining import loop
@@ -42,12 +44,12 @@ class TaskModel:
             model, split -> metric -> value. None for a converted model.
     """
 
-    def __init__(self, run: setup.FinetuningRun,
+    def __init__(self, run: FinetuningRun,
                  temporary: tempfile.TemporaryDirectory[str] | None = None):
         self.name, self.labels = run.spec.name, tuple(run.spec.label_words)
         self.results = Results.load(run.model_dir)
         self._run, self._temporary = run, temporary  # The directory is removed with the model.
-        self._predictor = outputs.TaskPredictor(run)
+        self._predictor = TaskPredictor(run)
 
     def predict(self, examples: Sequence[str] | Sequence[Sequence[str]]) -> list[dict[str, Any]]:
         """Returns a prediction for each example.
@@ -119,7 +121,7 @@ def _of_files(files: Mapping[str, bytes]) -> TaskModel:
     for name, content in files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)
-    return TaskModel(setup.prepare_trained(directory, {}), temporary)
+    return TaskModel(prepare_trained(directory, {}), temporary)
 
 
 def load_task(directory: PathName, *, text_columns: Sequence[str] = ()) -> TaskModel:
@@ -136,7 +138,7 @@ def load_task(directory: PathName, *, text_columns: Sequence[str] = ()) -> TaskM
         temporary = tempfile.TemporaryDirectory(prefix="electra-")
         path = storage.path(temporary.name)
         pretrained.write(checkpoint, path, Format.RUN)
-    return TaskModel(setup.prepare_trained(path, {}), temporary)
+    return TaskModel(prepare_trained(path, {}), temporary)
 
 
 def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathName,
@@ -206,22 +208,20 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     user_files = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),
                        holds_out=not config.training.num_folds)
     loaded = _load(task, train, labels, dev, data_dir, user_files)
+    if texts := in_memory.to_list(unlabelled, "unlabelled"):
+        kind = registry.KINDS[loaded.spec.kind]
+        loaded = dataclasses.replace(loaded, unlabelled=kind.learnable([
+            kind.example(loaded.spec, str(number), text)
+            for number, text in enumerate(texts)])[0])
     temporary = None
     if model_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="electra-")
         model_dir = temporary.name
     directory = storage.path(model_dir)
-    run = setup.prepare(config, loaded.spec, initial.text, directory)
-    run = distillation.with_teacher(run, None if teacher is None else storage.path(teacher))
-    texts = in_memory.to_list(unlabelled, "unlabelled")
-    if texts and teacher is None:
-        raise UserError("unlabelled needs a teacher, the fine-tuned model that labels texts.")
-    if texts:
-        loaded = dataclasses.replace(loaded, unlabelled=run.kind.learnable([
-            run.kind.example(run.spec, str(number), text)
-            for number, text in enumerate(texts)])[0])
-    trials.train(run, loaded, initial)
-    return TaskModel(setup.prepare_trained(directory, {}), temporary)
+    run = finetuning_loop.prepare(config, loaded, initial.text, directory,
+                                  teacher=None if teacher is None else storage.path(teacher))
+    finetuning_loop.train(run, loaded, initial)
+    return TaskModel(prepare_trained(directory, {}), temporary)
 
 
 def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | None,

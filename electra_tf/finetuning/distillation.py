@@ -22,19 +22,17 @@ from electra_tf.config.runtime import Precision
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.finetuning.outputs import progress
-from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning.predict import Predictor, progress
 from electra_tf.finetuning.results import shown_score
-from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.layers import Dense, LayerOptions
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import LossOutput, count
-from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.base import TaskObjective, sum_where
 from electra_tf.tasks.registry import KINDS, recipe
-from electra_tf.tasks.task import Example, Kind, Task, TaskSpec
+from electra_tf.tasks.task import Example, Kind, TaskSpec
 
 TEACHER, LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
@@ -94,17 +92,6 @@ def _label_order(student: TaskSpec, teacher: TaskSpec, source: object) -> list[i
                 return order
     raise UserError(f"--teacher={source} has the labels {shown(teacher.label_words)}, and --task="
                     f"{student.name} {shown(student.label_words)}; both need the same names.")
-
-
-def with_unlabelled(task: Task, user_files: Files) -> Task:
-    """Returns a task with the texts of `user_files.unlabelled`; a note counts unused labels."""
-    notes, spec = [*task.notes], dataclasses.replace(user_files.select(task.spec), key="")
-    examples = KINDS[spec.kind].read(user_files.unlabelled, spec, labelled=False, notes=notes)
-    examples, _ = KINDS[spec.kind].learnable(examples)
-    if known := sum(example.label is not None for example in examples):
-        notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
-    return dataclasses.replace(task, notes=notes, unlabelled=[
-        dataclasses.replace(example, label=None) for example in examples])
 
 
 def teacher_identity(teacher: Checkpoint) -> Mapping[str, str]:

@@ -10,12 +10,14 @@ from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.model import MODEL_SIZES, InitializationConfig
 from electra_tf.config.overrides import Changes, override, override_section, setting_of
 from electra_tf.core import hub, storage
+from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError
 from electra_tf.core.setting_flags import set_default
 from electra_tf.core.settings import require_one_of
-from electra_tf.finetuning import distillation, outputs, setup, trials
-from electra_tf.finetuning.results import Results, glue_table, median_table
-from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.finetuning import loop, outputs
+from electra_tf.finetuning.predict import TaskPredictor, predict_file
+from electra_tf.finetuning.results import Results, glue_table, median_table, score_table
+from electra_tf.finetuning.run import FinetuningRun, prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.tasks import glue, registry
@@ -33,8 +35,6 @@ def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
     names, model_dir = registry.resolve(values.task), storage.utf8_path(values.model_dir)
-    if values.unlabelled and not values.teacher:
-        raise UserError("--unlabelled needs --teacher, the fine-tuned model that labels texts.")
     initial: Checkpoint | None = None
     if values.init_checkpoint == SCRATCH:
         if values.scratch_baseline:
@@ -65,23 +65,18 @@ def train(changes: Changes) -> None:
             data["user_files"], holds_out=not config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        run = distillation.with_teacher(
-            setup.prepare(config, task.spec, text, directory, grid),
-            storage.path(values.teacher) if values["teacher"].present else None)
-        for trial in run.combinations:  # Before it removes an earlier run.
-            run.changed(trial).check_training()
-        if values.unlabelled:
-            task = distillation.with_unlabelled(task, data["user_files"])
+        run = loop.prepare(config, task, text, directory, grid,
+                           storage.path(values.teacher) if values["teacher"].present else None)
         runs.append((run, task, scratch_runs(run) if values.scratch_baseline else {}))
     if values.restart:
         for run, _, _ in runs:
             for name in ("", *SCRATCH_RUNS.values()):
                 run_directory.restart(run.model_dir / name)
     for run, task, baselines in runs:
-        results = {"pre-trained": trials.train(run, task, initial)}
+        results = {"pre-trained": loop.train(run, task, initial)}
         for name, baseline in baselines.items():
             print(f"\nthe same network {name}: {baseline.model_dir}")
-            results[name] = trials.train(baseline, task, None)
+            results[name] = loop.train(baseline, task, None)
         if baselines:
             print(f"\n{median_table(results)}")
     if len(runs) > 1:
@@ -102,20 +97,33 @@ def scratch_runs(run: FinetuningRun) -> dict[str, FinetuningRun]:
 
 
 def evaluate(changes: Changes) -> None:
-    """Scores the trained model of `--model_dir`."""
+    """Scores the trained model of `--model_dir` on the splits for dev, and saves the scores."""
     names = flags.FLAGS.task
-    run = setup.prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
+    run = prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
     if names and list(names) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(names)}")
-    outputs.evaluate(run, registry.load_dev(run.spec, **_data(run.spec.name)))
+    task = registry.load_dev(run.spec, **_data(run.spec.name))
+    for note in task.notes:
+        print(f"note     {note}", flush=True)
+    predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
+    for name, examples in task.dev.items():
+        split = run.encode(examples)
+        records, scores[name] = predictor.scored(split)
+        constant, baseline = run.kind.baseline(run.spec, examples, examples)
+        print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", scores[name],
+                          {"score": scores[name], "baseline": baseline},
+                          [f"baseline: {constant}", *split.notes])
+              + outputs.mistakes(run.spec, records, name), flush=True)
+    write_json(path, scores)
+    print(f"results  {path}")
 
 
 def predict(changes: Changes) -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
-    run = setup.prepare_trained(storage.path(values.model_dir), changes)
-    outputs.predict(run, values.input, values.output, _user_files(), overwrite=values.overwrite)
+    run = prepare_trained(storage.path(values.model_dir), changes)
+    predict_file(run, values.input, values.output, _user_files(), overwrite=values.overwrite)
 
 
 MODES = {"train": train, "eval": evaluate, "predict": predict}

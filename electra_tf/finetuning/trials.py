@@ -1,390 +1,158 @@
-"""The loop of fine-tuning: trials, their epochs and batches; the best trial's model is kept."""
+"""The trainings of a run: seeds, folds and combinations of settings, one after the other."""
 
-import contextlib
-import hashlib
-import math
-import re
+import collections
+import dataclasses
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import tensorflow as tf
 
-from electra_tf.checkpoints import checkpoint_files, run_directory
-from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
-from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
-from electra_tf.config.model import InitializationConfig
-from electra_tf.config.overrides import flatten, override
-from electra_tf.core.command_line import as_started, same_command
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.overrides import Changes
 from electra_tf.core.errors import UserError
-from electra_tf.core.signals import Interrupted
-from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
+from electra_tf.core.settings import require
+from electra_tf.data.buckets import Row
 from electra_tf.finetuning import distillation
-from electra_tf.finetuning.outputs import write_outputs
-from electra_tf.finetuning.plan import (
-    ALL,
-    TrialData,
-    TrialPlan,
-    fold_notes,
-    is_extension,
-    next_plan,
-    planned_trials,
-)
-from electra_tf.finetuning.predictor import CompiledByShape, Predictor
-from electra_tf.finetuning.results import (
-    Baseline,
-    Epoch,
-    Results,
-    Trial,
-    main_score,
-    shown_changes,
-    shown_score,
-)
-from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.formats.pretrained import Checkpoint
-from electra_tf.modeling.task_heads import TaskNetwork
-from electra_tf.objectives.objective import Means
-from electra_tf.reporting.progress import StepTimer, duration
-from electra_tf.reporting.trackers import Log, tracked
-from electra_tf.tasks.task import Task
-from electra_tf.text import coverage
-from electra_tf.training import failures
-from electra_tf.training.devices import (
-    build_state,
-    build_step,
-    device_name,
-    run_on_replicas,
-    temporary_variables,
-)
+from electra_tf.finetuning.results import Results, Trial, shown_changes
+from electra_tf.finetuning.run import FinetuningRun
+from electra_tf.tasks import files
+from electra_tf.tasks.kinds.base import Split
+from electra_tf.tasks.task import Example, Kind, Task
+
+ALL = 0
+"""Number of a fold: the trial trains on all examples and is not scored."""
 
 
-@failures.explained()
-def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results:
-    """Runs the remaining trials and keeps the best one's model and predictions.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrialPlan:
+    """One training of a run."""
 
-    A trial trains `initial`, with a new head unless it has this task's, or from scratch if it is
-    None, and scores dev after every epoch. `Interrupted` keeps finished trials. `UserError` for
-    another run's directory, missing weights, or a loss that isn't finite.
-    """
-    run, checkpoints = run.with_labels_of(initial), run.model_dir / run_directory.CHECKPOINTS
-    notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
-    data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
-    identity, num_steps = (
-        _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
-    with _claimed_directory(run, identity, initial, num_steps):
-        results = _begin(run, task, initial, data, notes)
-        while (plan := next_plan(run, results, num_steps)) is not None:
-            print(end=plan.line(len(results.trials) + 1, len(planned_trials(run))), flush=True)
-            trial_run = run.changed(plan.changes)
-            data = data.of(trial_run, task, plan.fold).with_teacher(trial_run)
-            trial_run = trial_run.weighted(data.examples)
-            with temporary_variables(), tracked(
-                    run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
-                    override(trial_run.config, {"training.seed": plan.seed}),
-                    {"task": results.task, "initial": results.initial}, plan.name) as track:
-                model = (trial_run.trained_model() if plan.extended
-                         else trial_run.build_model(plan.seed, initial))
-                trial = train_trial(trial_run, model, data, results.metrics, plan, track)
-                results = results.with_trial(trial)
-                if results.best is trial:
-                    step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
-                                       name="step")
-                    CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
-                                      keep=0).save(results.best_number)
-            # The saved results name the best trial's checkpoint, so the others are obsolete now.
-            results.save(run.model_dir, run.spec.to_dict())
-            checkpoint_files.remove(
-                checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
-            if run.grid:  # The saved settings are those of the kept model.
-                run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},
-                                           replaced=tuple(run.grid))
-        kept_run = run.changed(results.best.changes).in_float32
-        dev = data.of(kept_run, task, results.best.fold).dev
-        mistakes = write_outputs(kept_run, task, dev, results)
-    print(f"\n{results.table()}{mistakes}\n"
-          f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
-          f"model    {checkpoints}", flush=True)
-    return results
-
-
-def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
-                metrics: Sequence[str], plan: TrialPlan, track: Log) -> Trial:
-    """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
-    training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
-    earlier, epochs, history, finished_at = plan.extended, [], [], ()
-    if earlier is not None:
-        epochs, history = [*earlier.epochs], [*earlier.losses]
-        finished_at = (*earlier.extended_at, epochs[-1].step)
-        kept, kept_weights = epochs[earlier.kept_epoch - 1], model.get_weights()
-    train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed,
-                                    finished_at=finished_at)
-    progress = _Progress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
-    predictor, stopped_early = Predictor(run.in_float32, model), False
-    while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
-        losses, mean_loss = _train_epoch(
-            run, train_step, data.rows, progress, track, seed=plan.seed, epoch=len(epochs) + 1)
-        history += losses
-        scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
-                  for name, split in data.dev.items()}
-        progress.count_other_work("evaluation")
-        epochs.append(Epoch(epoch=len(epochs) + 1, step=progress.step, loss=mean_loss,
-                            scores=scores))
-        track(progress.step, {f"{split}/{metric}": value for split, values in scores.items()
-                              for metric, value in values.items()})
-        print(progress.epoch_line(epochs[-1], metrics), flush=True)
-        if not (training.keeps_best_epoch and scores):
-            kept = epochs[-1]
-            continue
-        if len(epochs) == 1 or main_score(scores, metrics[0]) > main_score(
-                kept.scores, metrics[0]):
-            kept, kept_weights = epochs[-1], model.get_weights()
-        stopped_early = 0 < training.early_stopping <= epochs[-1].epoch - kept.epoch
-        if stopped_early:
-            print(f"  stopped after epoch {epochs[-1].epoch} of {training.num_train_epochs:g}: no "
-                  f"better {metrics[0]} since epoch {kept.epoch}, which is kept", flush=True)
-    if kept is not epochs[-1]:
-        model.set_weights(kept_weights)
-    return Trial(
-        seed=plan.seed, losses=tuple(history), epochs=tuple(epochs), kept_epoch=kept.epoch,
-        seconds=progress.elapsed + (earlier.seconds if earlier else 0),
-        examples_per_second=progress.examples_per_second, changes=plan.changes, fold=plan.fold,
-        stopped_early=stopped_early, extended_at=finished_at)
-
-
-def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence[Row],
-                 progress: "_Progress", track: Log, *, seed: int, epoch: int
-                 ) -> tuple[list[tuple[int, float]], float]:
-    """Trains on all rows; returns the steps and mean losses of intervals, and the epoch's mean."""
-    training = run.config.training
-    batch_size = training.train_batch_size
-    padded_lengths = run.padded_lengths(rows, training.num_train_epochs)
-    plan = plan_epoch([row.ids.size for row in rows], batch_size, seed=seed, epoch=epoch - 1)
-    plan = plan[:progress.num_steps - progress.step]
-    next_step, last_step = progress.step + 1, progress.step + len(plan)
-    losses, history, loss_sum = [], [], 0.0
-    for step, indices in enumerate(plan, start=next_step):
-        batch = make_batch([rows[index] for index in indices], batch_size, padded_lengths,
-                           run.text.vocabulary.pad_id)
-        losses.append(train_step(batch.ids.shape, run.distributed(batch))["loss"])
-        ends_interval = step == last_step or step % progress.log_every == 0
-        if not (ends_interval or progress.is_line_due()):
-            continue  # The devices compute on; a loss is read only for a line.
-        loss = float(np.mean([ratio.total.numpy() / ratio.weight.numpy() for ratio in losses]))
-        if not np.isfinite(loss):
-            raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
-                            "--learning_rate, or --precision=float32, in a new --model_dir.")
-        progress.trained(step, epoch=epoch)
-        if step < last_step:
-            print(progress.line(f"loss {loss:.4f}"), flush=True)
-        if ends_interval:
-            history.append((step, loss))
-            track(step, {"train/loss": loss})
-            loss_sum += len(losses) * loss
-            losses = []
-    return history, loss_sum / len(plan)
-
-
-def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int, seed: int,
-                       finished_at: Sequence[int] = ()) -> CompiledByShape:
-    """Returns a training step on all replicas; it takes the shape of ids, and a batch.
-
-    `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
-    """
-    config, objective = override(run.config, {"training.seed": seed}), run.objective
-    if run.teacher is not None:
-        objective, model = distillation.student(run, model, seed)
-    state = build_state(config, model, run.strategy, rate_factors(
-        (variable.name for variable in model.trainable_variables),
-        num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
-        skip_first=config.optimizer.layerwise_decay_skips_one))
-    if finished_at:
-        state.step.assign(finished_at[-1])
-    train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
-
-    def run_step(batch: RowBatch) -> Means:  # TPUs need a function with a name.
-        return run_on_replicas(run.strategy, train_step, batch)
-
-    return CompiledByShape(run_step)
-
-
-def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
-                 skip_first: bool = False) -> list[float]:
-    """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
-
-    Weights outside the encoder have depth 0, the last of `num_layers` layers 1, the first
-    `num_layers`, and the embeddings one more. `skip_first` adds 1 to all depths but the head's, as
-    in Google's code, which measured the published scores (its issues 51 and 64).
-    `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
-    """
-    factors = []
-    for path in paths:
-        depth = 0
-        if path.startswith("electra/"):
-            layer = re.search(r"/encoder/layer_(\d+)/", path)
-            depth = num_layers - int(layer.group(1)) if layer else num_layers + 1
-            depth += skip_first
-        factors.append(decay ** depth)
-    return factors
-
-
-def _identity(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> dict[str, Any]:
-    """Returns all that affects the result of a run's trials."""
-    digest = hashlib.sha256()
-    unlabelled = [("unlabelled", task.unlabelled)] if task.unlabelled else []
-    for name, examples in (("train", task.train), *task.dev.items(), *unlabelled):
-        digest.update(name.encode())
-        for example in examples:
-            digest.update(repr(example).encode())
-    facts = run.spec.to_dict() | run.text.to_dict() | {
-        "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
-            distillation.teacher_identity(run.teacher) if run.teacher else {})
-    if run.grid:
-        facts["grid"] = "; ".join(map(shown_changes, run.combinations))
-    identity = run_directory.identity(run.config, facts)
-    del identity["training.num_trials"]  # More trials may follow later.
-    return identity
-
-
-@contextlib.contextmanager
-def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
-                       initial: Checkpoint | None, num_steps: int) -> Iterator[None]:
-    """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
-    if initial is not None:
-        run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
-    results, replaced = None, tuple(run.grid)
-    if run_directory.has_run(run.model_dir) and (results := Results.load(run.model_dir)):
-        identity = {**identity, **results.best.changes}
-        # An extension that was stopped may be given up: the finished trial has the old number.
-        is_finished = not run.grid and results.trials[0].epochs[-1].step == num_steps
-        if run.config.training.num_trials == len(results.trials) == 1 and (
-                is_finished or is_extension(run, results, num_steps)):
-            replaced = ("training.num_train_epochs",)
-    run_directory.open_run_dir(run.model_dir, identity, replaced=replaced)
-    with run_directory.only_process(run.model_dir):
-        try:
-            yield
-        except Interrupted as interrupted:
-            results = Results.load(run.model_dir)
-            raise Interrupted(interrupted.number, (
-                f"stopped in --task={run.spec.name}: {len(results.trials) if results else 0} of "
-                f"{len(planned_trials(run))} trials finished and kept. To go on from there: "
-                f"{same_command()}")) from None
-
-
-def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: TrialData,
-           notes: Sequence[str]) -> Results:
-    """Returns the results so far; prints a header."""
-    run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
-    results = Results.load(run.model_dir)
-    if results is None:
-        constants = {name: run.kind.baseline(run.spec, task.train, examples)
-                     for name, examples in (task.dev or {"dev": task.train}).items()}
-        results = Results(
-            task=task.spec.name, metrics=task.spec.metrics,
-            initial=SCRATCH if initial is None else initial.source,
-            baseline=Baseline(name=next(iter(constants.values()))[0], scores={
-                name: dict(scores) for name, (_, scores) in constants.items()}))
-    else:  # Refuses a missing checkpoint before it runs further trials.
-        checkpoint_in_use(run.model_dir)
-        checkpoints = run.model_dir / run_directory.CHECKPOINTS  # A killed process leaves others.
-        checkpoint_files.remove(
-            checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
-    spec, training, rows = run.spec, run.config.training, data.rows
-    labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    sizes = f"train {len(task.train):,}" + (
-        f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
-    counts = [f"{sizes} as {len(rows):,} rows", *(
-        f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
-    num_finished = len(results.trials)
-    remaining = max(0, len(planned_trials(run)) - num_finished)
-    vocabulary = run.text.vocabulary
-    ids = np.concatenate([row.ids.ravel() for row in rows])
-    ids = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id])]
-    texts = [text for example in task.train for text in example.texts]
-    num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
-    warnings = coverage.coverage_warnings(
-        *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
-    num_lengths = len(run.padded_lengths(rows, training.num_train_epochs))
-    compiled = [f"compile  one step for each of up to {num_lengths} row lengths, in every trial; "
-                "the first steps take longer"] if remaining else []
-    length = (f"{len(run.combinations)} combinations of settings" if run.grid else
-              f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-              "steps in all")
-    weights = ", ".join(f"{label}={weight:.4g}" for label, weight in zip(
-        spec.label_words, run.weighted(data.examples).objective.class_weights, strict=False))
-    keeping = ["--early_stopping keeps the epoch with the best score on dev, as --keep_best does"
-               ] if training.early_stopping and not training.keep_best else []
-    print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
-          f"encoder  {_origin(run, initial)}\n"
-          f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
-          f"{training.precision.value}\n"
-          f"trials   {num_finished} done, {remaining} to go; {length}", *compiled,
-          *([f"weights  {weights}"] if weights else []),
-          *(f"note     {note}" for note in (*notes, *keeping)),
-          *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
-            for note in part.notes),
-          *(f"warning  {as_started(warning)}" for warning in warnings),
-          sep="\n", flush=True)
-    return results
-
-
-def _origin(run: FinetuningRun, initial: Checkpoint | None) -> str:
-    """Returns where the initial weights of encoder and head come from."""
-    if initial is None:
-        normal = InitializationConfig.normal()
-        other = [f"{name.partition('.')[2]}={value}"
-                 for name, value in flatten(run.config).items() if normal.get(name, value) != value]
-        return f"from scratch, {', '.join(other) or 'normal initialization'}"
-    count = sum(name.startswith(ENCODER) for name in initial.weights)
-    if not run.kind.hugging_face.layers:
-        return f"initialized from {initial.source}: {count} weights"
-    if run.fits_head(initial):
-        return f"and head initialized from {initial.source}: {len(initial.weights)} weights"
-    reason = "" if initial.task is None else ", as its task has other labels or another head"
-    return f"initialized from {initial.source}: {count} weights; the head is new{reason}"
-
-
-class _Progress(StepTimer):
-    """The clock and the lines of a trial, whose throughput excludes evaluation."""
-
-    def __init__(self, num_steps: int, config: FinetuningConfig, first_step: int):
-        super().__init__(sample_seconds=0.0)  # The median ignores the few intervals that compile.
-        self.num_steps, self._config = num_steps, config
-        self.step = self._first_step = first_step
-        self.log_every = config.runtime.log_interval(num_steps)
-        self._epoch, self._training_seconds = 0, 0.0
-
-    def is_line_due(self) -> bool:
-        return 0 < self._config.runtime.log_every_seconds <= self._clock() - self._last
-
-    def trained(self, step: int, *, epoch: int) -> None:
-        """Counts the time as that of the steps since the last call."""
-        self._training_seconds += self.steps(step - self.step)
-        self.step, self._epoch = step, epoch
+    seed: int
+    changes: Changes = dataclasses.field(default_factory=dict)
+    """Settings of a combination of the grid."""
+    fold: int | None = None
+    """The fold that is scored, from 1, or `ALL`; None scores the task's dev."""
+    max_epochs: int | None = None
+    """Epochs after which it ends, if `num_train_epochs` are more."""
+    extended: Trial | None = None
+    """The finished trial that it continues."""
 
     @property
-    def examples_per_second(self) -> float:
-        num_steps = self.step - self._first_step
-        examples = num_steps * self._config.training.train_batch_size
-        return examples / max(self._training_seconds, 1e-9)
+    def name(self) -> str:
+        """The trial's seed, fold and settings."""
+        fold = "" if self.fold is None else f", fold {self.fold}" if self.fold else ", all folds"
+        return f"seed {self.seed}{fold}" + (
+            f", {shown_changes(self.changes)}" if self.changes else "")
 
-    def line(self, loss: str) -> str:
-        training = self._config.training
-        total, columns = f"{self.num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
-        if len(self._samples) > 2:
-            speed = training.train_batch_size / max(1e-9, statistics.median(self._samples))
-            seconds_left = self.remaining_seconds(self.num_steps - self.step, {
-                "evaluation": math.ceil(training.num_train_epochs) - self._epoch})
-            columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1],
-                           f"ETA {duration(seconds_left)}"]
-        return (f"  epoch {self._epoch:>2}  step {self.step:>{len(total)},}/{total}  "
-                + "  ".join(columns))
+    def line(self, number: int, total: int) -> str:
+        """Returns what the trial does, as the command prints it; "" for the only one of a run."""
+        if self.extended is not None:
+            return (f"extended after epoch {len(self.extended.epochs)}: the kept weights are "
+                    "trained further with a new optimizer, warm-up and decay (a new --model_dir "
+                    "trains all epochs with one schedule)\n")
+        epochs = f"; epochs: {self.max_epochs}, the median of the kept ones" if (
+            self.max_epochs) else ""
+        return f"trial {number} of {total}, {self.name}{epochs}\n" if total > 1 else ""
 
-    def epoch_line(self, epoch: Epoch, metrics: Iterable[str]) -> str:
-        """Returns the line after an epoch, with its mean loss and its scores on all splits."""
-        return "  ".join([self.line(f"mean loss of the epoch {epoch.loss:.4f}"), *(
-            f"{split}: " + ", ".join(f"{name} {shown_score(name, scores[name])}"
-                                     for name in metrics)
-            for split, scores in epoch.scores.items())])
+
+def planned_trials(run: FinetuningRun) -> list[TrialPlan]:
+    """Returns all trials: those of further seeds come last, after folds that on all examples."""
+    training = run.config.training
+    folds = range(1, training.num_folds + 1) if training.num_folds else (None,)
+    plans = [TrialPlan(seed=training.seed + number, changes=changes, fold=fold)
+             for number in range(training.num_trials) for changes in run.combinations
+             for fold in folds]
+    return plans + ([TrialPlan(seed=training.seed, fold=ALL)] if training.num_folds else [])
+
+
+def is_extension(run: FinetuningRun, results: Results, num_steps: int) -> bool:
+    """Returns True if the only trial of a finished run ended before its last of `num_steps`."""
+    return (len(results.trials) == 1 and not run.grid and not run.config.training.num_folds
+            and not results.trials[0].stopped_early
+            and results.trials[0].epochs[-1].step < num_steps)
+
+
+def next_plan(run: FinetuningRun, results: Results, num_steps: int) -> TrialPlan | None:
+    """Returns the next training of a run of `num_steps` per trial; None if all are finished."""
+    plans, trials = planned_trials(run), results.trials
+    if is_extension(run, results, num_steps):
+        return TrialPlan(seed=trials[0].seed, extended=trials[0])
+    plan = plans[len(trials)] if len(trials) < len(plans) else None
+    if plan is None or plan.fold != ALL:
+        return plan
+    best = results.best_combination()
+    return dataclasses.replace(
+        plan, changes=best[0].changes,
+        max_epochs=round(statistics.median(trial.kept_epoch for trial in best)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrialData:
+    """The encoded examples of a trial."""
+
+    config: TaskConfig
+    fold: int | None
+    examples: Sequence[Example]
+    """Examples to train on, pairs also swapped."""
+    rows: Sequence[Row]
+    """A row to train on for each example; of questions and sentences one or more."""
+    notes: Sequence[str]
+    """Notes on what was cut in the rows."""
+    dev_examples: Mapping[str, Sequence[Example]]
+    dev: Mapping[str, Split]
+    """Splits to score; empty for `ALL`."""
+
+    @classmethod
+    def encode(cls, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
+        """Encodes the examples of a fold with the run's settings."""
+        train, dev = task.train, dict(task.dev)
+        if fold:
+            folds = files.fold_numbers(train, run.config.training.num_folds)
+            train, dev["dev"] = ([example for example, number in zip(
+                task.train, folds, strict=True) if (number == fold - 1) == scored]
+                for scored in (False, True))
+        examples = [*train, *task.unlabelled]
+        if run.config.task.swap_pairs:
+            examples += [dataclasses.replace(example, texts=example.texts[::-1])
+                         for example in examples]
+        encoded = run.encode(examples)
+        rows, notes = run.training_rows(encoded)
+        return cls(config=run.config.task, fold=fold, examples=examples, rows=rows,
+                   notes=[*encoded.notes, *notes], dev_examples=dev,
+                   dev={name: run.encode(part) for name, part in dev.items()})
+
+    def of(self, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
+        """Returns the data of a fold with the run's settings, which may be these data."""
+        is_same = (fold, run.config.task) == (self.fold, self.config)
+        return self if is_same else TrialData.encode(run, task, fold)
+
+    def with_teacher(self, run: FinetuningRun) -> "TrialData":
+        """Returns the data with the outputs of the run's teacher, if it has one."""
+        if run.teacher is None or distillation.LABELLED in self.rows[0].targets:
+            return self
+        return dataclasses.replace(self, rows=distillation.add_targets(
+            run, self.examples, self.rows, self.dev_examples))
+
+
+def fold_notes(run: FinetuningRun, task: Task) -> list[str]:
+    """Returns notes on the folds; `UserError` for a cross-validation that is not possible."""
+    num_folds, flag = run.config.training.num_folds, "--num_folds"
+    if not num_folds:
+        return []
+    require(num_folds > 1, flag, "2 or more", num_folds)
+    if task.dev:
+        fix = ", or give --train without --dev" if run.spec.name in set(Kind) else ""
+        raise UserError(f"{flag}={num_folds} scores on parts of --train; leave it out to score on "
+                        f"{', '.join(task.dev)}{fix}.")
+    if run.config.training.num_trials > 1:
+        raise UserError(f"{flag}={num_folds} trains one model per fold; leave out --num_trials.")
+    sizes = np.bincount(files.fold_numbers(task.train, num_folds)).tolist()
+    labels = collections.Counter(
+        label for example in task.train if run.spec.labels and hasattr(example, "label")
+        for label in files.labels_of(example))
+    most = max(labels.values(), default=num_folds)
+    require(num_folds <= min(len(sizes), most), flag, f"at most {min(len(sizes), most)}, the "
+            "number of different texts or of the most frequent label's examples", num_folds)
+    rare = ", ".join(f"{label} ({count})" for label, count in labels.items() if count < num_folds)
+    return [f"{num_folds} folds of {min(sizes):,} to {max(sizes):,} examples; the kept model is "
+            "trained on all of them", *([f"labels that some folds lack: {rare}"] if rare else [])]

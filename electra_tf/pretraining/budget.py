@@ -6,7 +6,7 @@ from typing import NamedTuple
 from electra_tf.core.errors import UserError
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.multi_worker import has_several_workers
-from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.run import Run
 from electra_tf.pretraining.steps import StepMetrics, compile_steps, steps_per_loop
 from electra_tf.training.devices import (
     build_state,

@@ -135,7 +135,7 @@ def main() -> None:
             saved = all_settings(model_dir)
         if values.init_checkpoint:
             from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
-            from electra_tf.pretraining.setup import shape_of
+            from electra_tf.pretraining.run import shape_of
 
             initial = pretrained.read(storage.path(values.init_checkpoint), with_task=False)
             shape = shape_of(initial)
@@ -146,7 +146,8 @@ def main() -> None:
                         f"{config.objective.name} has two; give --num_train_steps.")
 
     # Imported after the settings are checked.
-    from electra_tf.pretraining import evaluation, loop, setup
+    from electra_tf.pretraining import evaluation, loop
+    from electra_tf.pretraining.run import prepare_run
 
     if values.mode == "train":
         run = loop.pretrain(config, data_dir, model_dir, vocab_file, initial,
@@ -156,7 +157,7 @@ def main() -> None:
     fixed = list(changes) + (["model"] if values.model_size else [])
     config = saved_config(model_dir, config, fixed)
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
-    run = setup.prepare(config, data_dir, model_dir, vocab_file)
+    run = prepare_run(config, data_dir, model_dir, vocab_file)
     {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)
 
 

@@ -27,8 +27,8 @@ from electra_tf.objectives.objective import WeightedMean
 from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
 from electra_tf.pretraining.multi_worker import is_chief
+from electra_tf.pretraining.run import Run, vocab_info
 from electra_tf.pretraining.saved_settings import all_settings
-from electra_tf.pretraining.setup import Run, vocab_info
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.samples import Corruption, select_readable, terminal_page
 from electra_tf.training import failures

@@ -44,7 +44,7 @@ from electra_tf.pretraining.multi_worker import (
     report_lost_worker,
 )
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.setup import Run, prepare
+from electra_tf.pretraining.run import Run, prepare_run
 from electra_tf.pretraining.steps import Events, StepMetrics, compile_steps, steps_per_loop
 from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
@@ -64,7 +64,7 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     the run gets the steps that fit into this time, which begins now.
     """
     def run_stage(config: PretrainingConfig, directory: Path) -> Run:
-        run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
+        run = prepare_run(config, data_dir, directory, vocab_file, initial, restart=restart)
         for earlier in (directory, model_dir) if restart else ():
             run_directory.restart(earlier)
         train(run)
@@ -72,7 +72,7 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
     if seconds is not None:
         begin = time.monotonic()
-        run = prepare(config, data_dir, model_dir, vocab_file, initial, restart=True)
+        run = prepare_run(config, data_dir, model_dir, vocab_file, initial, restart=True)
         speed = budget.measure(run)
         steps = budget.steps_within(run, speed, seconds - (time.monotonic() - begin))
         tokens = config.training.train_batch_size * run.length

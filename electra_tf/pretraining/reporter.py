@@ -13,7 +13,7 @@ from electra_tf.core.storage import Path
 from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.flops import matmul_flops_per_token, peak_flops
 from electra_tf.pretraining.evaluation import report
-from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.run import Run
 from electra_tf.pretraining.steps import Events, Totals
 from electra_tf.reporting import metrics_log
 from electra_tf.reporting.progress import StepTimer, duration

@@ -88,7 +88,7 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
             name, dataclasses.replace(user_files, train=train, dev=dev))
     if name in KINDS and not from_tfds:
         _require(user_files.train, "train", name)
-        return KINDS[name].user_task(name, user_files)
+        return with_unlabelled(KINDS[name].user_task(name, user_files), user_files)
     if file_flags:
         raise UserError(f"--task={name} reads its files from --data_dir; {file_flags[0]} goes with "
                         f"SQuAD's and MRQA's tasks and with your own ({', '.join(Kind)}).")
@@ -121,7 +121,22 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
             files.check_labels(source, examples, files.label_set(train), notes)
     else:
         spec = glue_task.spec if glue_task else KINDS[Kind.QUESTION_ANSWERING].spec(name)
-    return Task(spec=spec, train=train, dev=dev, test=test, notes=notes)
+    return with_unlabelled(Task(spec=spec, train=train, dev=dev, test=test, notes=notes),
+                            user_files)
+
+
+def with_unlabelled(task: Task, user_files: Files) -> Task:
+    """Returns a task with the texts that a teacher labels; a note counts labels that they have."""
+    if not user_files.unlabelled:
+        return task
+    kind, notes = KINDS[task.spec.kind], [*task.notes]
+    spec = dataclasses.replace(user_files.select(task.spec), key="")
+    examples, _ = kind.learnable(kind.read(
+        user_files.unlabelled, spec, labelled=False, notes=notes))
+    if known := sum(getattr(example, "label", None) is not None for example in examples):
+        notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
+    return dataclasses.replace(task, notes=notes, unlabelled=[
+        dataclasses.replace(example, label=None) for example in examples])
 
 
 def load_dev(spec: TaskSpec, data_dir: Path | None, user_files: Files, *,

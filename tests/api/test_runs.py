@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import electra_tf
-from electra_tf.finetuning import setup
+from electra_tf.finetuning.run import prepare_trained
 from electra_tf.tasks.task import Kind
 from tests.support.refusals import refused
 
@@ -91,7 +91,7 @@ def test_a_model_in_hugging_faces_format_predicts_like_its_run(task_directories,
         again.predict([("the chef", "ate")])
     with refused("settings.json does not exist: .*/hf is in Hugging Face's format. .*"
                  "convert_checkpoint --from=.*/hf --to=hf_run --to_format=run$"):
-        setup.prepare_trained(tmp_path / "hf", {})
+        prepare_trained(tmp_path / "hf", {})
 
 
 def test_without_a_fine_tuned_model_there_is_no_task(pair, tmp_path):

@@ -20,8 +20,8 @@ from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.core import signals
 from electra_tf.core.errors import UserError
 from electra_tf.export.checksums import CHECKSUMS
-from electra_tf.finetuning import results, trials
-from electra_tf.finetuning.predictor import CompiledByShape
+from electra_tf.finetuning import loop, results
+from electra_tf.finetuning.predict import CompiledByShape
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
@@ -466,7 +466,7 @@ def test_a_mistake_is_one_line_that_leaves_nothing(
 
 def test_values_with_commas_form_a_grid(classified, tmp_path, monkeypatch):
     runs = []
-    monkeypatch.setattr(trials, "train", lambda run, *_: runs.append(run))
+    monkeypatch.setattr(loop, "train", lambda run, *_: runs.append(run))
     config = write(tmp_path / "grid.yaml", "task: {dropout: '0.1, 0.2'}")
     call(*classified[1], f"--config={config}", "--set=optimizer.name=adam,lamb",
          "--train_batch_size=8,16", f"--model_dir={tmp_path / 'run'}")

@@ -8,8 +8,8 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts
 from electra_tf.config.overrides import override
 from electra_tf.export.servable import ServedTask
-from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.finetuning.predict import Predictor
+from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder

@@ -12,10 +12,12 @@ from electra_tf.config.finetuning import FinetuningConfig, FinetuningTrainingCon
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import RowBatch
 from electra_tf.export import servable
-from electra_tf.finetuning import distillation, setup, trials
+from electra_tf.finetuning import distillation, loop
 from electra_tf.finetuning.distillation import DistillationObjective
+from electra_tf.finetuning.run import prepare_run
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
+from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import BINARY, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.normalization import TextSettings
@@ -55,7 +57,7 @@ def teacher(tmp_path_factory):
 def run_of(model_dir, spec=SPEC, long_texts="truncate", **changes):
     config = override(FinetuningConfig(), SETTINGS | {"task.long_texts": long_texts} | {
         f"training.{name}": value for name, value in changes.items()})
-    return setup.prepare(config, spec, TEXT, model_dir)
+    return prepare_run(config, spec, TEXT, model_dir)
 
 
 def task_of(count=20, **changes):
@@ -130,7 +132,7 @@ def test_a_student_learns_the_teachers_probabilities_without_labels(teacher, tmp
     run = distillation.with_teacher(run_of(
         tmp_path, distillation_weight=1.0, num_train_epochs=60, num_trials=2,
         distillation_hidden_weight=0.1), teacher)
-    trials.train(run, task_of(3, unlabelled=[
+    loop.train(run, task_of(3, unlabelled=[
         dataclasses.replace(example, label=None) for example in EXAMPLES[3:]]), None)
     printed = capsys.readouterr().out
     assert "train 3 and 17 unlabelled as 20 rows" in printed
@@ -149,17 +151,17 @@ def test_a_run_does_not_resume_with_another_teacher(teacher, tmp_path):
     changed = pretrained.read(teacher)
     weights = {**changed.weights, "head/dense/bias": changed.weights["head/dense/bias"] + 1.0}
     run = dataclasses.replace(run_of(tmp_path / "student"), teacher=changed)
-    trials.train(run, task_of(), None)
+    loop.train(run, task_of(), None)
     for other, words in ((dataclasses.replace(changed, weights=weights), "teacher_digest"),
                          (None, "teacher: .*no such setting now")):
         with refused(words):
-            trials.train(dataclasses.replace(run, teacher=other), task_of(), None)
+            loop.train(dataclasses.replace(run, teacher=other), task_of(), None)
 
 
 def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     table = write(tmp_path / "new.tsv", "text\tlabel\nword1\ta\nword2\tb\n")
     lines = write(tmp_path / "new.txt", "word3\n")
-    task = distillation.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
+    task = registry.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
     assert task.notes == ["--unlabelled: labels of 2 of 3 rows are not used"]

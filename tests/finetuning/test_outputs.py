@@ -9,8 +9,9 @@ import pytest
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.core.errors import UserError
-from electra_tf.finetuning import outputs
-from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
+from electra_tf.finetuning import predict
+from electra_tf.finetuning.outputs import mistakes, submission_files
+from electra_tf.finetuning.predict import require_writable
 from electra_tf.tasks.kinds.base import Scored, Split, json_lines
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
@@ -90,9 +91,9 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
     predictor = types.SimpleNamespace(
         scored=lambda split, show: Scored(records=records(split.rows), scores={}))
     form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": json_lines}[suffix]
-    monkeypatch.setattr(outputs, "PART", 2)
+    monkeypatch.setattr(predict, "PART", 2)
     known = collections.Counter(label is None for label in labels)
-    parts = list(outputs._predicted(predictor, run, examples, known, form, suffix))
+    parts = list(predict._predicted(predictor, run, examples, known, form, suffix))
     assert "".join(parts) == form(records(examples))
     assert len(parts) == (1 if None in labels and "O" in labels else 2)
     assert capsys.readouterr().err == "note     3 cut\n"

@@ -1,220 +1,203 @@
-"""Fine-tuning learns, reports at intervals, and predicts in the order of the rows."""
+"""Grids, folds and extensions: which trials run, resume and are kept."""
 
-import contextlib
+import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
-import tensorflow as tf
-from scipy import special
+from sklearn.model_selection import StratifiedKFold
 
-from electra_tf.checkpoints.run_directory import read_identity
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.overrides import override
 from electra_tf.core.errors import UserError
-from electra_tf.core.signals import Interrupted
-from electra_tf.data.buckets import Row, make_batch
-from electra_tf.export import servable
-from electra_tf.finetuning import outputs, predictor, setup, trials
-from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.finetuning import loop
+from electra_tf.finetuning.results import Epoch, Trial
 from electra_tf.formats import pretrained
-from electra_tf.objectives.objective import WeightedMean
-from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
-from electra_tf.text.normalization import TextSettings
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.tasks import files
+from electra_tf.tasks.task import TextExample
+from tests.finetuning.test_loop import run_of, task_of
 
-SETTINGS = {
-    "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
-    "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
-    "model.max_position_embeddings": 32, "task.max_seq_length": 32,
-    "training.train_batch_size": 8, "training.num_train_epochs": 20,
-    "training.precision": "float32", "optimizer.learning_rate": 2e-3,
-    "optimizer.layerwise_decay": 1.0, "runtime.eval_batch_size": 8, "runtime.log_every_seconds": 0,
-}
-SPEC = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
-                metrics=("accuracy",))
-WORDS = [f"word{number}" for number in range(35)]
-TEXT = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, *WORDS)))
+RATE, HIDDEN = "optimizer.learning_rate", "task.hidden_layer"
+GRID = {RATE: (1e-3, 3e-3), HIDDEN: (False, True)}
+TASK = task_of(24, lengths=(3,))
 
 
-def run_of(model_dir=None, strategy=None, **changes):
-    config = override(FinetuningConfig(), SETTINGS | {
-        name.replace("__", "."): value for name, value in changes.items()})
-    return FinetuningRun(
-        config=config, objective=KINDS[SPEC.kind].objective(SPEC, config.task), spec=SPEC,
-        strategy=strategy or tf.distribute.OneDeviceStrategy("CPU:0"), text=TEXT,
-        model_dir=model_dir)
+@pytest.fixture
+def trained(monkeypatch):
+    """Gives trials the queued accuracies instead of training; records what they get."""
+    queue, calls = [], []
+
+    def train_trial(run, model, data, metrics, plan, track):
+        if not queue:
+            raise KeyboardInterrupt
+        calls.append((run, data, plan, model.get_weights()))
+        model.head.dense.bias.assign_add([len(calls), 0.0])
+        earlier, step = plan.extended, run.config.num_train_steps(len(data.rows))
+        score, *kept_epoch = queue.pop(0)
+        epochs = [*(earlier.epochs if earlier else ()), *(
+            Epoch(epoch=number, step=step, loss=0.5,
+                  scores={name: {"accuracy": score} for name in data.dev}) for number in (1, 2))]
+        return Trial(seed=plan.seed, losses=((1, 0.5),), epochs=tuple(epochs), seconds=1.0,
+                     kept_epoch=(*kept_epoch, len(epochs))[0], examples_per_second=1.0,
+                     changes=plan.changes, fold=plan.fold,
+                     extended_at=(earlier.epochs[-1].step,) if earlier else ())
+
+    monkeypatch.setattr(loop, "train_trial", train_trial)
+    return queue, calls
 
 
-def task_of(count=60, lengths=(3, 14, 28)):
-    """Sentences of so many words; the label is "yes" if word7 is among them."""
-    numbers = np.random.default_rng(1)
-    examples = []
-    for index in range(count):
-        words = list(numbers.choice(WORDS[8:], numbers.choice(lengths)))
-        if index % 2:
-            words[numbers.integers(len(words))] = "word7"
-        examples.append(TextExample(key=str(index), texts=(" ".join(words),),
-                                    label=("no", "yes")[index % 2]))
-    return Task(spec=SPEC, train=examples, dev={"dev": examples}, test={})
+def settings(run):
+    return json.loads((run.model_dir / "settings.json").read_text())
 
 
-def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch):
-    run, task = run_of(tmp_path), task_of()
-    epochs = trials.train(run, task, None).best.epochs
-    assert len(epochs) == 20
-    assert epochs[-1].loss < 0.3 < 0.6 < epochs[0].loss
-    model, split = run.trained_model(), run.encode(task.train)
-    on_one_cpu = Predictor(run, model).predict(split.rows)
-    assert split.score(on_one_cpu, None).scores["accuracy"] > 0.9
-    for row, together in zip(split.rows[:3], on_one_cpu, strict=False):
-        (alone,) = Predictor(run, model).predict([row])
-        np.testing.assert_allclose(alone["logits"], together["logits"], atol=1e-5)
-    monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")
-    on_replicas = Predictor(run, model).predict(split.rows)
-    for results, expected in zip(on_replicas, on_one_cpu, strict=True):
-        np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)
+def test_a_grid_resumes_and_keeps_the_settings_of_the_best_trial(trained, tmp_path, capsys):
+    queue, calls = trained
+    run = dataclasses.replace(run_of(tmp_path, training__num_trials=2), grid=GRID)
+    queue += [(0.5,), (0.7,), (0.9,)]
+    with pytest.raises(KeyboardInterrupt):
+        loop.train(run, TASK, None)
+    queue += [(0.6,), (0.5,), (0.8,), (0.4,), (0.6,)]
+    results = loop.train(run, TASK, None)
+    combinations = [{RATE: rate, HIDDEN: hidden}
+                    for rate in GRID[RATE] for hidden in GRID[HIDDEN]]
+    assert [dict(trial.changes) for trial in results.trials] == 2 * combinations
+    assert [trial.seed for trial in results.trials] == [1] * 4 + [2] * 4
+    assert [run.config.optimizer.learning_rate for run, *_ in calls[:4]] == 2 * [1e-3] + 2 * [3e-3]
+    assert results.best is results.trials[2]
+    assert settings(run) | combinations[2] == settings(run)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()
+            if line.startswith("  learning_rate=0.00")] == [
+        ["learning_rate=0.001,", "hidden_layer=False", "50.00", "2"],
+        ["learning_rate=0.001,", "hidden_layer=True", "75.00", "2"],
+        ["learning_rate=0.003,", "hidden_layer=False", "65.00", "2"],
+        ["learning_rate=0.003,", "hidden_layer=True", "60.00", "2"]]
+    np.testing.assert_allclose(run.changed(combinations[2]).trained_model().head.dense.bias, [3, 0])
+    assert loop.train(run, TASK, None) == results and len(calls) == 8
+    with pytest.raises(UserError, match="grid: .* in the run, .*; learning_rate=0.5 now"):
+        loop.train(dataclasses.replace(run, grid={RATE: (1e-3, 0.5)}), TASK, None)
 
 
-@pytest.mark.parametrize("weights", ["1,3", "0.01,0.03", "1e-6,3e-6"])
-@pytest.mark.parametrize("labels", [[0, 1, 1, 0, 0, 1, 0, 0], [1]])
-def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
-    """The mean and its gradient are those of PyTorch's CrossEntropyLoss(weight), by hand."""
-    run = run_of(training__freeze_layers=-1, task__class_weights=weights, task__dropout=0.0,
-                 model__hidden_dropout=0.0, model__attention_dropout=0.0)
-    rows = [Row(np.array([2, 5 + index, 3], np.int32), np.zeros(3, np.int32),
-                {"label": np.int32(label)}) for index, label in enumerate(labels)]
-    batch, model = make_batch(rows, 8, (4,), pad_id=0), run.build_model(1)
-    tokens = tuple(part[:len(labels)] for part in (batch.ids, batch.segment_ids,
-                                                   batch.padding_mask))
-    vectors = model.encoder.first(*map(tf.constant, tokens)).numpy().astype(float)
-    logits = vectors @ model.head.dense.kernel.numpy() + model.head.dense.bias.numpy()
-    results = trials.compile_train_step(run, model, num_steps=1, seed=1)(
-        batch.ids.shape, run.distributed(batch))
-    factors = np.array([float(part) for part in weights.split(",")])[labels]
-    factors /= factors.sum()
-    shares = special.softmax(logits, axis=1)
-    gradient = factors[:, np.newaxis] * (shares - np.eye(2)[labels])
-    norm = np.sqrt(np.sum((vectors.T @ gradient) ** 2) + np.sum(gradient.sum(axis=0) ** 2))
-    loss = -np.sum(factors * np.log(shares[range(len(labels)), labels]))
-    assert float(results["loss"].total / results["loss"].weight) == pytest.approx(loss, rel=1e-5)
-    assert float(results["gradient_norm"].total) == pytest.approx(norm, rel=1e-4)
+def test_folds_are_scored_once_and_the_kept_model_learns_from_all(trained, tmp_path, capsys):
+    queue, calls = trained
+    run = run_of(tmp_path, training__num_folds=3, training__keep_best=True)
+    queue += [(0.5, 1), (0.7, 1), (0.9, 2), (0.0,)]
+    results = loop.train(run, dataclasses.replace(TASK, dev={}), None)
+    scored = [example.key for _, data, *_ in calls for example in data.dev_examples.get("dev", ())]
+    assert sorted(scored, key=int) == [example.key for example in TASK.train]
+    for _, data, *_ in calls[:3]:
+        assert len(data.examples) == 16 and not {example.texts for example in data.examples} & {
+            example.texts for example in data.dev_examples["dev"]}
+    assert [trial.fold for trial in results.trials] == [1, 2, 3, 0]
+    assert len(calls[3][1].examples) == 24 and calls[3][2].max_epochs == 1
+    assert results.summary()["dev"]["accuracy"] == pytest.approx(
+        {"mean": 0.7, "median": 0.7, "std": 0.2, "best": 0.9})
+    np.testing.assert_allclose(run.trained_model().head.dense.bias, [4, 0])
+    assert "  accuracy  70.00   70.00  20.00  90.00   50.00   70.00   90.00" in (
+        capsys.readouterr().out)
+    assert loop.train(run, dataclasses.replace(TASK, dev={}), None) == results
 
 
-def test_predictions_and_scores_are_float32_whatever_the_precision_of_training(
-        tmp_path, monkeypatch):
-    run, task = run_of(tmp_path, training__precision="bfloat16",
-                       training__num_train_epochs=1), task_of(20)
-    (epoch,) = trials.train(run, task, None).best.epochs
-    served = servable.build(pretrained.read(tmp_path))
-    expected = served.answer(tf.constant([example.texts[0] for example in task.train]))
-    expected = expected["probabilities"].numpy()
-
-    def assert_exact(records):
-        np.testing.assert_allclose(
-            [list(record["probabilities"].values()) for record in records], expected, atol=1e-5)
-
-    assert_exact(map(json.loads, (tmp_path / "predictions/dev.jsonl").read_text().splitlines()))
-    loaded = setup.prepare_trained(tmp_path, {})
-    split = loaded.encode(task.train)
-    scored = outputs.TaskPredictor(loaded).scored(split)
-    assert_exact(scored.records)
-    assert scored.scores == epoch.scores["dev"]
-    chosen = setup.prepare_trained(tmp_path, {"training.precision": "bfloat16"})
-    with pytest.raises(AssertionError):
-        assert_exact(outputs.TaskPredictor(chosen).scored(split).records)
-    model = run.trained_model()  # In bfloat16, as after an epoch.
-    monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")
-    on_replicas = Predictor(run.in_float32, model)
-    for _ in range(2):
-        assert_exact(split.score(on_replicas.predict(split.rows), None).records)
-        expected = 1 - expected
-        model.head.dense.kernel.assign(-model.head.dense.kernel)
-        model.head.dense.bias.assign(-model.head.dense.bias)
+def test_a_grid_with_folds_takes_the_settings_with_the_best_mean(trained, tmp_path):
+    queue, _ = trained
+    run = dataclasses.replace(run_of(tmp_path, training__num_folds=2), grid={RATE: (1e-3, 3e-3)})
+    queue += [(0.9,), (0.1,), (0.6,), (0.5,), (0.0,)]
+    results = loop.train(run, dataclasses.replace(TASK, dev={}), None)
+    assert results.best.fold == 0 and results.best.changes == {RATE: 3e-3}
+    assert settings(run)[RATE] == 3e-3
 
 
-def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
-        tmp_path, monkeypatch, capsys):
-    task, few = task_of(40, lengths=(3,)), {
-        "training__num_train_epochs": 2, "runtime__log_every_steps": 4}
-    first, other = trials.train(
-        run_of(tmp_path / "a", training__num_trials=2, **few), task, None).trials
-    steps = [step for step, _ in first.losses]
-    assert steps == [4, 5, 8, 10] and [epoch.step for epoch in first.epochs] == [5, 10]
-    assert abs(first.losses[0][1] - other.losses[0][1]) > 1e-6
-    capsys.readouterr()
-    monkeypatch.setattr(trials._Progress, "is_line_due", lambda self: True)
-    again, = trials.train(run_of(tmp_path / "b", **few), task, None).trials
-    assert capsys.readouterr().out.count("  step ") == 10
-    assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))
-                                 for step, loss in first.losses)
+def test_folds_are_stratified_like_those_of_scikit_learn():
+    labels = np.array(list("aaaaaaabbbbbbbbbbbcc"))
+    examples = [TextExample(key=str(number), texts=(str(number),), label=label)
+                for number, label in enumerate(labels)]
+    numbers = files.fold_numbers(examples, 4)
+    counts = [sorted(sum(labels[numbers == fold] == label) for fold in range(4)) for label in "abc"]
+    expected = [sorted(sum(labels[scored] == label) for _, scored in StratifiedKFold(4).split(
+        labels, labels)) for label in "ab"]
+    assert counts == [*expected, [0, 0, 1, 1]]
 
 
-def test_every_trial_is_a_run_of_a_tracker(tmp_path, monkeypatch):
-    reports = []
-
-    @contextlib.contextmanager
-    def tracked(names, ids_file, config, facts, part):
-        log = []
-        reports.append((names, ids_file.name, config.training.seed, part, log))
-        yield lambda step, values: log.append((step, dict(values)))
-
-    monkeypatch.setattr(trials, "tracked", tracked)
-    first, _ = trials.train(run_of(
-        tmp_path, training__num_trials=2, training__num_train_epochs=1, runtime__log_every_steps=4,
-        runtime__report_to=("mlflow",)), task_of(40, lengths=(3,)), None).trials
-    assert [report[:-1] for report in reports] == [
-        (("mlflow",), "trackers.json", seed, f"seed {seed}") for seed in (1, 2)]
-    dev = {"dev/accuracy": first.scores["dev"]["accuracy"]}
-    *losses, (step, scores) = reports[0][-1]
-    assert losses == [(4, {"train/loss": pytest.approx(first.losses[0][1])}),
-                      (5, {"train/loss": pytest.approx(first.losses[1][1])})]
-    assert step == 5 and scores.items() >= dev.items()
+@pytest.mark.parametrize(("changes", "count", "dev", "words"), [
+    ({"num_folds": 1}, 24, {}, "--num_folds must be 2 or more. Received: 1"),
+    ({"num_folds": 5}, 4, {}, "--num_folds must be at most 2, the number of different texts or"),
+    ({"num_folds": 3, "num_trials": 2}, 24, {}, "leave out --num_trials"),
+    ({"num_folds": 3}, 24, {"dev": TASK.train}, "give --train without --dev")])
+def test_impossible_folds_are_refused_before_a_file_is_written(
+        tmp_path, changes, count, dev, words):
+    run = run_of(tmp_path / "run", **{f"training__{name}": value
+                                      for name, value in changes.items()})
+    with pytest.raises(UserError, match=words):
+        loop.train(run, dataclasses.replace(TASK, train=TASK.train[:count], dev=dev), None)
+    assert not (tmp_path / "run").exists()
 
 
-def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsys):
-    run = run_of(tmp_path, training__early_stopping=2, optimizer__learning_rate=1e-9,
-                 training__freeze_layers=-1, task__class_weights="balanced")
-    trial, = trials.train(run, task_of(16, lengths=(3,)), None).trials
-    assert len(trial.epochs) == 3 and trial.kept_epoch == 1 and trial.stopped_early
+def test_more_epochs_go_on_from_the_kept_weights(trained, tmp_path, capsys):
+    queue, calls = trained
+    run, longer = (run_of(tmp_path, training__num_train_epochs=epochs) for epochs in (2, 4))
+    queue += [(0.5,)]
+    loop.train(run, TASK, None)
+    with pytest.raises(KeyboardInterrupt):
+        loop.train(longer, TASK, None)
+    queue += [(0.4,)]
+    (trial,) = loop.train(longer, TASK, None).trials
+    assert "\nextended after epoch 2: the kept weights" in capsys.readouterr().out
+    assert trial.extended_at == (6,) and len(trial.epochs) == 4
+    (first, *_), (second, *_) = calls[0][3][-1:], calls[1][3][-1:]
+    np.testing.assert_allclose(second - first, [1, 0])
+    np.testing.assert_allclose(longer.trained_model().head.dense.bias, [3, 0])
+    assert settings(run)["training.num_train_epochs"] == 4.0
+    assert loop.train(longer, TASK, None).trials == (trial,)
+    with pytest.raises(UserError, match=r"num_train_epochs: 4.0 in the run, 2.0 now"):
+        loop.train(run, TASK, None)
+
+
+def test_several_trials_are_not_extended(trained, tmp_path):
+    queue, _ = trained
+    queue += [(0.5,), (0.6,)]
+    two = {"training__num_trials": 2}
+    loop.train(run_of(tmp_path, training__num_train_epochs=2, **two), TASK, None)
+    with pytest.raises(UserError, match=r"num_train_epochs: 2.0 in the run, 4.0 now"):
+        loop.train(run_of(tmp_path, training__num_train_epochs=4, **two), TASK, None)
+
+
+def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, capsys):
+    queue, _ = trained
+    queue += [(0.5,), (0.5,)]
+    run = run_of(tmp_path / "first")
+    loop.train(run, TASK, None)
+    initial = pretrained.read(tmp_path / "first")
+    other_labels = dataclasses.replace(run, spec=dataclasses.replace(run.spec, labels=("a", "b")))
+    for other, bias in ((run, [1, 0]), (other_labels, [0, 0]),
+                        (run.changed({HIDDEN: True}), [0, 0])):
+        np.testing.assert_array_equal(other.build_model(7, initial).head.dense.bias, bias)
+    loop.train(run_of(tmp_path / "second"), TASK, initial)
     printed = capsys.readouterr().out
-    assert "--early_stopping keeps the epoch with the best score on dev" in printed
-    assert "stopped after epoch 3 of 20: no better accuracy since epoch 1" in printed
-    before, after = run.build_model(seed=1), run.trained_model()
-    for name in ("encoder", "head"):
-        equal = [np.array_equal(*pair) for pair in zip(
-            getattr(before, name).get_weights(), getattr(after, name).get_weights(), strict=True)]
-        assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
+    assert f"\nencoder  and head initialized from {tmp_path}/first, step " in printed
 
 
-def test_an_extension_that_was_stopped_can_be_given_up(tmp_path, monkeypatch):
-    task, run = task_of(16, lengths=(3,)), run_of(tmp_path, training__num_train_epochs=1)
-    finished = trials.train(run, task, None)
+def test_runs_of_earlier_versions_keep_the_order_of_their_labels(trained, tmp_path, capsys):
+    """They sorted whole numbers as text, and weights of classes follow the order."""
+    queue, calls = trained
+    names = {"no": "9", "yes": "10"}
+    task = dataclasses.replace(TASK, train=[
+        dataclasses.replace(example, label=names[example.label]) for example in TASK.train])
+    task = dataclasses.replace(task, dev={"dev": task.train})
 
-    def interrupt(*arguments):
-        raise Interrupted(2, "")
+    def run(name, labels, epochs=2):
+        run = run_of(tmp_path / name, training__num_train_epochs=epochs, task__class_weights="1,5")
+        spec = dataclasses.replace(run.spec, labels=labels)
+        return dataclasses.replace(
+            run, spec=spec, objective=run.kind.objective(spec, run.config.task))
 
-    with monkeypatch.context() as context, pytest.raises(Interrupted):
-        context.setattr(trials, "train_trial", interrupt)
-        trials.train(run_of(tmp_path, training__num_train_epochs=2), task, None)
-    assert trials.train(run, task, None) == finished
-    assert read_identity(tmp_path)["training.num_train_epochs"] == 1
+    def trained_labels(*arguments):
+        loop.train(*arguments)
+        return calls[-1][0].spec.labels, re.search("\nweights  (.*)", capsys.readouterr().out)[1]
 
-
-def test_an_extension_continues_the_count_of_steps(tmp_path):
-    task = task_of(16, lengths=(3,))
-    first, = trials.train(run_of(tmp_path, training__num_train_epochs=2), task, None).trials
-    longer = run_of(tmp_path, training__num_train_epochs=3, training__keep_best=False)
-    trial, = trials.train(longer, task, None).trials
-    assert trial.epochs[:2] == first.epochs and trial.losses[:len(first.losses)] == first.losses
-    assert [epoch.step for epoch in trial.epochs] == [2, 4, 6] and trial.losses[-1][0] == 6
-
-
-def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
-    loss = WeightedMean(tf.constant(np.nan), tf.constant(1.0))
-    monkeypatch.setattr(
-        trials, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
-    with pytest.raises(UserError, match="not finite in epoch 1. Try a lower --learning_rate"):
-        trials.train(run_of(tmp_path), task_of(8), None)
+    queue += [(0.5,)] * 4
+    old, new = ("10", "9"), ("9", "10")
+    assert trained_labels(run("old", old), task, None) == (old, "10=1, 9=5")
+    assert trained_labels(run("old", new), task, None) == (old, "10=1, 9=5") and len(calls) == 1
+    assert trained_labels(run("old", new, 4), task, None) == (old, "10=1, 9=5")
+    assert trained_labels(run("new", new), task, None) == (new, "9=1, 10=5")
+    initial = pretrained.read(tmp_path / "old")
+    assert trained_labels(run("next", new), task, initial) == (old, "10=1, 9=5")
+    np.testing.assert_array_equal(calls[-1][3][-1], [3, 0])  # The head of the old run.

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.finetuning import setup
+from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.electra import ElectraModel
@@ -46,7 +46,7 @@ def of_task(checkpoint: Checkpoint, directory: Path) -> dict[str, np.ndarray]:
     settings = dict(checkpoint.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
     pretrained.write(dataclasses.replace(checkpoint, task_settings=settings), directory,
                   pretrained.Format.RUN)
-    run = setup.prepare_trained(directory, HARDWARE)
+    run = prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec
     layers = model.encoder.all_layers(*inputs)
     if spec.kind is Kind.QUESTION_ANSWERING:

@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.data.pipeline import training_batches
-from electra_tf.pretraining.setup import Run, prepare
+from electra_tf.pretraining.run import Run, prepare_run
 from electra_tf.training.devices import build_state, build_step, run_on_replicas
 from electra_tf.training.step import TrainState, TrainStep
 
@@ -32,7 +32,7 @@ def config(**changes) -> PretrainingConfig:
 
 
 def run_on(records: Path, model_dir: Path = Path("unused"), **changes) -> Run:
-    return prepare(config(**changes), records, model_dir)
+    return prepare_run(config(**changes), records, model_dir)
 
 
 def batches(run: Run, steps: int, context: tf.distribute.InputContext | None = None):

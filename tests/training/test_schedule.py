@@ -4,7 +4,7 @@ import numpy as np
 
 from electra_tf.config.finetuning import FinetuningOptimizerConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.finetuning.trials import rate_factors
+from electra_tf.finetuning.loop import rate_factors
 from electra_tf.training.schedule import Schedule
 from tests.support import golden_files
 

@@ -7,12 +7,12 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.buckets import make_batch
-from electra_tf.finetuning import trials
-from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning import loop
+from electra_tf.finetuning.predict import Predictor
 from electra_tf.pretraining.multi_worker import has_several_workers, is_chief
 from electra_tf.pretraining.steps import compile_loop, compile_step
 from electra_tf.training import strategies
-from tests.finetuning.test_trials import run_of, task_of
+from tests.finetuning.test_loop import run_of, task_of
 from tests.support import tiny_run
 from tests.training import fake_tpu
 
@@ -75,7 +75,7 @@ def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
     run = run_of(strategy=fake_tpu.strategy(monkeypatch), model__num_layers=1,
                  runtime__tpu="local", training__precision="bfloat16")
     model, rows = run.build_model(1), run.encode(task_of(8, lengths=(3,)).train).rows
-    compiled = (trials.compile_train_step(run, model, num_steps=10, seed=1) if part == "training"
+    compiled = (loop.compile_train_step(run, model, num_steps=10, seed=1) if part == "training"
                 else Predictor(run, model)._compiled)
     batch = run.distributed(make_batch(rows, 8, [16], pad_id=0))
     cores, host = on_the_cores(compiled._function.get_concrete_function(batch).graph)

@@ -33,12 +33,13 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     seconds, records = parse_duration(values.budget), manifest.load_records(values.data_dir)
     print(f"measuring {len(NETWORKS)} networks for about 20 s each ...", flush=True)
-    from electra_tf.pretraining import budget, setup  # TensorFlow takes seconds to import.
+    from electra_tf.pretraining import budget  # TensorFlow takes seconds to import.
+    from electra_tf.pretraining.run import prepare_run
 
     # The steps of every network within the budget, and the AUC that runs of so many tokens had.
     rows, expected, tokens = [], [], []
     for network in NETWORKS:
-        run = setup.prepare(
+        run = prepare_run(
             resolve(network.size, "short", {
                 **network.settings, "training.train_batch_size": BATCH}),
             values.data_dir, storage.path(values.model_dir), restart=True)

@@ -131,7 +131,7 @@ def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, 
 
     from electra_tf.modeling.masking import mark_positions, mask_tokens
     from electra_tf.modeling.rng import Rng
-    from electra_tf.pretraining.setup import vocab_info
+    from electra_tf.pretraining.run import vocab_info
 
     split = "train" if manifest.examples("train") else "eval"
     examples = (example for batch in read_batches(data_dir, manifest, split, vocabulary.pad_id)

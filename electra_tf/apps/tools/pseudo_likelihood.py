@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.core.errors import UserError, shown
-from electra_tf.finetuning.predictor import CompiledByShape
+from electra_tf.finetuning.predict import CompiledByShape
 from electra_tf.formats.parts import build_networks, has_energies
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.text.rows import RowEncoder, encode_texts

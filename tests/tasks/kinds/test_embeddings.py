@@ -11,7 +11,7 @@ from electra_tf.config.overrides import override
 from electra_tf.core import storage
 from electra_tf.core.machine import usable_cores
 from electra_tf.data.buckets import make_batch
-from electra_tf.finetuning import setup
+from electra_tf.finetuning.run import prepare_run
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.embeddings import (
@@ -94,7 +94,7 @@ def test_a_text_is_read_twice_with_different_dropout():
 def test_the_cores_of_a_cpu_do_not_split_the_negatives(tmp_path):
     config = override(FinetuningConfig(), {"runtime.num_gpus": 0})
     text = TextSettings(vocabulary=VOCABULARY, normalization=UNCASED)
-    parts = [setup.prepare(config, KINDS[kind].spec(str(kind), labels), text, storage.path(
+    parts = [prepare_run(config, KINDS[kind].spec(str(kind), labels), text, storage.path(
         tmp_path)).config.runtime.cpu_parts for kind, labels in (
             (Kind.SENTENCE_EMBEDDINGS, ()), (Kind.CLASSIFICATION, ("a", "b")))]
     assert parts == [1, min(usable_cores(), MAX_PARTS)]

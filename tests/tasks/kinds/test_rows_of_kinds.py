@@ -10,7 +10,7 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import RowBatch
-from electra_tf.finetuning.setup import FinetuningRun
+from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.modeling.rng import Rng
 from electra_tf.tasks.kinds import base, tagging
 from electra_tf.tasks.registry import KINDS

@@ -7,13 +7,13 @@ from scipy.special import expit, logit, softmax
 
 from electra_tf.config.finetuning import LongTexts, TaskConfig, WindowPooling
 from electra_tf.data.buckets import Row
-from electra_tf.finetuning import predictor, trials
-from electra_tf.finetuning.predictor import Predictor
+from electra_tf.finetuning import loop, predict
+from electra_tf.finetuning.predict import Predictor
 from electra_tf.tasks.kinds import windows
 from electra_tf.tasks.task import Kind, TextExample
 from electra_tf.training import failures
 from tests.export.served_models import Example, example, unlinked_ops
-from tests.finetuning.test_trials import run_of, task_of
+from tests.finetuning.test_loop import run_of, task_of
 from tests.support.refusals import refused
 
 WORDS = "the cafes won in who ? ( 1999 a b bc".split()
@@ -91,7 +91,7 @@ def test_texts_that_fit_train_the_same_weights_in_windows(tmp_path):
     for way in ("truncate", "windows"):
         run = run_of(tmp_path / way, training__num_train_epochs=1, task__long_texts=way,
                      runtime__cpu_parts=1, runtime__deterministic=True)
-        trials.train(run, task, None)
+        loop.train(run, task, None)
         model = run.trained_model()
         weights.append([variable.numpy() for variable in model.variables])
         logits.append([result["logits"] for result in Predictor(run, model).predict(
@@ -106,7 +106,7 @@ def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeyp
     task = task_of(60, lengths=(28,))
     run = run_of(tmp_path, task__max_seq_length=12, task__long_texts="windows",
                  task__max_windows=4, runtime__gradient_accumulation_steps=2)
-    results = trials.train(run, task, None)
+    results = loop.train(run, task, None)
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")]
     # [CLS], 28 words and [SEP]; windows of 10 words that begin 6 apart.
     assert notes == [
@@ -117,7 +117,7 @@ def test_windows_learn_a_word_that_the_first_row_lacks(tmp_path, capsys, monkeyp
     assert results.best.scores["dev"]["accuracy"] > 0.9
     model, rows = run.trained_model(), run.encode(task_of(9).train).rows
     on_cores = Predictor(run, model).predict(rows)
-    monkeypatch.setattr(predictor, "device_type", lambda strategy: "GPU")  # Static shapes.
+    monkeypatch.setattr(predict, "device_type", lambda strategy: "GPU")  # Static shapes.
     for result, expected in zip(Predictor(run, model).predict(rows), on_cores, strict=True):
         np.testing.assert_allclose(result["logits"], expected["logits"], atol=1e-5)
 

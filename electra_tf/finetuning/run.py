@@ -175,7 +175,7 @@ class FinetuningRun:
         return model
 
 
-def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_dir: Path,
+def prepare_run(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_dir: Path,
             grid: Mapping[str, tuple[Any, ...]] | None = None) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
     grid = grid or {}
@@ -211,4 +211,4 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     config = override(FinetuningConfig(), {
         **run_directory.settings_of(saved), "training.precision": Precision.FLOAT32.value,
         **changes})
-    return prepare(config, spec, run_directory.text_settings(model_dir), model_dir)
+    return prepare_run(config, spec, run_directory.text_settings(model_dir), model_dir)

@@ -94,7 +94,7 @@ class Run:
                            seed=self.config.training.seed)
 
 
-def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
+def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Checkpoint | None = None, *,
             restart: bool = False) -> Run:
     """Returns a run that is ready to start; a `UserError` names what doesn't fit the settings.

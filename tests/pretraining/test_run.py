@@ -6,7 +6,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from tensorflow.python.eager import context
-from electra_tf.pretraining import setup
+from electra_tf.pretraining.run import prepare_run
 from electra_tf.training import strategies
 from tests.support import tiny_run
 
@@ -15,7 +15,7 @@ def check(runtime):
     raise SystemExit
 
 strategies.create_strategy = check
-setup.prepare(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
+prepare_run(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
 """
 
 

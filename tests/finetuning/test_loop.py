@@ -1,0 +1,220 @@
+"""Fine-tuning learns, reports at intervals, and predicts in the order of the rows."""
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special
+
+from electra_tf.checkpoints.run_directory import read_identity
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.core.errors import UserError
+from electra_tf.core.signals import Interrupted
+from electra_tf.data.buckets import Row, make_batch
+from electra_tf.export import servable
+from electra_tf.finetuning import loop, predict
+from electra_tf.finetuning.predict import Predictor
+from electra_tf.finetuning.run import FinetuningRun, prepare_trained
+from electra_tf.formats import pretrained
+from electra_tf.objectives.objective import WeightedMean
+from electra_tf.tasks.registry import KINDS
+from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
+from electra_tf.text.normalization import TextSettings
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+SETTINGS = {
+    "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
+    "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+    "model.max_position_embeddings": 32, "task.max_seq_length": 32,
+    "training.train_batch_size": 8, "training.num_train_epochs": 20,
+    "training.precision": "float32", "optimizer.learning_rate": 2e-3,
+    "optimizer.layerwise_decay": 1.0, "runtime.eval_batch_size": 8, "runtime.log_every_seconds": 0,
+}
+SPEC = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
+                metrics=("accuracy",))
+WORDS = [f"word{number}" for number in range(35)]
+TEXT = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, *WORDS)))
+
+
+def run_of(model_dir=None, strategy=None, **changes):
+    config = override(FinetuningConfig(), SETTINGS | {
+        name.replace("__", "."): value for name, value in changes.items()})
+    return FinetuningRun(
+        config=config, objective=KINDS[SPEC.kind].objective(SPEC, config.task), spec=SPEC,
+        strategy=strategy or tf.distribute.OneDeviceStrategy("CPU:0"), text=TEXT,
+        model_dir=model_dir)
+
+
+def task_of(count=60, lengths=(3, 14, 28)):
+    """Sentences of so many words; the label is "yes" if word7 is among them."""
+    numbers = np.random.default_rng(1)
+    examples = []
+    for index in range(count):
+        words = list(numbers.choice(WORDS[8:], numbers.choice(lengths)))
+        if index % 2:
+            words[numbers.integers(len(words))] = "word7"
+        examples.append(TextExample(key=str(index), texts=(" ".join(words),),
+                                    label=("no", "yes")[index % 2]))
+    return Task(spec=SPEC, train=examples, dev={"dev": examples}, test={})
+
+
+def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch):
+    run, task = run_of(tmp_path), task_of()
+    epochs = loop.train(run, task, None).best.epochs
+    assert len(epochs) == 20
+    assert epochs[-1].loss < 0.3 < 0.6 < epochs[0].loss
+    model, split = run.trained_model(), run.encode(task.train)
+    on_one_cpu = Predictor(run, model).predict(split.rows)
+    assert split.score(on_one_cpu, None).scores["accuracy"] > 0.9
+    for row, together in zip(split.rows[:3], on_one_cpu, strict=False):
+        (alone,) = Predictor(run, model).predict([row])
+        np.testing.assert_allclose(alone["logits"], together["logits"], atol=1e-5)
+    monkeypatch.setattr(predict, "device_type", lambda strategy: "GPU")
+    on_replicas = Predictor(run, model).predict(split.rows)
+    for results, expected in zip(on_replicas, on_one_cpu, strict=True):
+        np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)
+
+
+@pytest.mark.parametrize("weights", ["1,3", "0.01,0.03", "1e-6,3e-6"])
+@pytest.mark.parametrize("labels", [[0, 1, 1, 0, 0, 1, 0, 0], [1]])
+def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
+    """The mean and its gradient are those of PyTorch's CrossEntropyLoss(weight), by hand."""
+    run = run_of(training__freeze_layers=-1, task__class_weights=weights, task__dropout=0.0,
+                 model__hidden_dropout=0.0, model__attention_dropout=0.0)
+    rows = [Row(np.array([2, 5 + index, 3], np.int32), np.zeros(3, np.int32),
+                {"label": np.int32(label)}) for index, label in enumerate(labels)]
+    batch, model = make_batch(rows, 8, (4,), pad_id=0), run.build_model(1)
+    tokens = tuple(part[:len(labels)] for part in (batch.ids, batch.segment_ids,
+                                                   batch.padding_mask))
+    vectors = model.encoder.first(*map(tf.constant, tokens)).numpy().astype(float)
+    logits = vectors @ model.head.dense.kernel.numpy() + model.head.dense.bias.numpy()
+    results = loop.compile_train_step(run, model, num_steps=1, seed=1)(
+        batch.ids.shape, run.distributed(batch))
+    factors = np.array([float(part) for part in weights.split(",")])[labels]
+    factors /= factors.sum()
+    shares = special.softmax(logits, axis=1)
+    gradient = factors[:, np.newaxis] * (shares - np.eye(2)[labels])
+    norm = np.sqrt(np.sum((vectors.T @ gradient) ** 2) + np.sum(gradient.sum(axis=0) ** 2))
+    loss = -np.sum(factors * np.log(shares[range(len(labels)), labels]))
+    assert float(results["loss"].total / results["loss"].weight) == pytest.approx(loss, rel=1e-5)
+    assert float(results["gradient_norm"].total) == pytest.approx(norm, rel=1e-4)
+
+
+def test_predictions_and_scores_are_float32_whatever_the_precision_of_training(
+        tmp_path, monkeypatch):
+    run, task = run_of(tmp_path, training__precision="bfloat16",
+                       training__num_train_epochs=1), task_of(20)
+    (epoch,) = loop.train(run, task, None).best.epochs
+    served = servable.build(pretrained.read(tmp_path))
+    expected = served.answer(tf.constant([example.texts[0] for example in task.train]))
+    expected = expected["probabilities"].numpy()
+
+    def assert_exact(records):
+        np.testing.assert_allclose(
+            [list(record["probabilities"].values()) for record in records], expected, atol=1e-5)
+
+    assert_exact(map(json.loads, (tmp_path / "predictions/dev.jsonl").read_text().splitlines()))
+    loaded = prepare_trained(tmp_path, {})
+    split = loaded.encode(task.train)
+    scored = predict.TaskPredictor(loaded).scored(split)
+    assert_exact(scored.records)
+    assert scored.scores == epoch.scores["dev"]
+    chosen = prepare_trained(tmp_path, {"training.precision": "bfloat16"})
+    with pytest.raises(AssertionError):
+        assert_exact(predict.TaskPredictor(chosen).scored(split).records)
+    model = run.trained_model()  # In bfloat16, as after an epoch.
+    monkeypatch.setattr(predict, "device_type", lambda strategy: "GPU")
+    on_replicas = Predictor(run.in_float32, model)
+    for _ in range(2):
+        assert_exact(split.score(on_replicas.predict(split.rows), None).records)
+        expected = 1 - expected
+        model.head.dense.kernel.assign(-model.head.dense.kernel)
+        model.head.dense.bias.assign(-model.head.dense.bias)
+
+
+def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
+        tmp_path, monkeypatch, capsys):
+    task, few = task_of(40, lengths=(3,)), {
+        "training__num_train_epochs": 2, "runtime__log_every_steps": 4}
+    first, other = loop.train(
+        run_of(tmp_path / "a", training__num_trials=2, **few), task, None).trials
+    steps = [step for step, _ in first.losses]
+    assert steps == [4, 5, 8, 10] and [epoch.step for epoch in first.epochs] == [5, 10]
+    assert abs(first.losses[0][1] - other.losses[0][1]) > 1e-6
+    capsys.readouterr()
+    monkeypatch.setattr(loop._Progress, "is_line_due", lambda self: True)
+    again, = loop.train(run_of(tmp_path / "b", **few), task, None).trials
+    assert capsys.readouterr().out.count("  step ") == 10
+    assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))
+                                 for step, loss in first.losses)
+
+
+def test_every_trial_is_a_run_of_a_tracker(tmp_path, monkeypatch):
+    reports = []
+
+    @contextlib.contextmanager
+    def tracked(names, ids_file, config, facts, part):
+        log = []
+        reports.append((names, ids_file.name, config.training.seed, part, log))
+        yield lambda step, values: log.append((step, dict(values)))
+
+    monkeypatch.setattr(loop, "tracked", tracked)
+    first, _ = loop.train(run_of(
+        tmp_path, training__num_trials=2, training__num_train_epochs=1, runtime__log_every_steps=4,
+        runtime__report_to=("mlflow",)), task_of(40, lengths=(3,)), None).trials
+    assert [report[:-1] for report in reports] == [
+        (("mlflow",), "trackers.json", seed, f"seed {seed}") for seed in (1, 2)]
+    dev = {"dev/accuracy": first.scores["dev"]["accuracy"]}
+    *losses, (step, scores) = reports[0][-1]
+    assert losses == [(4, {"train/loss": pytest.approx(first.losses[0][1])}),
+                      (5, {"train/loss": pytest.approx(first.losses[1][1])})]
+    assert step == 5 and scores.items() >= dev.items()
+
+
+def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsys):
+    run = run_of(tmp_path, training__early_stopping=2, optimizer__learning_rate=1e-9,
+                 training__freeze_layers=-1, task__class_weights="balanced")
+    trial, = loop.train(run, task_of(16, lengths=(3,)), None).trials
+    assert len(trial.epochs) == 3 and trial.kept_epoch == 1 and trial.stopped_early
+    printed = capsys.readouterr().out
+    assert "--early_stopping keeps the epoch with the best score on dev" in printed
+    assert "stopped after epoch 3 of 20: no better accuracy since epoch 1" in printed
+    before, after = run.build_model(seed=1), run.trained_model()
+    for name in ("encoder", "head"):
+        equal = [np.array_equal(*pair) for pair in zip(
+            getattr(before, name).get_weights(), getattr(after, name).get_weights(), strict=True)]
+        assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
+
+
+def test_an_extension_that_was_stopped_can_be_given_up(tmp_path, monkeypatch):
+    task, run = task_of(16, lengths=(3,)), run_of(tmp_path, training__num_train_epochs=1)
+    finished = loop.train(run, task, None)
+
+    def interrupt(*arguments):
+        raise Interrupted(2, "")
+
+    with monkeypatch.context() as context, pytest.raises(Interrupted):
+        context.setattr(loop, "train_trial", interrupt)
+        loop.train(run_of(tmp_path, training__num_train_epochs=2), task, None)
+    assert loop.train(run, task, None) == finished
+    assert read_identity(tmp_path)["training.num_train_epochs"] == 1
+
+
+def test_an_extension_continues_the_count_of_steps(tmp_path):
+    task = task_of(16, lengths=(3,))
+    first, = loop.train(run_of(tmp_path, training__num_train_epochs=2), task, None).trials
+    longer = run_of(tmp_path, training__num_train_epochs=3, training__keep_best=False)
+    trial, = loop.train(longer, task, None).trials
+    assert trial.epochs[:2] == first.epochs and trial.losses[:len(first.losses)] == first.losses
+    assert [epoch.step for epoch in trial.epochs] == [2, 4, 6] and trial.losses[-1][0] == 6
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
+    loss = WeightedMean(tf.constant(np.nan), tf.constant(1.0))
+    monkeypatch.setattr(
+        loop, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
+    with pytest.raises(UserError, match="not finite in epoch 1. Try a lower --learning_rate"):
+        loop.train(run_of(tmp_path), task_of(8), None)
