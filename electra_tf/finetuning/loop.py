@@ -82,6 +82,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     None, and scores dev after every epoch. `Interrupted` keeps finished trials. `UserError` for
     another run's directory, missing weights, or a loss that isn't finite.
     """
+    # The data of the first trial, and all that affects the results.
     run, checkpoints = run.with_labels_of(initial), run.model_dir / run_directory.CHECKPOINTS
     notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
     data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
@@ -89,6 +90,8 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
         _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
     with _claimed_directory(run, identity, initial, num_steps):
         results = _begin(run, task, initial, data, notes)
+
+        # Seeds, folds and combinations of settings, one trial after the other.
         while (plan := next_plan(run, results, num_steps)) is not None:
             print(end=plan.line(len(results.trials) + 1, len(planned_trials(run))), flush=True)
             trial_run = run.changed(plan.changes)
@@ -107,6 +110,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
                                        name="step")
                     CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
                                       keep=0).save(results.best_number)
+
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
             results.save(run.model_dir, run.spec.to_dict())
             checkpoint_files.remove(
@@ -114,6 +118,8 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
             if run.grid:  # The saved settings are those of the kept model.
                 run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},
                                            replaced=tuple(run.grid))
+
+        # Predictions and mistakes of the kept model.
         kept_run = run.changed(results.best.changes).in_float32
         dev = data.of(kept_run, task, results.best.fold).dev
         mistakes = write_outputs(kept_run, task, dev, results)
@@ -126,6 +132,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
 def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
                 metrics: Sequence[str], plan: TrialPlan, track: Log) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
+    # The step, which goes on after the epochs of a trial that is extended.
     training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
     earlier, epochs, history, finished_at = plan.extended, [], [], ()
     if earlier is not None:
@@ -137,6 +144,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
     progress = _Progress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
     predictor, stopped_early = Predictor(run.in_float32, model), False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
+        # One pass over the rows, then the scores on every split of dev.
         losses, mean_loss = _train_epoch(
             run, train_step, data.rows, progress, track, seed=plan.seed, epoch=len(epochs) + 1)
         history += losses
@@ -148,6 +156,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         track(progress.step, {f"{split}/{metric}": value for split, values in scores.items()
                               for metric, value in values.items()})
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
+
+        # The weights of the last epoch are kept, or those with the best score; it may stop early.
         if not (training.keeps_best_epoch and scores):
             kept = epochs[-1]
             continue
@@ -171,17 +181,22 @@ def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence
                  progress: "_Progress", track: Log, *, seed: int, epoch: int
                  ) -> tuple[list[tuple[int, float]], float]:
     """Trains on all rows; returns the steps and mean losses of intervals, and the epoch's mean."""
+    # The epoch's batches, which hold rows of similar length.
     training = run.config.training
     batch_size = training.train_batch_size
     padded_lengths = run.padded_lengths(rows, training.num_train_epochs)
     plan = plan_epoch([row.ids.size for row in rows], batch_size, seed=seed, epoch=epoch - 1)
     plan = plan[:progress.num_steps - progress.step]
     next_step, last_step = progress.step + 1, progress.step + len(plan)
+
     losses, history, loss_sum = [], [], 0.0
     for step, indices in enumerate(plan, start=next_step):
+        # One batch, padded to one of a few lengths, and one step on it.
         batch = make_batch([rows[index] for index in indices], batch_size, padded_lengths,
                            run.text.vocabulary.pad_id)
         losses.append(train_step(batch.ids.shape, run.distributed(batch))["loss"])
+
+        # The mean loss of an interval: a line, the log and the trial's curve.
         ends_interval = step == last_step or step % progress.log_every == 0
         if not (ends_interval or progress.is_line_due()):
             continue  # The devices compute on; a loss is read only for a line.
@@ -305,6 +320,8 @@ def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: Tri
         checkpoints = run.model_dir / run_directory.CHECKPOINTS  # A killed process leaves others.
         checkpoint_files.remove(
             checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
+
+    # The header: the task's sizes, the encoder, the devices and the trials.
     spec, training, rows = run.spec, run.config.training, data.rows
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     sizes = f"train {len(task.train):,}" + (
@@ -313,6 +330,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: Tri
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
     num_finished = len(results.trials)
     remaining = max(0, len(planned_trials(run)) - num_finished)
+    # Text that the vocabulary can't represent.
     vocabulary = run.text.vocabulary
     ids = np.concatenate([row.ids.ravel() for row in rows])
     ids = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id])]
@@ -320,6 +338,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: Tri
     num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
     warnings = coverage.coverage_warnings(
         *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
+    # What is compiled, weighted and kept.
     num_lengths = len(run.padded_lengths(rows, training.num_train_epochs))
     compiled = [f"compile  one step for each of up to {num_lengths} row lengths, in every trial; "
                 "the first steps take longer"] if remaining else []
