@@ -7,6 +7,7 @@ output.
 """
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -21,9 +22,10 @@ from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, note_once, shown
 from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.modeling.parameter_shapes import dense
-from electra_tf.tasks import files
+from electra_tf.tasks import files, glue
+from electra_tf.tasks.kinds.base import TaskKind
 from electra_tf.tasks.registry import KINDS, recipe
-from electra_tf.tasks.task import Kind, TaskSpec
+from electra_tf.tasks.task import LABELLED, Kind, TaskSpec
 
 HEAD = "head/"
 ARCHITECTURES = frozenset(
@@ -212,14 +214,14 @@ def from_hugging_face(
                         f"{outputs} outputs; regressions of one number are supported. The encoder "
                         f"can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
     sizes = {layer: inputs for layer, _ in hidden} | {
-        output: outputs if kind.labelled else len(parts)}
+        output: outputs if kind.kind in LABELLED else len(parts)}
     modules = tuple(f"{layer.split('.')[0]}." for layer in form.layers)
     weights = {name: tensors.pop(name) for name in list(tensors) if name.startswith(modules)}
     require_exactly(weights, {
         name: shape for layer, size in sizes.items()
         for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))},
         source)
-    labels = _read_labels(config, outputs, source) if kind.labelled else ()
+    labels = _read_labels(config, outputs, source) if kind.kind in LABELLED else ()
     head = {}
     for layer, parts in form.layers.items():
         kernels = np.split(weights[f"{layer}.weight"].T, len(parts), axis=1)
@@ -227,7 +229,7 @@ def from_hugging_face(
         for name, kernel, bias in zip(parts, kernels, biases, strict=True):
             head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
-    spec, settings = kind.converted(config.finetuning_task, labels), dict(form.settings)
+    spec, settings = _named_task(kind, config.finetuning_task, labels), dict(form.settings)
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)
     if entry := config.electra_tf:
@@ -241,6 +243,20 @@ def from_hugging_face(
         note_once(f"{source} is read as a model of one text, because config.json does not name a "
                   f"task of pairs{files.PAIRS}.")
     return spec, settings, head
+
+
+def _named_task(kind: TaskKind, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
+    """Returns GLUE's task of this name and label words, otherwise one named like the kind.
+
+    That of numbers or other labels has the columns of GLUE's task if these are a pair.
+    """
+    task = glue.TASKS.get(name)
+    if task and task.labels and labels == task.spec.label_words:
+        return task.spec
+    spec = kind.spec(str(kind.kind), labels)
+    task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
+    is_pair = task and len(task.texts) == 2 and kind.hugging_face.problem_type
+    return dataclasses.replace(spec, texts=task.texts, label=task.label) if is_pair else spec
 
 
 def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:

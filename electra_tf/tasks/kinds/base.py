@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import FinetuningConfig, LongTexts, TaskConfig
+from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
@@ -22,13 +22,20 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
 from electra_tf.objectives.objective import LossOutput, count
-from electra_tf.tasks import files, glue
+from electra_tf.tasks import files
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.labels import notes_on
 from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
+KINDS_OF_SETTINGS = {
+    "class_weights": (Kind.CLASSIFICATION, Kind.TAGGING),
+    "label_smoothing": (Kind.CLASSIFICATION, Kind.TAGGING),
+    "label_threshold": (Kind.MULTILABEL,),
+    "long_texts": (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.REGRESSION),
+    "pooling": (Kind.SENTENCE_EMBEDDINGS,), "temperature": (Kind.SENTENCE_EMBEDDINGS,)}
+"""Setting of `TaskConfig` -> the kinds of tasks that have it; all have the others."""
 HEAD = "head"
 """Prefix of the names of a head's weights."""
 RowResults = Mapping[str, np.ndarray]
@@ -180,11 +187,6 @@ class TaskKind(abc.ABC):
     inputs: ClassVar[tuple[str, ...]] = ()
     """Names of the texts that an exported model takes, if all tasks of the kind share them."""
 
-    @property
-    def labelled(self) -> bool:
-        """Returns True for a kind whose tasks have a set of labels."""
-        return self.kind in LABELLED
-
     @abc.abstractmethod
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterable[Example]:
@@ -216,19 +218,6 @@ class TaskKind(abc.ABC):
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
                         **self.columns)
 
-    def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
-        """Returns GLUE's task of this name and label words, otherwise one named like the kind.
-
-        That of numbers or other labels has the columns of GLUE's task if these are a pair.
-        """
-        task = glue.TASKS.get(name)
-        if task and task.labels and labels == task.spec.label_words:
-            return task.spec
-        spec = self.spec(str(self.kind), labels)
-        task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
-        is_pair = task and len(task.texts) == 2 and self.hugging_face.problem_type
-        return dataclasses.replace(spec, texts=task.texts, label=task.label) if is_pair else spec
-
     def user_task(self, name: str, user_files: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
         spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
@@ -246,7 +235,7 @@ class TaskKind(abc.ABC):
             train, dev, note = files.hold_out(train)
             notes.append(note)
         spec = self.fitted(spec, user_files, train, dev)
-        if self.labelled:
+        if self.kind in LABELLED:
             for paths, examples in ((user_files.train, train),
                                     (user_files.dev or user_files.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
@@ -263,7 +252,7 @@ class TaskKind(abc.ABC):
     def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
         """Returns the task with its labels or scale; `UserError` for labels that can't be used."""
-        if not self.labelled:
+        if self.kind not in LABELLED:
             return spec
         labels, paths = files.label_set(train if user_files.dev else [*train, *dev]), ", ".join(
             map(str, user_files.train))
@@ -292,25 +281,10 @@ class TaskKind(abc.ABC):
         """Returns examples as rows, and the function that scores them."""
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
-        """Returns the objective; `UserError` for settings that don't fit together."""
-        if config.long_texts is not LongTexts.TRUNCATE:
-            raise UserError(f"--long_texts={config.long_texts} is for classification, multi-label "
-                             "classification and regression; leave it out with "
-                             f"--task={spec.name}. Taggers and extractive QA read all of a long "
-                             "text anyway.")
-        return self.label_objective(spec, config)
-
-    def label_objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
-        """Returns the objective with the class weights that were given; `UserError` as above."""
-        for name in ("class_weights", "label_smoothing"):
-            if getattr(config, name) and not self.objective_class.target:
-                raise UserError(f"--{name} is for classification and tagging; leave it out with "
-                                f"--task={spec.name}.")
-        for name, kind in (("label_threshold", Kind.MULTILABEL),
-                           ("pooling", Kind.SENTENCE_EMBEDDINGS),
-                           ("temperature", Kind.SENTENCE_EMBEDDINGS)):
-            if getattr(config, name) != getattr(TaskConfig, name) and self.kind != kind:
-                raise UserError(f"--{name} is for --task={kind}; leave it out with "
+        """Returns the objective; `UserError` for settings that the kind doesn't have."""
+        for name, kinds in KINDS_OF_SETTINGS.items():
+            if self.kind not in kinds and getattr(config, name) != getattr(TaskConfig, name):
+                raise UserError(f"--{name} is for {', '.join(kinds)}; leave it out with "
                                 f"--task={spec.name}.")
         return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
@@ -320,7 +294,7 @@ class TaskKind(abc.ABC):
 
     def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
         """Returns a record for every predicted label; "texts" holds what was labelled."""
-        return records if self.labelled else ()
+        return records if self.kind in LABELLED else ()
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the names of the texts that an exported model takes."""

@@ -115,7 +115,7 @@ class TextKind(base.TaskKind):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""
         windows.require_consistent(spec, config)
-        return self.label_objective(spec, config)
+        return super().objective(spec, config)
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
