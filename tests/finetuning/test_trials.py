@@ -14,7 +14,7 @@ from electra_tf.finetuning.results import Epoch, Trial
 from electra_tf.formats import pretrained
 from electra_tf.tasks import files
 from electra_tf.tasks.task import TextExample
-from tests.finetuning.test_loop import run_of, task_of
+from tests.support.tiny_task import run_of, task_of
 
 RATE, HIDDEN = "optimizer.learning_rate", "task.hidden_layer"
 GRID = {RATE: (1e-3, 3e-3), HIDDEN: (False, True)}

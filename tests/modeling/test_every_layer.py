@@ -17,7 +17,7 @@ from electra_tf.modeling.layers import EmbeddingTable, LayerNorm, LayerOptions
 from electra_tf.modeling.parameter_shapes import dense
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
-from tests.modeling.test_rng import rng_at
+from tests.support.rng import rng_at
 
 B, L, H, E, V = 3, 6, 16, 8, 20
 CONFIG = EncoderConfig(

@@ -20,7 +20,7 @@ from electra_tf.modeling.fused import (
     split_heads,
 )
 from electra_tf.modeling.rng import dropout_keys, keep_mask
-from tests.modeling.test_rng import rng_at
+from tests.support.rng import rng_at
 
 KEYS = dropout_keys(rng_at(), "stream", 4)
 RATE = 0.3

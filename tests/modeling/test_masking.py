@@ -15,8 +15,8 @@ from electra_tf.modeling.electra import gather_vectors
 from electra_tf.modeling.masking import gather_at, mask_tokens, maskable, write_tokens
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.pretraining import ObjectiveContext
-from tests.modeling.test_rng import rng_at
 from tests.support import golden_files
+from tests.support.rng import rng_at
 
 SPECIAL = masking.SpecialTokens(pad=0, cls=2, sep=3, mask=4)
 KINDS = masking.VocabInfo(SPECIAL, 600, continues_word=np.arange(600) >= 300)

@@ -6,12 +6,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import rng as rng_module
-from electra_tf.modeling.rng import Rng, dropout_keys, keep_mask
-
-
-def rng_at(step=3, first_example=0, seed=7, scope=""):
-    return Rng(seed=seed, step=tf.constant(step, tf.int64), scope=scope,
-               first_example=tf.constant(first_example, tf.int64))
+from electra_tf.modeling.rng import dropout_keys, keep_mask
+from tests.support.rng import rng_at
 
 
 def test_words_are_philox_4x32_10(monkeypatch):

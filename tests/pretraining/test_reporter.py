@@ -10,8 +10,8 @@ import tensorflow as tf
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.steps import Events
 from electra_tf.reporting.metrics_log import read_metrics
-from tests.reporting.test_progress import Clock
 from tests.support import tiny_run
+from tests.support.clock import Clock
 
 
 def reporter(path, out=None, first_step=0, num_steps=10, clock=None, track=lambda *_: None,

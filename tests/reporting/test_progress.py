@@ -3,13 +3,7 @@
 import pytest
 
 from electra_tf.reporting.progress import StepTimer
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
+from tests.support.clock import Clock
 
 
 @pytest.fixture

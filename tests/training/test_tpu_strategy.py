@@ -12,8 +12,8 @@ from electra_tf.finetuning.predict import Predictor
 from electra_tf.pretraining.multi_worker import has_several_workers, is_chief
 from electra_tf.pretraining.steps import compile_loop, compile_step
 from electra_tf.training import strategies
-from tests.finetuning.test_loop import run_of, task_of
 from tests.support import tiny_run
+from tests.support.tiny_task import run_of, task_of
 from tests.training import fake_tpu
 
 CORES = 2

@@ -13,8 +13,8 @@ from electra_tf.tasks.kinds import windows
 from electra_tf.tasks.task import Kind, TextExample
 from electra_tf.training import failures
 from tests.export.served_models import Example, example, unlinked_ops
-from tests.finetuning.test_loop import run_of, task_of
 from tests.support.refusals import refused
+from tests.support.tiny_task import run_of, task_of
 
 WORDS = "the cafes won in who ? ( 1999 a b bc".split()
 DRAW = np.random.default_rng(0)

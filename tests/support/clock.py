@@ -1,0 +1,8 @@
+"""A clock that a test sets."""
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
