@@ -2,8 +2,8 @@
 
 from packaging.utils import canonicalize_name
 
-from tests.supply_chain.test_locks import locked
 from tests.support import sources
+from tests.support.locks import locked
 
 
 def targets():

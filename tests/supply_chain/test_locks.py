@@ -13,9 +13,9 @@ from packaging.utils import canonicalize_name
 import electra_tf
 from electra_tf.core.command_line import EXTRAS
 from tests.support import sources
+from tests.support.locks import FOLDER, entries, locked
 
 ROOT = sources.ROOT
-FOLDER = ROOT / "requirements"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.lock"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # What is installed into one environment, the second on top of the first.
@@ -23,23 +23,9 @@ TOGETHER = (("program", "build"), ("program", "cuda"), ("program", "dev"),
             ("compile", "compile_cuda"))
 
 
-def entries(path):
-    """Requirement and options of every line, continued ones joined, without comments."""
-    text = re.sub(r"(^|\s)#.*", "", path.read_text()).replace("\\\n", " ")
-    parts = [line.partition(" --") for line in text.splitlines() if line.strip()]
-    return [(Requirement(pin), f"{dashes}{options}".split()) for pin, dashes, options in parts]
-
-
 def source(name):
     """The file that people write: the program's is where everybody looks for it."""
     return ROOT / "requirements.txt" if name == "program" else FOLDER / f"{name}.txt"
-
-
-def locked(name):
-    """Version of every package that a lock installs on this platform."""
-    return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==")
-            for pin, _ in entries(FOLDER / f"{name}.lock")
-            if pin.marker is None or pin.marker.evaluate()}
 
 
 def test_what_we_import_is_required_directly():
