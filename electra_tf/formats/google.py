@@ -122,10 +122,12 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
                             "possible shape.")
         return sizes
 
+    # Sizes that the shapes of weights show.
     vocab_size, embedding_size = shape("electra/embeddings/word_embeddings")
     hidden_size = shape("electra/encoder/layer_0/attention/self/query/bias")[0]
     num_layers = sum(name.startswith("electra/") and name.endswith("self/query/bias")
                      for name in weights)
+    # Sizes that only bert_config.json shows, or the published model of this shape.
     path, config = storage.path(source).parent / CONFIG_FILE, _BertConfig()
     if path.exists():
         config = strict_json.read(path, _BertConfig, fix=(

@@ -78,11 +78,15 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     share too little. A note names weights that are not used.
     """
     with_task = with_task and not encoder_only
+
+    # The directory of the network, and of its generator, if it has one.
     directory, generator_directory = (
         _fetch(path, with_generator=not encoder_only) if hub.is_model_name(path)
         else (path, path / GENERATOR))
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
+
+    # Text: the vocabulary, and the pooling of sentence-transformers.
     pooling, lower_case = Checkpoint.pooling, False
     if (directory / sentence_transformers.MODULES_FILE).exists():
         directory, pooling, lower_case = sentence_transformers.read(directory)
@@ -94,6 +98,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     if lower_case:
         text = dataclasses.replace(text, normalization=dataclasses.replace(
             text.normalization, lower_case=True))
+
+    # The encoder, and a discriminator's head; others are left in `others`.
     architecture = config.architecture or _infer_architecture(tensors)
     task, settings = None, {}
     is_discriminator = architecture == ARCHITECTURES[DISCRIMINATOR]
@@ -101,6 +107,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     model, weights, others = _convert(tensors, model, (
         discriminator(encoder).weights if is_discriminator else full_encoder(encoder)),
         text, directory)
+
+    # The generator, or the head of a task.
     if is_discriminator:
         if not encoder_only and (generator_directory / CONFIG_FILE).exists():
             model, weights = _read_generator(generator_directory, model, weights, text)
@@ -124,6 +132,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}, whose "
                         "head this program does not have. Its encoder can be fine-tuned: "
                         f"run_finetuning.py --init_checkpoint={directory}")
+
+    # Whatever is left has no place in this program's model.
     note_unused(others, str(weights_file(directory)))
     checkpoint = Checkpoint(source=str(path), model=model, text=text, weights=weights,
                             pooling=pooling, task=task, task_settings=settings)

@@ -114,6 +114,8 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
                  if name == "training.precision"}
     if not form.layers:  # The files of sentence-transformers have the settings.
         return {}, {"architectures": [form.architecture], "electra_tf": _entry(spec, precision)}
+
+    # Shapes that the layers of Hugging Face's class have.
     *hidden, (output, parts) = form.layers.items()
     sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in head}
     sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
@@ -131,6 +133,8 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
         return (np.concatenate([head[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
                 np.concatenate([head[f"{HEAD}{part}/bias"] for part in parts]))
 
+
+    # The layers of that class, with parts of one output side by side.
     layers = {layer: concatenated(names) for layer, names in hidden if names[0] in sizes}
     # The converted head outputs a regression in the units of the labels.
     kernel, bias = (value * np.float32(spec.scale) for value in concatenated(parts))
@@ -138,6 +142,8 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     if len(layers) < len(hidden):
         layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
     layers[output] = kernel, bias
+
+    # Entries of config.json, with the settings that are not the recipe's.
     config = head_entries(spec)
     task, default = task_config(checkpoint), recipe(spec.name, checkpoint.model).task
     settings = {name: value for name, value in vars(task).items()
@@ -202,6 +208,8 @@ def from_hugging_face(
         raise UserError(f"{source}: problem_type of config.json must be one of "
                         f"{', '.join(_PROBLEMS)}. Received: {shown(config.problem_type)}. The "
                         f"encoder can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
+
+    # The kind of the task: by the class, the problem and the number of outputs.
     kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
     *hidden, (output, parts) = kinds[0].hugging_face.layers.items()
     outputs = len(tensors.get(f"{output}.weight", ()))
@@ -213,6 +221,8 @@ def from_hugging_face(
         raise UserError(f"{source}: problem_type of config.json is {_REGRESSION}, and the head has "
                         f"{outputs} outputs; regressions of one number are supported. The encoder "
                         f"can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
+
+    # The head's weights, all of them and no others.
     sizes = {layer: inputs for layer, _ in hidden} | {
         output: outputs if kind.kind in LABELLED else len(parts)}
     modules = tuple(f"{layer.split('.')[0]}." for layer in form.layers)
@@ -222,6 +232,8 @@ def from_hugging_face(
         for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))},
         source)
     labels = _read_labels(config, outputs, source) if kind.kind in LABELLED else ()
+
+    # Our layers, which may be parts of one of Hugging Face's.
     head = {}
     for layer, parts in form.layers.items():
         kernels = np.split(weights[f"{layer}.weight"].T, len(parts), axis=1)
@@ -229,6 +241,8 @@ def from_hugging_face(
         for name, kernel, bias in zip(parts, kernels, biases, strict=True):
             head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
                      f"{HEAD}{name}/bias": bias.astype(np.float32)}
+
+    # The task's columns and settings; files of others don't say that a model reads pairs.
     spec, settings = _named_task(kind, config.finetuning_task, labels), dict(form.settings)
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)

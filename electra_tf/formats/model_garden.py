@@ -118,6 +118,8 @@ class _Objects:
             self._read.add(node.attributes[0].checkpoint_key)
             return self._reader.get_tensor(node.attributes[0].checkpoint_key)
 
+
+        # The encoder has as many layers as the checkpoint has numbered children.
         layers = self.node(f"{encoder}/_transformer_layers").children
         config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))
         network = (language_model("generator", config, full_encoder(config))
@@ -129,6 +131,8 @@ class _Objects:
             is_optional = "embeddings_project" in name or not in_encoder
             if not is_optional or self.node(path):
                 weights[name] = _reshaped(path, value(path))
+
+        # Model Garden can hold an output matrix that is not the table of words; ours can't.
         table = f"{parent}masked_lm/embedding_table"
         if encoder.endswith(_GENERATOR) and self.node(table) and not np.array_equal(
                 value(table), weights[f"{ENCODER}embeddings/word_embeddings"]):
@@ -144,10 +148,10 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     Both networks hold the embeddings, shared or not. The poolers, which ELECTRA does not train, get
     new values; the next-sentence head is left out.
     """
+    # Our weights by Model Garden's paths, and poolers, which it requires.
     require_pretrained(checkpoint)
     values: dict[str, np.ndarray] = {}
-    for network in ("discriminator", "generator") if checkpoint.has_generator else ("discriminator",
-                                                                                    ):
+    for network in ("discriminator", *["generator"] * checkpoint.has_generator):
         encoder, weights = extract(checkpoint, network)
         for name, value in weights.items():
             path = garden_path(name).replace(_ENCODER, f"{network}_network", 1)
@@ -157,6 +161,8 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         values |= {f"{pooler}/bias": np.zeros(size, np.float32),
                    f"{pooler}/kernel": tf.random.stateless_truncated_normal(
                        [size, size], seed=[0, 0], stddev=stddev).numpy()}
+
+    # A tree of modules with these paths, which TensorFlow saves as its checkpoint.
     root = tf.Module()
     for path, value in values.items():
         *parents, leaf = path.split("/")

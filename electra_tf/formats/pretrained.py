@@ -113,6 +113,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     beside them say. Raises `UserError` for damage, missing or unknown weights, and values that
     aren't finite.
     """
+    # The format decides who reads it.
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
     if form is Format.RUN:
         checkpoint = form.module.read(path)
@@ -130,6 +131,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
                         "program), nor config.json (Hugging Face), nor *.index (Google, Model "
                         f"Garden).{_advice(path)}")
+
+    # What holds for every format.
     if text_columns and (form is not Format.HUGGING_FACE or checkpoint.task is None):
         raise UserError(f"{path} is no fine-tuned model in Hugging Face's format; leave out "
                         f"--text_columns={','.join(text_columns)}.")

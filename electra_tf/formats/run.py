@@ -34,6 +34,8 @@ def read(model_dir: Path) -> Checkpoint:
         saved = run_directory.read_identity(model_dir, PretrainingConfig())
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
+
+    # Settings that the head and predictions need; a searched threshold is in the results.
     weights, step = read_checkpoint(model_dir)
     if GENERATOR_BIAS in weights and not any(name.startswith("generator/") for name in weights):
         # Masked language modelling trains one encoder, whatever the settings of a generator are.
@@ -44,6 +46,8 @@ def read(model_dir: Path) -> Checkpoint:
     if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
         results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         settings["task.label_threshold"] = results["threshold"]
+
+    # The vectors of a model of sentence embeddings.
     pooling = Checkpoint.pooling
     if task and task.get(f"{run_directory.TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
         pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,

@@ -44,6 +44,7 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
 
     Raises `UserError` for modules and settings that change vectors in another way.
     """
+    # The modules: an encoder, a pooling and perhaps a normalization.
     file = path / MODULES_FILE
     modules = strict_json.read(file, list[_Module]) or [_Module(path="", type="none")]
     encoder, *names = (module.type.rpartition(".")[2] for module in modules)
@@ -58,6 +59,8 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
     if prompt is not None:
         raise UserError(f"{path / _MODEL_FILE}: default_prompt_name is {shown(prompt)}, and embed "
                         "adds no prompt; write null there and the prompt before texts.")
+
+    # The modes of pooling, in the order in which their vectors are concatenated.
     settings, modes = _read_settings(directory / _ENCODER_FILE), Pooling.modes
     if "Pooling" in names:
         file = path / modules[1].path / _POOLING_FILE
