@@ -37,6 +37,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
     sentences, uneven columns, and columns without words or tags.
     """
+    # The rows of cells, and what separates them.
     lines = [(number, line.rstrip(" \t") if line.strip() else "")
              for number, line in read_lines(path)]
     by_tabs = _tabs_separate([line.lstrip(" \t") for _, line in lines])
@@ -50,6 +51,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     kept = _without_comments(rows, width)
     left_out = {"comment lines": len(rows) - len(kept)}
 
+
+    # The names of columns: of a CoNLL-U file, a header or a comment that lists them.
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
         match := re.match(r"# *global\.columns *=(.+)", line))), [])
     first = next((cells for _, cells in kept if cells), [])
@@ -65,6 +68,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
         left_out["ranges and empty nodes"] = len(kept) - len(tokens)
         kept = tokens
 
+
+    # Sentences between empty lines, and the columns of words and tags, which all rows must have.
     sentences = [list(group) for is_sentence, group in itertools.groupby(
         kept, lambda row: bool(row[1])) if is_sentence]
     if not sentences:
@@ -80,13 +85,17 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
         if not (cells[word] and cells[word if tag is None else tag]):
             raise UserError(f"{path}:{number}: the word or its tag is empty; --text_columns and "
                             "--label_column select other columns by number.")
+
+    # Without empty lines: a column that numbers the sentences.
     divider = None
     if len(sentences) == 1:
         sentences, divider = _divided(sentences[0], {*range(width)} - {word, tag}, names)
-    if not all(name.isdecimal() or name in names 
+    if not all(name.isdecimal() or name in names
                for name in ((words, tags) if has_tags else (words,))):
         _require_words(path, sentences, word, tag)
 
+
+    # What was read and left out.
     if notes is not None and (width > 1 or any(left_out.values())):
         notes.append("".join([
             f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, ",
@@ -174,12 +183,15 @@ def _column_index(path: Path, flag: str, name: str, default: int, width: int,
 def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
                    tag: int | None) -> None:
     """Raises `UserError` if `word` can't be the column of words, or `tag` that of tags."""
+    # The values of every column, and the first cells of every sentence.
     width = len(sentences[0][0][1])
     columns = [{cells[index] for sentence in sentences for _, cells in sentence}
                for index in range(width)]
     first_cells = [[cells[0] for _, cells in sentence] for sentence in sentences]
     has_long_sentence = max(map(len, first_cells)) > 1
     has_spans = [bool(span_parts(values)[0]) for values in columns]
+
+    # A column of numbers of words or of sentences, or words and tags in each other's place.
     if width > 1 and has_long_sentence and all(
             values in ([str(start + index) for index in range(len(values))] for start in (0, 1))
             for values in first_cells):

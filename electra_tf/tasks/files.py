@@ -123,6 +123,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
     """
+    # A text per line, or rows with the selected columns.
     if suffix_of(path) == ".txt":
         if labelled:
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
@@ -133,6 +134,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         None, (*spec.texts, *(labels if labelled else ()), spec.key))
     rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
+
+    # How a label is read depends on the kind, a set of labels on all rows.
     counts: collections.Counter[str] = collections.Counter()
     read_label = {  # Those of pairs of sentence embeddings are texts if they are optional.
         Kind.REGRESSION: _number, Kind.MULTILABEL: _indicators,
@@ -142,6 +145,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     elif spec.kind is Kind.MULTILABEL and len(labels) == 1:
         read_label = functools.partial(
             _label_set, sets=_label_sets(path, labels[0], rows(), known, notes))
+
+    # The rows, with counts of what was converted.
     num_rows = 0
     for row in rows(notes=notes):
         num_rows += 1
@@ -268,6 +273,7 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
 
     `notes` receives a line about the scheme. `UserError` for tags that don't fit to the others.
     """
+    # Tags that are in the model's scheme stay as they are.
     tagged = [example.tags for example in examples if example.tags is not None]
     present = set(label_set(examples))
     letters = {letter for tag, (letter, _) in span_parts(known)[0].items() if tag in present}
@@ -276,6 +282,8 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
     if any("(" in tag and "*" in tag for tag in present):
         raise UserError(f"{source}: tags such as {max(present)!r} in the bracket notation of "
                         "CoNLL-2005 and 2012; write them as B-, I- and O.")
+
+    # The letter and type of every tag; without them the tags are scored per word.
     parts, form, odd = span_parts(present)
     if odd:
         key = next(example.key for example in examples if odd[0] in (example.tags or ()))
@@ -285,6 +293,8 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
     if not parts:
         notes.append("tags without B-, I- or another mark of spans, scored per word")
         return list(examples)
+
+    # Every sentence in IOB2, with a count of the tags that this changes.
     converted = [example if example.tags is None else dataclasses.replace(
         example, tags=as_known(as_iob2(example.tags, parts), known)) for example in examples]
     changed = sum(old != new for before, after in zip(examples, converted, strict=True)

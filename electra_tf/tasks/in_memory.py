@@ -60,6 +60,7 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         label: Column of labels.
         key: Column that names examples; they are numbered if `data` does not have it.
     """
+    # Data sets and tuples become texts and labels; questions have a format of their own.
     if labels is None and isinstance(data, tuple) and len(data) == 2:
         data, labels = data
     if isinstance(data, tf.data.Dataset):
@@ -68,6 +69,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
             data, labels = zip(*data, strict=True)
     if kind is Kind.QUESTION_ANSWERING:
         return _question_file(title, data, labels)
+
+    # A table of columns becomes rows.
     names = getattr(data, "columns", data.keys() if isinstance(data, Mapping) else None)
     if names is not None and labels is None:
         columns = {str(name): to_list(data[name], f"{title}[{name!r}]") for name in names}
@@ -79,6 +82,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
     texts = tuple(texts) or _columns_of(rows[0], kind)
     # As `files.label_columns`.
     names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
+
+    # Texts and labels become rows with the columns of a file.
     if labels is not None:
         if kind is Kind.MULTILABEL and len(getattr(labels, "shape", ())) == 2:
             labels = _label_sets(title, labels, names)
@@ -91,6 +96,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
     elif kind is Kind.SENTENCE_EMBEDDINGS:
         rows = [_as_row(f"{title}:{number}", text, kind, texts)
                 for number, text in enumerate(rows, start=1)]
+
+    # Every row has all columns.
     needed = {*texts} | ({*names} if kind is not Kind.SENTENCE_EMBEDDINGS else set())
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):

@@ -81,6 +81,8 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
                         f"--task={name}, whose files have fixed ones.")
     if from_tfds and file_flags:
         raise UserError(f"{file_flags[0]} names a file; leave it out with --data_source=tfds.")
+
+    # Files of the user, also in the place of a benchmark of questions.
     if name in question_files.BENCHMARKS and not from_tfds:
         train, dev = (getattr(user_files, split) or [question_files.find(name, data_dir, split)]
                       for split in ("train", "dev"))
@@ -95,6 +97,8 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     if not from_tfds:
         _require(data_dir, "data_dir", name)
 
+
+    # A benchmark's splits, from its files or from TensorFlow Datasets.
     notes: list[str] = []
 
     def read(split: str) -> list[Example]:

@@ -94,12 +94,16 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
     if suffix in (".jsonl", ".json"):
         rows = json_rows(path)
     elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
+
+        # What separates the columns.
         # Text between tabs is often unquoted, so that the first lines may have commas, too.
         head = [line for _, line in itertools.islice(read_lines(path), 20) if line] or [""]
         marks = ",;\t" if suffix == ".csv" and not all("\t" in line for line in head) else "\t"
         separator = next((mark for mark in marks if mark in head[0]), marks[0])
         if suffix == ".csv" and separator != ",":
             notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
+
+        # If quotes enclose cells, and so may enclose separators and line ends.
         is_quoted = suffix == ".csv" or (
             suffix == ".tsv" and not published and _has_quoted_cells(path))
         if is_quoted and _swallows_rows(path, separator, selected):
@@ -107,6 +111,8 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
             is_quoted = False
         elif is_quoted and suffix == ".tsv":
             notes.append(f"{path}: quotes enclose cells, as in .csv, and are removed")
+
+        # Rows of cells, then rows with the names of columns.
         if is_quoted:
             cells = _quoted(path, separator)
         else:
@@ -151,6 +157,7 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
 
     By number, rows between tabs need the selected columns only; a comma may be one of the text.
     """
+    # Names of columns, from the first line or by number.
     needed = 0
     if columns is None:
         number, columns = next(cells, (1, []))
@@ -170,6 +177,8 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
         repeated = {name for name in columns if columns.count(name) > 1}
         if repeated:
             raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
+
+    # Rows with these names; more or fewer cells are refused, or noted if columns are numbers.
     uneven = []
     for number, values in cells:
         if len(values) != len(columns):

@@ -82,6 +82,8 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
     """Yields rows of a data set, downloaded if needed: texts as `str`, classes as their names."""
     tfds = _library(dataset)
     try:
+
+        # Downloads a data set only if its server answers within seconds.
         builder = tfds.builder(dataset, data_dir=data_dir)
         if not (builder.data_path / "dataset_info.json").exists():
             server = _SERVERS[dataset.partition("/")[0]]
@@ -99,6 +101,8 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
                         f"{one_line(str(reason))}. It is not in {builder.data_path}; --data_dir "
                         "names other files.") from error
             builder.download_and_prepare()
+
+        # The rows of the split.
         rows = builder.as_dataset(split=split, shuffle_files=False)
     except UserError:
         raise

@@ -61,6 +61,7 @@ def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
 
     `threshold` None searches the best one if answerability was learned and gold answers are known.
     """
+    # The most likely answer of every question, over all its windows.
     has_logits, row_results = "impossible" in results[0], iter(results)
     with tf.device("CPU:0"):
         parts_answers = [best_answers(
@@ -71,11 +72,15 @@ def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
     logits = answers.impossible.astype(np.float64).tolist()
     gold = {example.key: example.gold for example in examples}
     is_known = all(example.gold or example.is_impossible for example in examples)
+
+    # The threshold of the logit of "no answer" that has the best F1.
     extra_scores = {}
     if threshold is None and has_logits and is_known:
         threshold = extra_scores["threshold"] = best_threshold(gold, texts, logits)
     if threshold is None:
         threshold = config.no_answer_threshold
+
+    # A record for each question, and the scores if the truth is known.
     predictions = {key: "" if has_logits and logit > threshold else text
                    for key, text, logit in zip(gold, texts, logits, strict=True)}
     records = [
@@ -93,6 +98,7 @@ def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
 def best_answers(contexts: Contexts, windows: Windows, beams: SpanBeams, *,
                  max_pieces: int) -> Answers:
     """Returns the most likely answer, of at most `max_pieces`, to every question by graph ops."""
+    # The window with the most likely answer of every question; the first one of equals.
     scores, first, last = _best_spans(windows, beams, max_pieces)
     num_questions, num_windows = tf.size(contexts.of_question), tf.size(scores)
     best = tf.math.unsorted_segment_max(scores, windows.example, num_questions)
@@ -100,6 +106,8 @@ def best_answers(contexts: Contexts, windows: Windows, beams: SpanBeams, *,
     window = tf.math.unsorted_segment_min(
         tf.where(is_best, tf.range(num_windows), num_windows), windows.example, num_questions)
     window = tf.minimum(window, tf.maximum(num_windows - 1, 0))
+
+    # The answer's bytes in the context, from those of its first and last piece.
     has_span = best > _NEVER
     first_piece = tf.gather(
         tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of_question)

@@ -222,6 +222,7 @@ class TaskKind(abc.ABC):
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
         spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
                                    label=user_files.label or "label", key=user_files.key)
+        # Training examples, and those to score: dev, or some that are held out.
         notes: list[str] = []
         train, left_out = self.learnable(self.read(user_files.train, spec, labelled=True,
                                                    notes=notes))
@@ -234,6 +235,8 @@ class TaskKind(abc.ABC):
         elif user_files.holds_out:
             train, dev, note = files.hold_out(train)
             notes.append(note)
+
+        # Labels or a scale, which all splits must fit.
         spec = self.fitted(spec, user_files, train, dev)
         if self.kind in LABELLED:
             for paths, examples in ((user_files.train, train),

@@ -131,6 +131,7 @@ class SentenceEmbeddings(base.TaskKind):
         """Returns a task of the user's files; `UserError` for damaged files or unused labels."""
         spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
                                    label=user_files.label or "label", key=user_files.key)
+        # Rows that train: texts, pairs or triplets of similar meaning.
         notes, paths = list[str](), ", ".join(map(str, user_files.train))
         examples = self.read(user_files.train, spec, labelled=False, notes=notes)
         for name, values in files.unused_labels(user_files.train, spec).items():
@@ -144,6 +145,8 @@ class SentenceEmbeddings(base.TaskKind):
         train = [example for example in examples if not files.is_empty(example.texts, self.kind)]
         if len({example.texts for example in train}) < 2:
             raise UserError(f"{paths}: at least two different rows with texts are needed.")
+
+        # Pairs that score: dev, or some rows that are held out.
         if user_files.dev:
             dev = self.read_dev(spec, user_files, notes)
         else:

@@ -184,6 +184,7 @@ class QuestionAnswering(base.TaskKind):
 def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
            config: TaskConfig) -> Questions:
     """Encodes questions in one call, as [CLS] question [SEP] part of the context [SEP]."""
+    # Windows of every context, of which several questions can be.
     context_ids = {text: number for number, text in enumerate(
         dict.fromkeys(example.context for example in examples))}
     texts = tf.constant(list(context_ids))
@@ -201,6 +202,8 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
             context = context_ids[example.context]
             touched = np.flatnonzero((ends[context] > start) & (starts[context] < end))
         piece_spans.append((int(touched[0]), int(touched[-1])) if touched.size else None)
+
+    # A row per window, with the answer's pieces if it is inside, otherwise [CLS].
     rows = []
     for row, number, first, size, position in zip(
             token_rows(tokens), *(part.numpy() for part in context_windows[:4]), strict=True):

@@ -118,12 +118,15 @@ class Tagging(base.TaskKind):
         rows: list[Row] = []
         sizes = [np.zeros(0, np.int32)]
         for begin in range(0, len(examples), CHUNK):
+            # Pieces of all words, packed into rows.
             part = examples[begin:begin + CHUNK]
             split = words.tokenize(encoder, tf.RaggedTensor.from_row_lengths(
                 tf.constant([word for example in part for word in example.words], tf.string),
                 [len(example.words) for example in part]))
             sizes.append(split.lengths.numpy() + 2)  # [CLS] and [SEP].
             word_rows = in_rows(split)
+
+            # The first piece and the tag of every word, by row.
             row, column = word_rows.first_piece.numpy().T
             tags = np.array([index.get(tag, 0) for example in part for tag in example.tags or
                              [spec.labels[0]] * len(example.words)], np.int32)
