@@ -141,6 +141,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
         if _is_in_keras_3(inputs):
             raise UserError("ElectraEncoder is a layer of tf_keras, and a model of Keras 3 (keras, "
                             "tf.keras) would not train it; use tf_keras for the whole model.")
+        # Texts, or a tensor of ids, or parts by name.
         pad_id = self._text.vocabulary.pad_id
         if not isinstance(inputs, Mapping):
             columns = columns_of(inputs, pad_id)
@@ -152,6 +153,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
             raise UserError("inputs must have the key ids, and may have segment_ids and "
                             f"padding_mask (or {', '.join(HUGGING_FACE_NAMES)}). Received: "
                             f"{', '.join(map(str, inputs))}")
+
+        # Ids [B, L], whose length may be known only when the graph runs.
         ids, max_length = _to_tensor(named["ids"], pad_id), self.config.max_position_embeddings
         if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > max_length:
             raise UserError("ids must be integers [B, L], as Input([None], dtype='int32') has, "
@@ -161,6 +164,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
                     tf.shape(ids)[1], max_length,
                     "rows of ids are longer than the encoder reads")]):
                 ids = tf.identity(ids)
+
+        # The other parts, which default to one segment and to [PAD] as padding.
         segment_ids = _to_tensor(named.get("segment_ids", tf.zeros_like(ids)))
         padding_mask = _to_tensor(named.get("padding_mask", ids != pad_id))
         for name, values in (("segment_ids", segment_ids), ("padding_mask", padding_mask)):

@@ -227,6 +227,7 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
 def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | None,
           user_files: Files) -> Task:
     """Returns the task of files or of data in memory; arguments as for `finetune`."""
+    # Files or data in memory, but not both.
     is_file = train is None or (_is_file(train) and labels is None)
     if not is_file and isinstance(train, str | bytes):
         raise UserError("train must be a list of texts if labels is given. Received: "
@@ -238,6 +239,8 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
         raise UserError("train and dev must both be files, or both be data in memory.")
     files: dict[str, Any] = {split: [storage.path(data)] for split, data in (
         ("train", train), ("dev", dev)) if is_file and data is not None}
+
+    # Data in memory become tables, whose columns of texts dev shares.
     if not is_file:
         require_one_of(registry.KINDS, "task, for data in memory,", task)
         write = functools.partial(in_memory.write, kind=Kind(task), label=user_files.label)

@@ -25,6 +25,7 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     Remote file systems cannot rename directories. Files are copied to them, saved_model.pb last,
     because no server loads a model without it. Raises `UserError` if `final` can't be written.
     """
+    # A neighbour of `final`, or a temporary directory if that is on another machine.
     make_directory(final.parent)
     remote = isinstance(final, RemotePath)
     for abandoned in () if remote else final.parent.glob(f"{TEMPORARY_PREFIX}*"):

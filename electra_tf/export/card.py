@@ -42,6 +42,7 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
         saved_model: True if the directory is a SavedModel.
         onnx: quantization of the ONNX file in the directory; "" without one.
     """
+    # What the run's directory says: task, curves, and what it was initialized from.
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.from_dict(checkpoint.task, source) if checkpoint.task else None
     architecture = (KINDS[task.kind].hugging_face.architecture if task else
@@ -51,6 +52,8 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
         (directory / curves).write_bytes((source / curves).read_bytes())
     base = saved.get("initial", checkpoint.source)
     base = "" if base in (None, "none") else _public(base)
+
+    # The metadata by which the Hub finds and shows a model.
     metadata: dict[str, Any] = {"library_name": "onnx" if onnx else "transformers",
                                 "tags": ["electra", "electra-tf"]}
     if license:
@@ -61,6 +64,8 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
         metadata["pipeline_tag"] = _PIPELINES[architecture]
     if task and task.kind is Kind.SENTENCE_EMBEDDINGS:
         metadata |= {"library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
+
+    # The text, without the empty lines of parts that were left out.
     columns, scores = _read_scores(source) if saved else ((), {})
     template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True,
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)

@@ -167,6 +167,7 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
     """Adds encoder and head; returns value and shape, without the batch, of every output."""
     encoder, head = model.encoder, model.head
     hidden_size = encoder.config.hidden_size
+    # A discriminator, an encoder, or the pooled vectors of sentence embeddings.
     if isinstance(model, Detector):
         logits = graph.dense(graph.gelu_dense(_encode(graph, encoder), head.dense),
                              *head.dense_1.parameters())
@@ -179,6 +180,8 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
         return {"embedding": (_pool(graph, encoder, head.mode), [hidden_size])}
     if not isinstance(head, ScoreHead):
         raise UserError(f"the head of {spec.kind} has no form in ONNX; {_ELSE}")
+
+    # The head of a task: [CLS] or every token, an optional hidden layer, and its outputs.
     by_token = spec.kind is Kind.TAGGING
     x = _encode(graph, encoder, first_only=not by_token)
     if head.hidden is not None:
@@ -234,6 +237,7 @@ def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str
 
 def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_only: bool) -> str:
     """Adds attention and feed-forward network; returns [B, L, H], with `first_only` [B, H]."""
+    # W and b of queries, keys and values; those of queries are divided by sqrt(D).
     attention = layer.attention
     hidden, heads = attention.query.kernel.shape[0], attention.num_heads
     scales = (hidden // heads)**-0.5, 1.0, 1.0
@@ -249,6 +253,8 @@ def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_o
     def split_heads(x: str, order: list[int]) -> str:
         return graph.op("Transpose", graph.reshape(x, [0, -1, heads, hidden // heads]), perm=order)
 
+
+    # softmax(Q K^T / sqrt(D) + bias) V per head, of all tokens or of [CLS] alone.
     query, key, value = (project(graph.first(x, [0]), parts[0]) + project(x, *parts[1:])
                          if first_only else project(x, *parts))
     scores = graph.op("MatMul", split_heads(query, [0, 2, 1, 3]), split_heads(key, [0, 2, 3, 1]))
@@ -257,6 +263,8 @@ def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_o
     attended = graph.reshape(graph.op("Transpose", attended, perm=[0, 2, 1, 3]),
                              [0, hidden] if first_only else [0, -1, hidden])
     x = graph.first(x, 0) if first_only else x
+
+    # Output of attention and feed-forward network, each with residual sum and layer norm.
     output = graph.dense(attended, *layer.attention_output.parameters())
     x = graph.norm(graph.op("Add", x, output), layer.attention_norm)
     contracted = graph.dense(graph.gelu_dense(x, layer.intermediate),

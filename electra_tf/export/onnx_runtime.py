@@ -42,6 +42,7 @@ class OnnxModel:
 
     def encode(self, *columns: Sequence[str]) -> list[np.ndarray]:
         """Returns ids, segment ids and mask, int64 [B, L], of one or two columns of B texts."""
+        # Ids of every text, cut to fit a row as `text.rows.shortened` does.
         cls_id, sep_id, pad_id = map(self._tokenizer.token_to_id, ("[CLS]", "[SEP]", "[PAD]"))
         limit, rows = self.config["max_seq_length"] - 1 - len(columns), []
         for texts in zip(*columns, strict=True):
@@ -56,6 +57,8 @@ class OnnxModel:
             first, *second = (
                 [*self._cut(*part), sep_id] for part in zip(parts, limits, strict=True))
             rows.append(([cls_id, *first], sum(second, [])))
+
+        # Rows padded to the longest: [CLS] first [SEP] second [SEP].
         length = max((len(first) + len(second) for first, second in rows), default=1)
         ids = np.full([len(rows), length], pad_id, np.int64)
         segment_ids, mask = np.zeros_like(ids), np.zeros_like(ids)
@@ -91,6 +94,7 @@ class OnnxModel:
                 isinstance(texts, str) for texts in columns):
             raise UserError(f"give {len(self.config['text_columns'])} list(s) of texts. Received: "
                             f"{shown(columns)}")
+        # An encoder's vectors, then a regression's score, then labels.
         tokens = self.encode(*columns)
         outputs = self.score(*tokens)
         if "tokens" in outputs:
@@ -101,6 +105,8 @@ class OnnxModel:
             return outputs
         if (probabilities := outputs.get("probabilities", np.empty(0))).ndim != 2:
             raise UserError("this model returns outputs of tokens; call encode, then score.")
+
+        # The most likely label, or all those whose probability reaches the threshold.
         labels = np.array([*self.config["id2label"].values()], object)
         answers = {"labels": np.tile(labels, [len(probabilities), 1]),
                    "probabilities": probabilities}

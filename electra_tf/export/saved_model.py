@@ -55,6 +55,7 @@ def export(model: Servable, final: Path, precision: str,
 
     Raises `UserError` if it can't be written, or its answers differ from the trained model's.
     """
+    # The network of predictions, which computes a layer in parts if its sizes allow it.
     dtype = tf.as_dtype(precision)
     config, parts = model.encoder.config, 2  # Of a layer: one request takes two cores.
     is_divisible = config.num_heads % parts == config.intermediate_size % parts == 0
@@ -63,6 +64,7 @@ def export(model: Servable, final: Path, precision: str,
     signatures = served.signatures()
     with atomic_directory(final) as unfinished:
         served.save(str(unfinished), signatures)
+        # Requests that TensorFlow Serving runs when it loads the model.
         requests = probes(served.columns)
         (unfinished / WARM_UP_FILE).parent.mkdir()
         with tf.io.TFRecordWriter(str(unfinished / WARM_UP_FILE)) as writer:
@@ -74,6 +76,7 @@ def export(model: Servable, final: Path, precision: str,
                     request.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
                 writer.write(prediction_log_pb2.PredictionLog(predict_log=(
                     prediction_log_pb2.PredictLog(request=request))).SerializeToString())
+        # The files are complete; then the answers of what was written are compared.
         add_files(unfinished)
         write_checksums(unfinished)
         difference = compare(unfinished, model, requests, dtype)

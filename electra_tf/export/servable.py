@@ -189,6 +189,7 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
     Raises `UserError` for a discriminator of energies.
     """
+    # A fine-tuned model, with its task's head.
     if checkpoint.task is not None:
         spec = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
         task_config = override(recipe(spec.name, checkpoint.model), checkpoint.task_settings).task
@@ -199,6 +200,8 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
             threshold=threshold, row_encoder=RowEncoder(
                 checkpoint.text, task_config.max_seq_length, checkpoint.model.type_vocab_size)))
+
+    # A discriminator with its head, or an encoder alone.
     if has_energies(checkpoint):
         raise UserError(f"{checkpoint.source} was trained with "
                         f"objective.name={checkpoint.objective}: its outputs are energies, not "

@@ -8,7 +8,6 @@ import dataclasses
 import hashlib
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -108,6 +107,7 @@ def teacher_identity(teacher: Checkpoint) -> Mapping[str, str]:
 def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[Row],
                 dev: Mapping[str, Sequence[Example]]) -> list[Row]:
     """Returns the rows of examples with the outputs of the run's teacher; prints its scores."""
+    # The teacher, which reads the student's examples with its own vocabulary and settings.
     teacher, training = run.teacher, run.config.training
     spec = TaskSpec.from_dict(teacher.task, teacher.source)
     config = dataclasses.replace(override(recipe(spec.name, teacher.model), {
@@ -126,6 +126,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
         results = predictor.predict(reader.encode(part).rows, progress())
         return [{**result, "logits": result["logits"][order]} for result in results]
 
+    # Its scores on dev, and its outputs as targets of every row.
     scores = [f"{split}: {metric} {shown_score(metric, value)}" for split, part in dev.items()
               for metric, value in run.encode(part).score(outputs(part), None).scores.items()]
     print(f"teacher  {teacher.source}: labels {len(rows):,} rows", *scores, sep="; ", flush=True)
@@ -179,33 +180,40 @@ class DistillationObjective:
 
     def compute(self, model: tf_keras.Model, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Needs the targets of `add_targets` in training; otherwise details also have "vectors"."""
-        vectors = []
-
-        def first(*tokens: Any) -> tf.Tensor:
-            vectors.append(model.encoder.first(*tokens))
-            return vectors[0]
-
-        output = self.hard.compute(types.SimpleNamespace(
-            encoder=types.SimpleNamespace(first=first), head=model.head), inputs, rng,
-            training=training)
+        """Needs the targets of `add_targets` in training; otherwise also returns "vectors"."""
+        # The vectors of [CLS], float32 [B, H], which the head and the third loss read.
+        network, vectors = model, None
+        if self.config.distillation_hidden_weight:
+            vectors = model.encoder.first(inputs.ids, inputs.segment_ids, inputs.padding_mask,
+                                          rng if training else None)
+            network = _above(vectors, model.head)
+        output = self.hard.compute(network, inputs, rng, training=training)
         if not training:
-            return output._replace(per_example={
-                **output.per_example, "vectors": tf.cast(vectors[0], tf.float32)})
+            return output._replace(per_example={**output.per_example,
+                                                "vectors": tf.cast(vectors, tf.float32)})
+
+        # T^2 KL(teacher || student) of the classes, or of every label: it is there or not.
         targets, temperature = inputs.targets, self.config.distillation_temperature
         logits = output.per_example["logits"], targets[f"{TEACHER}logits"]
-        if self.hard.spec.kind is Kind.MULTILABEL:  # A label is there or not.
+        if self.hard.spec.kind is Kind.MULTILABEL:
             logits = [tf.stack([tf.zeros_like(part), part], axis=-1) for part in logits]
         log_student, log_teacher = (tf.nn.log_softmax(part / temperature) for part in logits)
         divergences = tf.reduce_sum(tf.exp(log_teacher) * (log_teacher - log_student), axis=-1)
         if self.hard.spec.kind is Kind.MULTILABEL:
             divergences = tf.reduce_mean(divergences, axis=-1)
+
+        # 1 - cosine of the projected vectors and the teacher's.
         distances = tf.zeros_like(divergences)
-        if f"{TEACHER}vectors" in targets:
-            projected = model.projection(tf.cast(vectors[0], tf.float32))
+        if vectors is not None:
+            projected = model.projection(tf.cast(vectors, tf.float32))
             distances = 1.0 + tf_keras.losses.cosine_similarity(  # The negative cosine.
                 targets[f"{TEACHER}vectors"], projected)
         return output._replace(loss_sums={
             "hard": output.loss_sums["loss"],
             "soft": temperature**2 * sum_where(divergences, targets["present"]),
             "hidden": sum_where(distances, targets["present"])})
+
+
+def _above(vectors: tf.Tensor, head: tf_keras.layers.Layer) -> types.SimpleNamespace:
+    """Returns a network whose encoder has computed the vectors of [CLS] already."""
+    return types.SimpleNamespace(encoder=types.SimpleNamespace(first=lambda *_: vectors), head=head)

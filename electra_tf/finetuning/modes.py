@@ -34,6 +34,7 @@ SCRATCH_RUNS = {
 def train(changes: Changes) -> None:
     """Fine-tunes on every task."""
     values = flags.FLAGS
+    # The encoder: random weights of a size, or those of a checkpoint, which decides the rest.
     names, model_dir = registry.resolve(values.task), storage.utf8_path(values.model_dir)
     initial: Checkpoint | None = None
     if values.init_checkpoint == SCRATCH:
@@ -53,11 +54,15 @@ def train(changes: Changes) -> None:
         if unused:
             raise UserError(f"{unused[0]} is for random initial weights (--init_checkpoint=none); "
                             f"{initial.source} already decides it. Leave {unused[0]} out.")
+
+    # Settings with several values are a grid; the first of each decides the shape.
     grid = {name: value for name, value in changes.items() if isinstance(value, tuple)
             and setting_of(FinetuningConfig(), name).kind is not tuple}
     FinetuningConfig.require_tunable(grid)
     changes = {**changes, **{name: values[0] for name, values in grid.items()}}
     shape = override_section(model, changes)
+
+    # All tasks and runs are checked before the first is trained or an earlier one is removed.
     runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
     for name in names:
         config = override(registry.recipe(name, shape), changes)
@@ -72,6 +77,8 @@ def train(changes: Changes) -> None:
         for run, _, _ in runs:
             for name in ("", *SCRATCH_RUNS.values()):
                 run_directory.restart(run.model_dir / name)
+
+    # The runs, each with its controls from scratch.
     for run, task, baselines in runs:
         results = {"pre-trained": loop.train(run, task, initial)}
         for name, baseline in baselines.items():

@@ -82,6 +82,7 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     records = KINDS[spec.kind].decisions(records)
     if not records:
         return ""
+    # The confusion matrix.
     gold_counts = collections.Counter(record["gold"] for record in records)
     labels = [*dict.fromkeys((*spec.label_words, *sorted(gold_counts), *(
         record["prediction"] for record in records)))]
@@ -96,6 +97,8 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
         heading=("", *labels), rows=tuple(
             (gold, *(f"{pairs[gold, prediction]:,}" for prediction in labels))
             for gold in labels)))
+
+    # The mistakes with the highest probabilities.
     wrong = sorted((record for record in records if record["gold"] != record["prediction"]),
                    key=lambda record: -record["probability"])
     lines = [f"  {100 * record['probability']:5.1f} %  {record['prediction']}, true: "

@@ -196,6 +196,7 @@ class Results:
 
     def table(self) -> str:
         """Returns a table per split: the summary of several trials, each trial, the baseline."""
+        # Notes on what was trained and chosen.
         trials, combinations = self.kept_trials, self.combinations()
         heads = ("mean", "median", "std", "best") if len(trials) > 1 else ()
         notes = [f"baseline: {self.baseline.name}"] if self.baseline else []
@@ -208,6 +209,8 @@ class Results:
         if combinations[1:]:
             notes.append(f"with {shown_changes(self.best.changes)}; chosen by these scores, which "
                          "are therefore optimistic")
+
+        # Of every split: a table of the combinations, and one of the kept combination's trials.
         tables = []
         for split, metrics in self.summary().items():
             columns = {head: {metric: values[head] for metric, values in metrics.items()}

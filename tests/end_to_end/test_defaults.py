@@ -68,7 +68,7 @@ def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys
     (["--task=squad", "--data_source=files"], False)])
 def test_benchmarks_without_files_come_from_tensorflow_datasets(
         directory, monkeypatch, capsys, arguments, source):
-    def load(name, data_dir, own, *, from_tfds):
+    def load(name, data_dir, user_files, *, from_tfds):
         raise UserError(f"{name} {from_tfds}")
 
     tiny_encoder.write(directory / "encoder")

@@ -135,7 +135,7 @@ def test_a_words_probability_is_the_highest_of_its_pieces(discriminator, detecto
     assert answers["words"].numpy().tolist() == [
         [b"The", "cafés".encode(), b"won", b"."], [b""] * 4, [b"a", b"", b"", b""]]
     # [CLS] the cafe ##s won . [SEP]
-    tokens = detector.texts.encode(tf.constant(["The cafés won."]))
+    tokens = detector.row_encoder.encode(tf.constant(["The cafés won."]))
     with inference_mode():
         pieces = tf.sigmoid(discriminator(*tokens))[0].numpy()
     np.testing.assert_allclose(answers["replaced_probability"][0], [
@@ -146,7 +146,7 @@ def test_a_words_probability_is_the_highest_of_its_pieces(discriminator, detecto
 def test_embeddings_average_all_tokens(discriminator, detector):
     texts = tf.constant(["The cafés won.", "", "a"])
     outputs = detector.embed_tokens(texts)
-    tokens = detector.texts.encode(texts)
+    tokens = detector.row_encoder.encode(texts)
     hidden = discriminator.encoder(*tokens).numpy()
     np.testing.assert_allclose(outputs["cls"], hidden[:, 0], atol=ROUNDING)
     for row, length in enumerate((7, 2, 3)):

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import models
-from official.nlp.modeling.checkpoint import BertEncoder, BertEncoderV2
+from official.nlp.modeling.networks import BertEncoder, BertEncoderV2
 
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying

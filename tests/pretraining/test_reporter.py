@@ -23,7 +23,7 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, track=lambd
             {"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime).items()})
     run = SimpleNamespace(
         config=config, length=25, strategy=None, rows=lambda split: 8,
-        objective=SimpleNamespace(checkpoint=lambda: ()))
+        objective=SimpleNamespace(network_specs=lambda: ()))
     table = Events(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
     return Reporter(run, path, table, out=out or io.StringIO(), track=track,
                     clock=clock or Clock())

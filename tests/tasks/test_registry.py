@@ -132,7 +132,7 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
         registry.resolve(["cola", "squad"])
 
 
-@pytest.mark.parametrize(("name", "own", "message"), [
+@pytest.mark.parametrize(("name", "user_files", "message"), [
     ("squadd", {}, r"must be one of cola, .*ner, clas.*: 'squadd'\. Did you mean 'squad'\?"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
     ("chunk", {"train": "a.csv"}, "reads its files from --data_dir; --train goes with"),
