@@ -1,14 +1,13 @@
 """The settings of a build: cleaning, and the steps from text to examples."""
 
 import dataclasses
-import functools
 from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
 from data_prep.packing import MIN_SEQUENCE
 from electra_tf.core.errors import UserError
-from electra_tf.core.settings import Section, require, require_one_of, settings_of
+from electra_tf.core.settings import Section, require, settings_of
 from electra_tf.data.manifest import MAX_SEQUENCE_LENGTH
 from electra_tf.text.normalization import Normalization
 
@@ -18,16 +17,12 @@ Fraction = Annotated[float, Interval(ge=0, le=1)]
 MIN_TEST_WORDS = 8
 """Shorter test texts are ignored because they are ordinary phrases (Brown et al., 2020,
 "Language Models are Few-Shot Learners", appendix C, has the same minimum)."""
-LINE_RULES = ("unicode", "drop_letterless_lines", "drop_boilerplate", "min_line_characters",
-              "max_line_characters")
+LINE_RULES = ("unicode", "drop_letterless_lines", "min_line_characters", "max_line_characters")
 """The settings of single lines, which both commands have."""
-LANGUAGE_CHARACTERS = 2000
-"""Characters of a document's beginning that decide its language."""
 Characters = Annotated[int, Interval(ge=0, le=1 << 20)]
 _PARAMETERS = {
     "drop_duplicate_lines": ("min_duplicate_characters",),
     "drop_near_duplicates": ("near_duplicate_threshold", "near_duplicate_permutations"),
-    "languages": ("language_confidence", "min_language_characters"),
     "decontaminate": ("decontaminate_words",),
 }
 """Filter -> its other settings."""
@@ -41,9 +36,6 @@ class CleaningSettings(Section, prefix="--"):
     """Unicode normalization form to convert the text to, before the other filters."""
     drop_letterless_lines: bool = False
     """Drop lines without a letter."""
-    drop_boilerplate: bool = False
-    """Drop boilerplate lines of web pages: cookie and copyright notices, menus, buttons. See
-    docs/how_to/cleaning.md."""
     min_line_characters: Characters = 0
     """Drop lines of fewer characters than this."""
     max_line_characters: Characters = 0
@@ -59,13 +51,6 @@ class CleaningSettings(Section, prefix="--"):
     near_duplicate_permutations: Annotated[int, Interval(ge=16, le=1024)] = 128
     """Number of MinHash permutations. More permutations take more time and memory; the standard
     error of the similarity is at most 0.5 / sqrt(permutations)."""
-    languages: tuple[str, ...] = ()
-    """Drop documents in other languages than these; ISO 639 codes separated by commas: en,de."""
-    language_confidence: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Drop documents whose probability of being in one of --languages is lower than this."""
-    min_language_characters: Annotated[int, Interval(ge=0, le=1000)] = 100
-    """Keep documents of fewer letters than this, whose language cannot be identified. At most 1000:
-    the language is identified from the first 2,000 characters."""
     decontaminate: str = ""
     """Directory of task files (GLUE, SQuAD, MRQA, CoNLL, tables). Drop lines that contain one of
     their test texts."""
@@ -75,7 +60,7 @@ class CleaningSettings(Section, prefix="--"):
     @property
     def needs_survey(self) -> bool:
         """Returns True if the filters need a pass over the whole text first."""
-        return self.drop_duplicate_lines or self.drop_near_duplicates or bool(self.languages)
+        return self.drop_duplicate_lines or self.drop_near_duplicates
 
     def filters(self) -> list[str]:
         """Returns the names of the filters that are on."""
@@ -86,10 +71,8 @@ class CleaningSettings(Section, prefix="--"):
 
         It omits the directory of task files; `BenchmarkTexts.to_dict` identifies their texts.
         """
-        values = {name: getattr(self, name) for on in self.filters()
-                  for name in (on, *_PARAMETERS.get(on, ())) if name != "decontaminate"}
-        return {name: ",".join(value) if isinstance(value, tuple) else value
-                for name, value in values.items()}
+        return {name: getattr(self, name) for on in self.filters()
+                for name in (on, *_PARAMETERS.get(on, ())) if name != "decontaminate"}
 
     def __post_init__(self):
         super().__post_init__()
@@ -102,8 +85,6 @@ class CleaningSettings(Section, prefix="--"):
                 if not getattr(self, owner) and not self._is_default(name):
                     raise UserError(f"--{name} belongs to --{owner}, which is off; give both or "
                                     "neither.")
-        for code in self.languages:
-            require_one_of(sorted(language_identifier().labels), "--languages", code)
 
     def _is_default(self, name: str) -> bool:
         return getattr(self, name) == settings_of(type(self))[name].default
@@ -143,11 +124,3 @@ class BuildSettings(Section, prefix="--"):
         if self.packing == "full" and self.short_example_rate:
             raise UserError("--short_example_rate belongs to --packing=reference: --packing=full "
                             f"makes no short examples. Received: {self.short_example_rate}")
-
-
-@functools.cache
-def language_identifier() -> Any:
-    """Returns py3langid's classifier (Lui and Baldwin, 2012), naive Bayes over byte n-grams."""
-    from py3langid import langid  # Its import takes a second, and few builds need it.
-
-    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)

@@ -5,10 +5,9 @@ from electra_tf.data.manifest import Manifest
 from electra_tf.data.records import SPLITS
 from electra_tf.text import coverage
 
-_DOCUMENTS = ("other_language_documents", "near_duplicate_documents")
-_LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
-          "short_or_long_lines", "duplicate_lines", "contaminated_lines")
-"""Fields of `manifest.Counts` for the documents and lines that cleaning dropped."""
+_LINES = ("lines_of_dropped_documents", "letterless_lines", "short_or_long_lines",
+          "duplicate_lines", "contaminated_lines")
+"""Fields of `manifest.Counts` for the lines that cleaning dropped."""
 
 
 def table(result: Manifest, seconds: float) -> str:
@@ -17,7 +16,7 @@ def table(result: Manifest, seconds: float) -> str:
     cleaned: list[tuple[str, str]] = []
     if dropped := counts.dropped_text_bytes:
         lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
-        totals = dict.fromkeys(_DOCUMENTS, counts.documents) | dict.fromkeys(_LINES, lines)
+        totals = {"near_duplicate_documents": counts.documents} | dict.fromkeys(_LINES, lines)
         cleaned = [("text dropped by cleaning", f"{dropped / 1e6:,.1f} MB "
                     f"({_percent(dropped, dropped + counts.text_bytes)})"),
                    *((f"  {name.replace('_', ' ')}",

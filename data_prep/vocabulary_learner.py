@@ -35,7 +35,7 @@ have 219,000 different ones with 1.6 million characters."""
 MAX_PIECE_CHARACTERS = 50  # As in tensorflow-text's learner; its tokenizer takes 256 bytes at most.
 _MIN_PAIR_COUNT = 2  # Least count of a pair that becomes a piece.
 _MAX_REPEATED_WORDS = 20_000_000
-"""Larger counts are divided, so that a corpus of any size takes the trainer about 15 s of CPU time."""
+"""Larger counts are divided, so that a corpus of any size takes the trainer about 15 CPU s."""
 _MAX_REPEATS = 10_000  # Repetitions of a word in one text for the trainer.
 _SEPARATOR = "\n"
 _FIRST_SYMBOL = 0x10000  # Code point that stands for the most frequent character.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from data_prep.cleaning.ngrams import ngram_hashes, positions, word_hashes, words_of
+from data_prep.cleaning.ngrams import ngram_hashes, word_hashes, words_of
 from data_prep.settings import MIN_TEST_WORDS
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
@@ -44,7 +44,8 @@ class BenchmarkTexts:
         for length in self.lengths:
             ngrams = ngram_hashes(hashes, length)
             likely = np.flatnonzero(self._prefixes[ngrams >> _PREFIX_SHIFT])
-            first = likely[positions(ngrams[likely], self.ngrams)[1]]
+            index = np.searchsorted(self.ngrams[:-1], ngrams[likely])
+            first = likely[self.ngrams[index] == ngrams[likely]]
             within_line = line_numbers[first] == line_numbers[first + length - 1]
             contaminated[line_numbers[first[within_line]]] = True
         return contaminated

@@ -22,9 +22,8 @@ from electra_tf.core.errors import Abandoned, UserError, one_line, shown
 from electra_tf.core.setting_flags import display_value
 
 EXTRAS = {
-    "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "py3langid": "data",
-    "pyarrow": "data", "zstandard": "data", "ai_edge_litert": "serving",
-    "starlette": "serving", "uvicorn": "serving",
+    "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "pyarrow": "data",
+    "zstandard": "data", "ai_edge_litert": "serving", "starlette": "serving", "uvicorn": "serving",
     "onnx": "onnx", "onnxruntime": "onnx", "tokenizers": "onnx",
     "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
     "wandb": "wandb", "mlflow": "mlflow",

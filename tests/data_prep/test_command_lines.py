@@ -24,7 +24,6 @@ MISTAKES = {
         ({"beam_options": "--direct_num_workers=2"}, "--beam_options belongs to Beam's runners"),
         ({"min_line_characters": 9, "max_line_characters": 8}, "--max_line_characters must be at "),
         ({"near_duplicate_threshold": 0.9}, "--near_duplicate_threshold belongs to --drop_near_"),
-        ({"languages": "en,english"}, "--languages must be one of ace, af, am, "),
         ({"decontaminate": "nowhere"}, "--decontaminate=nowhere is not a directory"),
     ],
     "build_vocab": [

@@ -15,17 +15,15 @@ from electra_tf.text.normalization import UNCASED
 from tests.data_prep.conftest import make_text
 
 EVERYTHING = {
-    "unicode": "nfkc", "drop_letterless_lines": True, "drop_boilerplate": True,
-    "min_line_characters": 3, "max_line_characters": 5000, "drop_duplicate_lines": True,
-    "drop_near_duplicates": True, "languages": ("en", "la", "zxx"), "language_confidence": 0.01,
-    "min_language_characters": 1000}
+    "unicode": "nfkc", "drop_letterless_lines": True, "min_line_characters": 3,
+    "max_line_characters": 5000, "drop_duplicate_lines": True, "drop_near_duplicates": True}
 
 
 @pytest.fixture
 def dirty(tmp_path):
     """A text of 30 documents with something for each filter."""
     documents = make_text(30, seed=7).split("\n\n")
-    documents[3] += "\n123 456\nall rights reserved\nab"
+    documents[3] += "\n123 456\nab"
     documents[4] = documents[2] + "\nand more"
     documents[5] += "\n" + documents[6].splitlines()[0]
     path = tmp_path / "dirty.txt"
@@ -35,11 +33,10 @@ def dirty(tmp_path):
 
 def test_only_filters_that_are_on_are_settings_of_a_build():
     plain = BuildSettings().identity(UNCASED)
-    made = BuildSettings(cleaning=CleaningSettings(drop_near_duplicates=True, languages=("en",)))
+    made = BuildSettings(cleaning=CleaningSettings(drop_near_duplicates=True))
     assert made.identity(UNCASED) == plain | {
         "drop_near_duplicates": True, "near_duplicate_threshold": 0.8,
-        "near_duplicate_permutations": 128, "languages": "en", "language_confidence": 0.5,
-        "min_language_characters": 100}
+        "near_duplicate_permutations": 128}
 
 
 def test_every_filter_is_counted(build, dirty, tmp_path):
@@ -50,9 +47,9 @@ def test_every_filter_is_counted(build, dirty, tmp_path):
     made = build(text=dirty, shard_text_bytes=4000, cleaning=CleaningSettings(
         **EVERYTHING, decontaminate=str(tmp_path / "tasks")))
     counts = made.counts
-    assert (counts.letterless_lines, counts.boilerplate_lines, counts.short_or_long_lines,
+    assert (counts.letterless_lines, counts.short_or_long_lines,
             counts.near_duplicate_documents, counts.contaminated_lines,
-            counts.duplicate_lines) == (1, 1, 1, 1, 1, 1)
+            counts.duplicate_lines) == (1, 1, 1, 1, 1)
     assert len(made.shards) > 3
 
 
@@ -69,10 +66,10 @@ def test_an_interrupted_build_reuses_its_decisions(
 
 def test_a_vocabulary_is_learned_from_cleaned_lines(tmp_path):
     text = tmp_path / "text.txt"
-    text.write_text("one ﬁsh\nall rights reserved\n42\n")
+    text.write_text("one ﬁsh\n42\n")
     counts = vocabulary_learner.count_corpus_words(
         open_source(str(text)), UNCASED, LocalRunner(1), CleaningSettings(
-            unicode="nfkc", drop_boilerplate=True, drop_letterless_lines=True))
+            unicode="nfkc", drop_letterless_lines=True))
     assert counts == {b"one": 1, b"fish": 1}
     text.write_text("42\n")
     with pytest.raises(UserError, match="--input holds no word: .* dropped by cleaning"):

@@ -1,4 +1,4 @@
-"""Repeated lines, near-duplicate documents and other languages are dropped, in any division."""
+"""Repeated lines and near-duplicate documents are dropped, in any division."""
 
 import random
 
@@ -14,10 +14,8 @@ from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
 LINES = strategies.sampled_from(["a", "b", "c", "long line", "another long line", "unique"])
 DOCUMENTS = strategies.lists(strategies.lists(LINES, min_size=1, max_size=6), min_size=1,
                              max_size=8)
-ENGLISH = ("The committee will meet again on Thursday to discuss the budget for the next year, "
-           "and everybody who lives in the town is invited to listen.")
-GERMAN = ("Der Ausschuss wird am Donnerstag wieder zusammenkommen, um über den Haushalt des "
-          "nächsten Jahres zu sprechen, und alle Einwohner der Stadt sind eingeladen.")
+
+
 def first_ones(documents, shortest=0):
     """Returns the lines that did not occur before, or are short."""
     seen, kept = set(), []
@@ -51,19 +49,17 @@ def test_training_lines_precede_held_out_ones(clean):
 
 
 def test_a_line_first_seen_in_a_dropped_document_is_kept_where_it_is_next(clean):
-    kept, tally = clean([[GERMAN, "OK"], ["OK"], ["OK"]], drop_duplicate_lines=True,
-                        languages=("en",))
-    assert kept["train"] == [[], ["OK"], []]
+    text = text_of(1)
+    kept, tally = clean([[text], [text, "OK"], ["OK", "a"], ["OK", "b"]], drop_duplicate_lines=True,
+                        drop_near_duplicates=True)
+    assert kept["train"] == [[text], [], ["OK", "a"], ["b"]]
     assert (tally["lines_of_dropped_documents"], tally["duplicate_lines"]) == (2, 1)
 
 
-@pytest.mark.parametrize("unit_bytes", [1, 10**9])  # A unit for each part, or one for all.
-def test_the_first_part_of_a_document_decides_its_language(clean, unit_bytes):
-    documents = [[ENGLISH, ENGLISH, GERMAN, GERMAN], [GERMAN, GERMAN, ENGLISH]]
-    kept, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, languages=("fr", "en"))
-    assert kept["train"] == [documents[0], []]
-    assert tally == {"other_language_documents": 1, "lines_of_dropped_documents": 3,
-                     "dropped_text_bytes": sum(len(line.encode()) for line in documents[1])}
+def test_documents_without_words_are_no_near_duplicates(clean):
+    documents = [["..."], ["..."], ["a"], ["- - -"]]
+    kept, tally = clean(documents, drop_near_duplicates=True)
+    assert (kept["train"], tally) == (documents, {})
 
 
 def text_of(seed, words=400):
@@ -92,10 +88,11 @@ def test_the_first_of_near_duplicates_is_kept_with_all_its_parts(clean, unit_byt
     ids=["cut", "no head", "empty"])
 def test_damaged_decisions_are_one_line_that_names_the_file(tmp_path, change):
     path = tmp_path / ".cleaning-decisions"
-    plan.save_arrays(path, {f"train-00000/{reason}": [1, 70_000] for reason in plan.REASONS})
-    assert plan._decision(path, "train-00000") == dict.fromkeys(plan.REASONS, [1, 70_000])
-    with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
-        plan._decision(path, "train-00001")
+    plan.save_arrays(path, {"train-00000/lines": [1, 70_000]})
+    with plan.opened_arrays(path) as arrays:
+        assert arrays["train-00000/lines"].tolist() == [1, 70_000]
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
-        plan._decision(path, "train-00000")
+    for name in ("train-00000/lines", "train-00001/lines"):
+        with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"), \
+                plan.opened_arrays(path) as arrays:
+            arrays[name]
