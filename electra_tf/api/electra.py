@@ -81,7 +81,7 @@ class Electra:
         Returns:
             float32 [N, H], or [N, M H] of a checkpoint with M kinds of pooling.
 
-        Example:
+        Examples:
             >>> electra.embed(["First text.", "Second text."]).shape[0]
             2
         """
@@ -112,7 +112,7 @@ class Electra:
         several pieces has the probability of its most likely piece. Raises UserError for a
         checkpoint without a discriminator.
 
-        Example:
+        Examples:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
             ['The', 'chef', 'ate', 'the', 'piano', '.']
         """
@@ -133,7 +133,7 @@ class Electra:
         Each [MASK] has a list of `candidates` words, with the most likely word first. "##" marks a
         piece that continues a word. Raises UserError for a checkpoint without a generator.
 
-        Example:
+        Examples:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
             [[5], [5]]
         """

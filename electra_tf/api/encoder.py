@@ -56,7 +56,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
         seed: Seed of initial weights and dropout.
         **options: Name and data type, for `tf_keras.layers.Layer`.
 
-    Example:
+    Examples:
         >>> texts = tf_keras.Input([], dtype=tf.string)
         >>> vectors = electra.encoder(texts)               # [B, L, H]
         >>> model = tf_keras.Model(texts, tf_keras.layers.Dense(2)(vectors[:, 0]))

@@ -65,7 +65,7 @@ class TaskModel:
             a label, a number, a tag for each of "words", an answer, the vector of a text (float32
             [H]) or the cosine of a pair.
 
-        Example:
+        Examples:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
@@ -83,7 +83,7 @@ class TaskModel:
             examples: Texts, pairs, a table, a data set or a file, as `train` of `finetune`.
             labels: The labels of texts or pairs.
 
-        Example:
+        Examples:
             >>> 0 <= classifier.evaluate(["A fine film."], ["positive"])["accuracy"] <= 1
             True
         """

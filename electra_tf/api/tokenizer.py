@@ -33,7 +33,7 @@ class ElectraTokenizer(tf_keras.layers.Layer):
         padding: "longest" pads to the longest row of a batch, "max_length" to this length.
         **options: Name and other options of `tf_keras.layers.Layer`.
 
-    Example:
+    Examples:
         >>> electra.tokenizer(["A text.", "Another text."])["input_ids"].dtype
         tf.int32
     """

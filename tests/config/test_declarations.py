@@ -8,7 +8,7 @@ import pytest
 from annotated_types import Interval
 
 from data_prep.settings import BuildSettings, CleaningSettings
-from docs.generate_reference import settings_page
+from docs.generate_settings import settings_page
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
