@@ -1,6 +1,6 @@
 """Runs work on Apache Beam: on this machine, Prism, Flink, Spark or Dataflow.
 
-The process that starts a job sends pieces of the corpus and reads small results from files. Only
+The process that starts a job sends parts of the corpus and reads small results from files. Only
 workers exchange text.
 """
 
@@ -23,12 +23,12 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
 from data_prep import local_runner
-from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
+from data_prep.work_units import CorpusPart, Item, Result, WordCounts
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path
 
-PARTS = 64  # Number of a job's result files, and of the groups in which words are counted.
+RESULT_FILES = 64  # Number of a job's result files, and of the groups in which words are counted.
 _MAX_BYTES = 1024 * MIB  # Largest file of results; 64 such files hold those of 50 million shards.
 _DIRECT = "DirectRunner"
 _REFUSED = "refused-"
@@ -50,34 +50,34 @@ class BeamRunner:
     def __post_init__(self):
         _checked_options(self.name, self.arguments)
 
-    def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def run(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
         """Yields the results of all items after the whole job."""
-        def result_by_part(item: Item) -> Iterator[tuple[int, bytes]]:
+        def result_by_file(item: Item) -> Iterator[tuple[int, bytes]]:
             content = strict_json.dumps(work(item), kind)
-            yield zlib.crc32(content) % PARTS, content
+            yield zlib.crc32(content) % RESULT_FILES, content
 
-        return self._run_job(pieces, cut, result_by_part, beam.GroupByKey(), kind)
+        return self._run_job(parts, cut, result_by_file, beam.GroupByKey(), kind)
 
-    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def add_up(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
                count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields sums of all counts; each word is in one of them."""
-        def counts_by_part(item: Item) -> Iterable[tuple[int, WordCounts]]:
+        def counts_by_file(item: Item) -> Iterable[tuple[int, WordCounts]]:
             groups: dict[int, WordCounts] = collections.defaultdict(collections.Counter)
             for word, number in count(item).items():
-                groups[zlib.crc32(word) % PARTS][word] = number
+                groups[zlib.crc32(word) % RESULT_FILES][word] = number
             return groups.items()
 
-        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(lambda part, counts: (
-            part, [strict_json.dumps({word.decode(): number for word, number in counts.items()},
+        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(lambda file, counts: (
+            file, [strict_json.dumps({word.decode(): number for word, number in counts.items()},
                                      dict[str, int])]))
-        for counts in self._run_job(pieces, cut, counts_by_part, add_up, dict[str, int]):
+        for counts in self._run_job(parts, cut, counts_by_file, add_up, dict[str, int]):
             yield WordCounts({word.encode(): number for word, number in counts.items()})
 
-    def _run_job(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def _run_job(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
                  work: Callable[[Item], Iterable[tuple[int, Any]]], gather: beam.PTransform,
                  kind: type[Result]) -> Iterator[Result]:
-        """Runs a job that applies `work` to all items; yields the results, gathered by part."""
+        """Runs a job that applies `work` to all items; yields the results, gathered by file."""
         options = _checked_options(self.name, self.arguments)
         storage.remove_tree(self.scratch)
         # Workers of a killed job may still write to its directory, so that each job has a new one.
@@ -92,7 +92,7 @@ class BeamRunner:
                     runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
                     pipeline = beam.Pipeline(runner=runner, options=options)
                     (pipeline
-                     | "Pieces" >> beam.Create(list(pieces))
+                     | "Parts" >> beam.Create(list(parts))
                      | "Cut" >> beam.FlatMap(reporting(cut))
                      | "Spread" >> beam.Reshuffle()
                      | "Work" >> beam.FlatMap(reporting(work))
@@ -116,7 +116,7 @@ class BeamRunner:
                 except KeyboardInterrupt:
                     job.cancel()
                     raise
-            for path in sorted(scratch.glob("part-*")):
+            for path in sorted(scratch.glob("results-*")):
                 yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
         finally:
             storage.remove_tree(self.scratch)
@@ -193,9 +193,9 @@ def _reporting(scratch: Path, function: Callable[..., Iterable], *arguments: Any
 
 
 def _write_results(scratch: Path, results: tuple[int, Iterable[bytes]]) -> tuple[()]:
-    part, contents = results
+    file, contents = results
     atomic_file.write_atomically(
-        scratch / f"part-{part:02d}", b"[%b]" % b",\n".join(sorted(contents)))
+        scratch / f"results-{file:02d}", b"[%b]" % b",\n".join(sorted(contents)))
     return ()
 
 

@@ -37,6 +37,7 @@ def main() -> None:
         if not values[name].value:
             raise errors.UserError(f"--{name} is missing; see --help for an example.")
     try:
+        # Read the vocabulary and the settings before the text, for early errors.
         local_runner.quiet_tensorflow()
         start = time.monotonic()
         text = text_settings_from_flags(values)
@@ -55,6 +56,7 @@ def main() -> None:
     if result is None:
         print(f"{values.output_dir} already holds the records of this text with these settings.")
         return
+    # Report counts, then what the user may want to change.
     print(summary.table(result, time.monotonic() - start))
     for note in filter(None, (source.note, summary.held_out_note(result))):
         print(f"note: {note}", file=sys.stderr)

@@ -63,6 +63,7 @@ def main() -> None:
     atomic_file.make_directory(output.parent)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
+    # Count words. NFC keeps all letters, from which a normalization can be chosen.
     normalization = normalization_from_flags(flags.FLAGS)
     source = shared_flags.source()
     runner = shared_flags.runner(output.with_name(f".beam-{output.name}"))
@@ -72,6 +73,7 @@ def main() -> None:
         print(f"note: {source.note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
+    # Choose the normalization by the scripts of the words, and learn the pieces.
     if normalization is None:
         normalization, counts, reason = vocabulary_learner.choose_normalization(counts)
         print(f"normalization: {normalization} ({reason})")

@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from data_prep.work_units import CorpusPiece, Item, Result, WordCounts
+from data_prep.work_units import CorpusPart, Item, Result, WordCounts
 from electra_tf.core import native_libraries
 from electra_tf.core.errors import UserError
 from electra_tf.core.signals import STOPPING
@@ -24,13 +24,14 @@ class LocalRunner:
 
     num_workers: int = 1
 
-    def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def run(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
         """Yields results in order; at most `num_workers` + 2 items exist at a time."""
-        items = itertools.chain.from_iterable(map(cut, pieces))
+        items = itertools.chain.from_iterable(map(cut, parts))
         if self.num_workers == 1:
             yield from map(work, items)
             return
+        # Keep every worker busy with one item more than there are workers.
         pool = concurrent.futures.ProcessPoolExecutor(
             self.num_workers, mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker)
@@ -59,10 +60,10 @@ class LocalRunner:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def add_up(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
                count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields the counts of all items, in order."""
-        return self.run(pieces, cut, count, collections.Counter)
+        return self.run(parts, cut, count, collections.Counter)
 
 
 def quiet_tensorflow() -> None:

@@ -80,10 +80,12 @@ class FullPacking:
 
     def add(self, lines: TokenizedLines) -> list[Example]:
         """Takes the next lines of the text; returns the examples that are complete."""
+        # A document's [SEP] follows its last token; documents without tokens have none.
         document_ends = np.unique(lines.ends[lines.ends_document])
         if document_ends.size and not document_ends[0] and not self._within_document():
             document_ends = document_ends[1:]
         ends = lines.ends[np.diff(lines.ends, prepend=0) > 0]  # Lines without tokens have no end.
+        # Each [SEP] inserted before a line's end moves this end by one.
         self._line_ends = np.append(
             self._line_ends, self._stream.size + ends + np.searchsorted(document_ends, ends))
         self._stream = np.append(self._stream, np.insert(
@@ -101,6 +103,7 @@ class FullPacking:
 
     def _examples(self, min_tokens: int) -> list[Example]:
         """Cuts examples while `min_tokens` remain; L - 1 include a following [SEP]."""
+        # Mark where a segment may end or begin: one byte per token, for `bytes.find`.
         separators = self._stream == self._layout.sep_id
         within_document = ~separators
         within_document[1:] &= ~separators[:-1]
@@ -110,6 +113,7 @@ class FullPacking:
                        (~self._layout.continues[self._stream] & within_document).tobytes())
         examples = []
         tokens, start = memoryview(self._stream), 0
+        # A [SEP] at the beginning of an example separates nothing; skip it.
         while len(tokens) - start >= min_tokens:
             start += marks.separators[start]
             if len(tokens) - start < min_tokens:
@@ -117,6 +121,7 @@ class FullPacking:
             first, second = self._segments(start, len(tokens), marks)
             examples.append(self._layout.example(tokens[first], tokens[second]))
             start = second.stop
+        # Keep the rest for the next lines.
         self._stream = self._stream[start:]
         self._line_ends = self._line_ends[self._line_ends > start] - start
         return examples
@@ -124,6 +129,7 @@ class FullPacking:
     def _segments(self, start: int, limit: int, marks: "_Marks") -> tuple[slice, slice]:
         """Returns the two segments of the example that begins at `start`."""
         layout = self._layout
+        # One segment, or two at a [SEP] of the stream: [CLS] and the last [SEP] are added.
         end = min(limit, start + layout.max_seq_length - 2)
         single = self._generator.random() < layout.single_segment_rate or end - start < 2
         if not marks.separators[end - 1]:
@@ -132,6 +138,7 @@ class FullPacking:
             at = _nearest(marks.separators, start, (start + end) // 2, end)
             if at >= 0:
                 return slice(start, at), slice(at + 1, end)
+        # Otherwise a new [SEP] is added, at a line end in the middle half or at a word start.
         end = min(end, start + layout.max_seq_length - 3)
         middle, quarter = start + (end - start) // 2, (end - start) // 4
         at = _nearest(marks.line_ends, max(start + 1, middle - quarter), middle,
@@ -181,6 +188,7 @@ class ReferencePacking:
 
     def add(self, lines: TokenizedLines) -> list[Example]:
         """Takes the next lines of the text; returns the examples that are complete."""
+        # Drop the tokens of finished examples, and move all positions by their number.
         used, self._at = self._at, 0
         self._known -= used
         rest = self._ids[used:]
@@ -190,6 +198,7 @@ class ReferencePacking:
         self._tokens = memoryview(self._ids)
         self._word_starts = (~self._layout.continues[self._ids]).tobytes()
         examples = []
+        # A document's end completes the example; otherwise it needs the target's tokens.
         for self._known, ends_document in zip(ends, lines.ends_document.tolist(), strict=True):
             while self._known - self._at >= (1 if ends_document else self._target):
                 examples.append(self._next_example())
@@ -208,6 +217,7 @@ class ReferencePacking:
             self._take(start + self._target - 2)
             middle = self._at
         else:
+            # Segment 0: lines up to half of the target; the one that reaches it is drawn.
             goal = start + max(1, (self._target - 3) // 2)
             self._at = self._end_within_line(goal)
             while self._at < min(goal, self._known):
@@ -218,6 +228,7 @@ class ReferencePacking:
                 self._at = end
             middle = self._at
             self._take(start + self._target - 3)
+        # Draw the target of the next example.
         self._target = self._layout.max_seq_length
         if self._generator.random() < self._layout.short_example_rate:
             self._target = self._generator.randint(MIN_SEQUENCE, self._target)

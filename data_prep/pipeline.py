@@ -34,6 +34,7 @@ def build_shard(
     """
     vocabulary = text.vocabulary
     token_bytes = manifest.token_bytes_for(vocabulary.size)
+    # Draw the segments from a generator that depends on the seed and the unit alone.
     layout = Layout(
         max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id,
         continues=vocabulary.continues, dtype=records.ID_DTYPES[token_bytes],
@@ -50,6 +51,7 @@ def build_shard(
         for tokenized in _tokenized(lines, text, tally, unknown_scripts):
             examples = packing.finish() if tokenized is None else packing.add(tokenized)
             ids = np.frombuffer(b"".join(example.ids for example in examples), layout.dtype)
+            # Count what the manifest reports, for all examples of a batch at once.
             special = int(np.count_nonzero((ids == layout.cls_id) | (ids == layout.sep_id)))
             tally.update(
                 content_tokens=ids.size - special, special_tokens=special, examples=len(examples),
@@ -61,6 +63,7 @@ def build_shard(
                 yield (records.serialize_example(*example, token_bytes),
                        len(example.ids) // token_bytes)
 
+    # Write the records while the text is read; `tally` is complete afterwards.
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized())
     counts = manifest.Counts(
         **tally, documents=unit.documents, skipped_documents=notes.skipped,

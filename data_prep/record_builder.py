@@ -13,7 +13,7 @@ from data_prep.cleaning import benchmarks, plan
 from data_prep.documents import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.sources.source import ConcatenatedSource, Source
-from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
+from data_prep.work_units import CorpusPart, Progress, Runner, WorkUnit
 from electra_tf.core import atomic_file, errors, storage, strict_json
 from electra_tf.core.atomic_file import remove_unfinished
 from electra_tf.core.errors import UserError, shown
@@ -26,7 +26,8 @@ _SHARDS = "*.tfrecord"
 _RECEIPTS = ".finished-*.json"
 _MAX_BYTES = MIB  # Limit for reading a receipt or the state; each has about 1 KB.
 
-Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
+ShardResult = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
+"""What `pipeline.build_shard` returns."""
 Identity = Mapping[str, Any]
 """Name -> value of all settings and inputs that determine the bytes of a build."""
 
@@ -49,9 +50,10 @@ def build_records(
     with atomic_file.lock_directory(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
-        pieces = work_units.pieces_of(source)
+        # Identify the build by its settings and by digests of its inputs.
+        parts = work_units.split_corpus(source)
         digests = [digest for _, digest in sorted(runner.run(
-            pieces, CorpusPiece.itself, CorpusPiece.digest, tuple[int, str]))]
+            parts, CorpusPart.itself, CorpusPart.digest, tuple[int, str]))]
         identity = settings.identity(text.normalization) | (texts.to_dict() if texts else {}) | {
             "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": digests[0] if len(digests) == 1 else
@@ -61,19 +63,20 @@ def build_records(
         directory = RecordDirectory(output_dir)
         if directory.claim(identity, overwrite):
             return None
+        # Hold out documents by their hashes, plan the cleaning, and build one shard per unit.
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
-            CorpusPiece.units, unit_bytes=settings.shard_text_bytes,
+            CorpusPart.units, unit_bytes=settings.shard_text_bytes,
             held_out=work_units.held_out_keys(source.documents(), settings.held_out_fraction))
         try:
-            cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
-                                    Progress(source, pieces))
-            outcomes: list[Outcome] = []
-            total, progress = manifest.Counts(), Progress(source, pieces)
+            cleaning = plan.prepare(settings.cleaning, texts, output_dir, parts, cut, runner,
+                                    Progress(source, parts))
+            results: list[ShardResult] = []
+            total, progress = manifest.Counts(), Progress(source, parts)
             work = functools.partial(_finish_unit, directory, text, settings, cleaning, identity)
-            for outcome in runner.run(pieces, cut, work, Outcome):
-                outcomes.append(outcome)
-                total += outcome[1]
+            for result in runner.run(parts, cut, work, ShardResult):
+                results.append(result)
+                total += result[1]
                 progress.update({"bytes": total.text_bytes, "tokens": total.content_tokens,
                                  "examples": total.examples})
         finally:
@@ -83,14 +86,15 @@ def build_records(
                 f"--input holds no text: {total.skipped_documents} documents are damaged "
                 f"(--on_error=stop describes the first), cleaning drops {total.dropped_text_bytes} "
                 "bytes, and every other line is blank; give files with text.")
-        result = _manifest(text, settings, identity, outcomes, source)
-        result.save(output_dir)
+        # Write the manifest, which makes the build complete.
+        records = _manifest(text, settings, identity, results, source)
+        records.save(output_dir)
         directory.remove(_STATE_NAME, _RECEIPTS, plan.FILES)
-        return result
+        return records
 
 
 def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: BuildSettings,
-                 cleaning: plan.CleaningPlan, identity: Identity, unit: WorkUnit) -> Outcome:
+                 cleaning: plan.CleaningPlan, identity: Identity, unit: WorkUnit) -> ShardResult:
     # Only the processes that tokenize need TensorFlow, which takes 400 MB.
     from data_prep import pipeline
 
@@ -100,16 +104,16 @@ def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: Bui
 
 
 def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
-              outcomes: list[Outcome], source: Source) -> manifest.Manifest:
-    outcomes = sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
-    notes = sum((notes for *_, notes in outcomes), ReadingNotes())
+              results: list[ShardResult], source: Source) -> manifest.Manifest:
+    results = sorted(results, key=lambda result: (result[0].split != "train", result[0].name))
+    notes = sum((notes for *_, notes in results), ReadingNotes())
     members = source.members if isinstance(source, ConcatenatedSource) else ()
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(text.vocabulary.size),
-        vocabulary=text.tokenization,
-        settings=identity, counts=sum((counts for _, counts, _ in outcomes), manifest.Counts()),
-        shards=tuple(shard for shard, *_ in outcomes), skipped=tuple(notes.messages),
+        vocabulary=text.tokenization, settings=identity,
+        counts=sum((counts for _, counts, _ in results), manifest.Counts()),
+        shards=tuple(shard for shard, *_ in results), skipped=tuple(notes.messages),
         sources=tuple(manifest.SourceCounts(
             name=errors.one_line(member.name), share=member.share,
             documents=notes.documents.get(str(member.number), 0),
@@ -163,8 +167,8 @@ class RecordDirectory:
         remove_unfinished(self.path)
         return False
 
-    def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome],
-                       identity: Identity) -> Outcome:
+    def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], ShardResult],
+                       identity: Identity) -> ShardResult:
         """Returns the result of `build` for the unit, or the stored one of a finished shard.
 
         Raises `UserError` if another build has the directory: a cluster's worker can still run
@@ -177,16 +181,16 @@ class RecordDirectory:
         if path.exists():
             receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
                                        fix="remove it, and its shard is built again.")
-            outcome = receipt.shard, receipt.counts, receipt.notes
+            result = receipt.shard, receipt.counts, receipt.notes
             with contextlib.suppress(FileNotFoundError):
-                if receipt.key == _receipt_key(unit, identity, outcome) and (
+                if receipt.key == _receipt_key(unit, identity, result) and (
                         manifest.file_sha256(self.path / receipt.shard.name)
                         == receipt.shard.sha256):
-                    return outcome
-        outcome = build(unit)
-        receipt = _Receipt(_receipt_key(unit, identity, outcome), *outcome)
+                    return result
+        result = build(unit)
+        receipt = _Receipt(_receipt_key(unit, identity, result), *result)
         atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
-        return outcome
+        return result
 
     def _claimed_for(self) -> Identity | None:
         """Returns the identity of the unfinished build; None if there is none."""
@@ -212,12 +216,12 @@ class RecordDirectory:
                 path.unlink()
 
 
-def _receipt_key(unit: WorkUnit, identity: Identity, outcome: Outcome) -> str:
+def _receipt_key(unit: WorkUnit, identity: Identity, result: ShardResult) -> str:
     digest = hashlib.sha256(_json(identity))
     for part in unit.parts:
         digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))
         digest.update(part.content)
-    for part in outcome:
+    for part in result:
         digest.update(_json(dataclasses.asdict(part)))
     return digest.hexdigest()
 

@@ -13,6 +13,7 @@ _LINES = ("lines_of_dropped_documents", "letterless_lines", "short_or_long_lines
 def table(result: Manifest, seconds: float) -> str:
     """Returns the table of a build's counts."""
     counts = result.counts
+    # Dropped lines as fractions of all lines, dropped bytes as a fraction of all bytes.
     cleaned: list[tuple[str, str]] = []
     if dropped := counts.dropped_text_bytes:
         lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
@@ -22,6 +23,7 @@ def table(result: Manifest, seconds: float) -> str:
                    *((f"  {name.replace('_', ' ')}",
                       f"{number:,} ({_percent(number, total)} of {total:,})")
                      for name, total in totals.items() if (number := getattr(counts, name)))]
+    # Rows of parts of a whole are indented below it.
     source_bytes = sum(source.text_bytes for source in result.sources)
     rows = [
         ("documents; lines, words left" if cleaned else "documents, lines, words read",

@@ -15,7 +15,7 @@ from data_prep.cleaning.plan import CleaningPlan
 from data_prep.documents import batches
 from data_prep.settings import CleaningSettings
 from data_prep.sources.source import Source
-from data_prep.work_units import CorpusPiece, Progress, Runner, WordCounts, WorkUnit, pieces_of
+from data_prep.work_units import CorpusPart, Progress, Runner, WordCounts, WorkUnit, split_corpus
 from electra_tf.core.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.normalization import NFC, Normalization
@@ -53,14 +53,14 @@ def count_corpus_words(
     """
     count = functools.partial(count_words, normalization=normalization,
                               cleaning=CleaningPlan(line_rules))
-    pieces = pieces_of(source)
-    cut = functools.partial(CorpusPiece.units, unit_bytes=_UNIT_BYTES)
-    progress, words = Progress(source, pieces), 0
+    parts = split_corpus(source)
+    cut = functools.partial(CorpusPart.units, unit_bytes=_UNIT_BYTES)
+    progress, words = Progress(source, parts), 0
     counts: WordCounts = collections.Counter()
-    for part in runner.add_up(pieces, cut, count):
-        words += part.total()
+    for unit_counts in runner.add_up(parts, cut, count):
+        words += unit_counts.total()
         progress.update({"words": words})
-        counts.update(part)
+        counts.update(unit_counts)
         if len(counts) > MAX_WORDS:
             counts = without_rarest(counts, MAX_WORDS // 2)
     if not counts:

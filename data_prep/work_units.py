@@ -1,4 +1,4 @@
-"""Cuts a corpus into pieces and these into units of work, each of which becomes one shard.
+"""Cuts a corpus into parts and these into units of work, each of which becomes one shard.
 
 A document's hash decides if it is held out. The division of a corpus among files, units and
 machines has no effect on this choice. All copies of a document are in one split.
@@ -25,17 +25,17 @@ class WorkUnit:
     """Documents of one split, which become one shard."""
 
     split: str  # "train" or "eval".
-    piece: int | None = None  # Number of its piece of the corpus; None if there is one piece.
-    index: int  # Number within split and piece.
+    corpus_part: int | None = None  # Number of its part of the corpus; None if there is one part.
+    index: int  # Number within split and part of the corpus.
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first and the last document may extend over other units."""
     parse: Parser | SkippingParser
 
     @property
     def name(self) -> str:
-        """Returns a unique name: "train-00000", or "train-00003-00000" in the fourth piece."""
-        piece = "" if self.piece is None else f"-{self.piece:05d}"
-        return f"{self.split}{piece}-{self.index:05d}"
+        """Returns a unique name: "train-00000", or "train-00003-00000" in the fourth part."""
+        part = "" if self.corpus_part is None else f"-{self.corpus_part:05d}"
+        return f"{self.split}{part}-{self.index:05d}"
 
     @property
     def documents(self) -> int:
@@ -44,18 +44,18 @@ class WorkUnit:
 
 
 @dataclasses.dataclass(frozen=True)
-class CorpusPiece:
+class CorpusPart:
     """A part of a corpus that is read independently of the others."""
 
     source: Source
-    number: int | None = None  # From 0; None if there is one piece.
+    number: int | None = None  # From 0; None if there is one part.
 
     def digest(self) -> tuple[int, str]:
-        """Returns the piece's number and the digest of its text."""
+        """Returns the part's number and the digest of its text."""
         return self.number or 0, self.source.sha256()
 
-    def itself(self) -> "tuple[CorpusPiece, ...]":
-        """Returns the piece as its only item."""
+    def itself(self) -> "tuple[CorpusPart, ...]":
+        """Returns the part as its only item."""
         return (self,)
 
     def units(self, unit_bytes: int, held_out: range = range(0)) -> Iterator[WorkUnit]:
@@ -68,7 +68,7 @@ class CorpusPiece:
         units: collections.Counter[str] = collections.Counter()
 
         def finish_unit(split: str) -> WorkUnit:
-            unit = WorkUnit(split=split, piece=self.number, index=units[split],
+            unit = WorkUnit(split=split, corpus_part=self.number, index=units[split],
                             parse=self.source.parse, parts=tuple(gathered[split]))
             units[split] += 1
             gathered[split], sizes[split] = [], 0
@@ -83,45 +83,45 @@ class CorpusPiece:
         yield from [finish_unit(split) for split in gathered if gathered[split]]
 
 
-def pieces_of(source: Source) -> tuple[CorpusPiece, ...]:
-    """Returns the pieces of a corpus, numbered if there are several."""
-    pieces = source.pieces()
-    if len(pieces) == 1:
-        return (CorpusPiece(pieces[0]),)
-    return tuple(CorpusPiece(piece, number) for number, piece in enumerate(pieces))
+def split_corpus(source: Source) -> tuple[CorpusPart, ...]:
+    """Returns the parts of a corpus, numbered if there are several."""
+    parts = source.parts()
+    if len(parts) == 1:
+        return (CorpusPart(parts[0]),)
+    return tuple(CorpusPart(part, number) for number, part in enumerate(parts))
 
 
 class Runner(typing.Protocol):
     """The interface of runners: processes of this machine, or a cluster.
 
-    Functions are pickled, may run in any process, and run again if a process dies. Pieces are read
+    Functions are pickled, may run in any process, and run again if a process dies. Parts are read
     during the work, so that the memory is bounded. Methods raise the `UserError` of a function or
     of the runner.
     """
 
-    def run(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def run(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """Yields `work(item)` in any order, for all items of `cut(piece)` of all pieces.
+        """Yields `work(item)` in any order, for all items of `cut(part)` of all parts.
 
         A result is small, of type `kind`, and can be written as JSON.
         """
 
-    def add_up(self, pieces: Iterable[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[Item]],
+    def add_up(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
                count: Callable[[Item], WordCounts]) -> Iterator[WordCounts]:
         """Yields counts whose sum is the sum of `count(item)` over all items."""
 
 
 class Progress:
-    """A reporter of the pieces that this process reads, with a line on stderr every 10 seconds."""
+    """A reporter of the parts that this process reads, with a line on stderr every 10 seconds."""
 
-    def __init__(self, source: Source, pieces: Sequence[CorpusPiece]):
-        self._size, self._pieces = source.size, pieces
+    def __init__(self, source: Source, parts: Sequence[CorpusPart]):
+        self._size, self._parts = source.size, parts
         self._start = self._last = time.monotonic()
 
     def update(self, amounts: dict[str, int]) -> None:
         """Prints a line if one is due: the fraction of the input read, and amounts by name."""
         now = time.monotonic()
-        position = sum(piece.source.position() for piece in self._pieces)
+        position = sum(part.source.position() for part in self._parts)
         if now - self._last < 10 or not position:
             return
         self._last = now
@@ -142,6 +142,7 @@ def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:
     """
     if not fraction:
         return range(0)
+    # Read until the keys below the fraction hold out a document, but not all of them.
     keys = range(round(fraction * 2**64))
     documents: list[tuple[int, int]] = []
     sides: set[bool] = set()
@@ -157,6 +158,7 @@ def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:
         sides.add(key in keys)
     if len(documents) > 0.5 / fraction and len(sides) == 2:
         return keys
+    # A small corpus: hold out the document of median length.
     if len({key for _, key in documents}) < 2:
         return range(0)
     key = statistics.median_low(documents)[1]

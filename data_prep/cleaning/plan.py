@@ -22,7 +22,7 @@ from data_prep.cleaning import line_rules, ngrams
 from data_prep.cleaning.benchmarks import BenchmarkTexts
 from data_prep.documents import DOCUMENT_END, ReadingNotes, batches, lines_of
 from data_prep.settings import CleaningSettings
-from data_prep.work_units import CorpusPiece, Progress, Runner, WorkUnit
+from data_prep.work_units import CorpusPart, Progress, Runner, WorkUnit
 from electra_tf.core import atomic_file
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path, read_error
@@ -98,7 +98,7 @@ class CleaningPlan:
 
 def prepare(
     settings: CleaningSettings, texts: BenchmarkTexts | None, directory: Path,
-    pieces: Sequence[CorpusPiece], cut: Callable[[CorpusPiece], Iterable[WorkUnit]], runner: Runner,
+    parts: Sequence[CorpusPart], cut: Callable[[CorpusPart], Iterable[WorkUnit]], runner: Runner,
     progress: Progress,
 ) -> CleaningPlan:
     """Surveys the text if necessary, and writes the decisions that workers read.
@@ -114,7 +114,7 @@ def prepare(
     names: list[str] = []
     total = 0
     work = functools.partial(survey_unit, settings, directory)
-    for name, documents in runner.run(pieces, cut, work, tuple[str, int]):
+    for name, documents in runner.run(parts, cut, work, tuple[str, int]):
         names.append(name)
         total += documents
         progress.update({"documents surveyed": total})

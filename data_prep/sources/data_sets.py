@@ -81,6 +81,7 @@ def hub_data_set(name: str, column: str) -> HubSource:
 
     Without a revision, it reads the Hub's conversion, or main if there is none.
     """
+    # Resolve the revision to a commit, so that a changed data set does not mix files.
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
@@ -96,6 +97,7 @@ def hub_data_set(name: str, column: str) -> HubSource:
             if match["revision"]:
                 raise
             commit = info()
+    # Group the Parquet files by configuration and split.
     configs: dict[str, dict[str, list[HubFile]]] = {}
     for file in sorted(commit.siblings, key=lambda file: file.rfilename):
         name = file.rfilename
@@ -110,6 +112,7 @@ def hub_data_set(name: str, column: str) -> HubSource:
     if not configs:
         raise UserError(f"{repository} has no Parquet files of splits; download its files, and "
                         "name them with another source.")
+    # A single name after the data set is a configuration or a split.
     if not split and config not in configs and any(config in splits for splits in configs.values()):
         config, split = None, config
     config = config or (min(configs) if len(configs) == 1 else _DEFAULT)
@@ -141,6 +144,7 @@ class TfdsSource(Source):
     def __post_init__(self):
         import tensorflow_datasets as tfds  # Its import takes seconds.
 
+        # Prepare the data set.
         directory = self.options.tfds_data_dir
         try:
             builder = tfds.builder(self.name, data_dir=directory or None)
@@ -157,6 +161,7 @@ class TfdsSource(Source):
         except (KeyError, ValueError, AssertionError) as error:
             raise UserError(f"{self.name} has no split {shown(self.options.tfds_split)}; it has "
                             f"{', '.join(builder.info.splits)} (--tfds_split).") from error
+        # Check the feature, and choose the parser.
         features = builder.info.features
         texts = sorted(
             name for name in features if isinstance(features[name], tfds.features.Text))

@@ -45,6 +45,7 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
     except (RecursionError, ValueError) as error:  # Too many digits for Python.
         raise UserError(f"{line} is nested too deeply, or has a number with too many digits; "
                         "correct or remove the line.") from error
+    # The text is the string of one field.
     if not isinstance(record, dict):
         raise UserError(f"{line} is not a JSON object; it is {shown(record)}.")
     if field not in record:
@@ -74,6 +75,7 @@ def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[Documen
     row = 0
     try:
         table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
+        # Check that the column occurs once and holds strings, also dictionary-encoded ones.
         schema = table.schema_arrow
         if schema.names.count(column) != 1:
             raise UserError(f"{path} must have one column {shown(column)}; it has "

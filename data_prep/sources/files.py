@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
-from data_prep.sources.source import PIECE_BYTES, Source
+from data_prep.sources.source import CORPUS_PART_BYTES, Source
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.file_kinds import HEAD, require_text
@@ -53,6 +53,7 @@ class FileSource(Source):
         """Yields the documents of all files; damage ends the documents of its file only."""
         self._finished_bytes = 0
         for path in self.paths:
+            # Yield the documents of one file, up to its damage if there is any.
             last, end, problem = None, 0, ""
             try:
                 with path.open("rb") as self._file:
@@ -73,6 +74,7 @@ class FileSource(Source):
                 problem = str(error) or type(error).__name__
             finally:
                 self._file = None
+            # The damage belongs to the document that it interrupts.
             if problem:
                 content = " of the decompressed content" if path.suffix in COMPRESSED else ""
                 unfinished = last is not None and not last.ends
@@ -96,16 +98,16 @@ class FileSource(Source):
                 raise read_error(path, error) from error
         return digest.hexdigest()
 
-    def pieces(self) -> tuple["FileSource", ...]:
-        """Returns sources of up to `PIECE_BYTES` each; a larger file is one piece."""
+    def parts(self) -> tuple["FileSource", ...]:
+        """Returns sources of up to `CORPUS_PART_BYTES` each; a larger file is one part."""
         groups: list[list[Path]] = []
         remaining = 0
         for path in self.paths:
             size = path.stat().st_size
-            # Every piece has text: an empty file belongs to the preceding piece.
-            if not groups or (size > max(remaining, 0) and remaining < PIECE_BYTES):
+            # Every part has text: an empty file belongs to the preceding part.
+            if not groups or (size > max(remaining, 0) and remaining < CORPUS_PART_BYTES):
                 groups.append([])
-                remaining = PIECE_BYTES
+                remaining = CORPUS_PART_BYTES
             groups[-1].append(path)
             remaining -= size
         return tuple(dataclasses.replace(self, paths=tuple(group)) for group in groups)

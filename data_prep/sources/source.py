@@ -12,7 +12,7 @@ from data_prep.documents import DocumentPart, Parser, SkippingParser
 from electra_tf.core.errors import UserError
 from electra_tf.core.settings import Section
 
-PIECE_BYTES = 256 << 20  # Approximate stored bytes of a piece.
+CORPUS_PART_BYTES = 256 << 20  # Approximate stored bytes of a part of the corpus.
 _ONE_IN = 64  # One in 64 bytes of a mixture is parsed to estimate its text per byte.
 _MIN_SAMPLED = 1 << 20  # Bytes of each source of a mixture that are all sampled.
 
@@ -55,10 +55,10 @@ class Source(abc.ABC):
         """Returns "owner/name@commit" of each data set of the Hugging Face Hub that is read."""
         return ()
 
-    def pieces(self) -> "tuple[Source, ...]":
-        """Returns sources of about `PIECE_BYTES` that together have these documents, in order.
+    def parts(self) -> "tuple[Source, ...]":
+        """Returns sources of about `CORPUS_PART_BYTES` that together have these documents.
 
-        They have the same `parse`. A source that cannot be cut returns itself.
+        They are in order and have the same `parse`. A source that cannot be cut returns itself.
         """
         return (self,)
 
@@ -106,11 +106,11 @@ class ConcatenatedSource(Source):
         """Returns the revisions of all members."""
         return tuple(revision for member in self.members for revision in member.source.revisions())
 
-    def pieces(self) -> tuple[Source, ...]:
-        """Returns the pieces of all members; each keeps its member's number."""
+    def parts(self) -> tuple[Source, ...]:
+        """Returns the parts of all members; each keeps its member's number."""
         return tuple(
-            dataclasses.replace(self, members=(dataclasses.replace(member, source=piece),))
-            for member in self.members for piece in member.source.pieces())
+            dataclasses.replace(self, members=(dataclasses.replace(member, source=part),))
+            for member in self.members for part in member.source.parts())
 
 
 class Mixture(ConcatenatedSource):
@@ -118,7 +118,7 @@ class Mixture(ConcatenatedSource):
 
     The next document comes from the source with the least text relative to its share; the bytes of
     text are estimated from a parsed sample. The mixture ends when this source has no documents
-    left. It cannot be cut into pieces.
+    left. It cannot be cut into parts.
     """
 
     def documents(self) -> Iterator[DocumentPart]:
@@ -128,6 +128,7 @@ class Mixture(ConcatenatedSource):
         read, sampled, text = ([0] * len(streams) for _ in range(3))  # Bytes by member.
         queue = [(0.0, index) for index in range(len(streams))]
         while True:
+            # Take one document of the source with the least text relative to its share.
             _, index = queue[0]
             member, part = self.members[index], None
             for part in streams[index]:
@@ -142,8 +143,10 @@ class Mixture(ConcatenatedSource):
                     break
             if part is None:
                 break
+            # Estimate its text from the sample's bytes of text per byte read.
             estimate = read[index] * max(1, text[index]) / max(1, sampled[index])
             heapq.heapreplace(queue, (estimate / member.share, index))
+        # Name the source that ended, and how much of the others was read.
         ended = self.members[index]
         others = ", ".join(
             f"{member.name} ({100 * member.source.position() / max(1, member.source.size):.0f} %)"
@@ -151,6 +154,6 @@ class Mixture(ConcatenatedSource):
         self.note = (f"{ended.name} has no more documents, so the mixture ends; read of the other "
                      f"sources: {others}.")
 
-    def pieces(self) -> tuple[Source, ...]:
+    def parts(self) -> tuple[Source, ...]:
         """Returns the mixture."""
         return (self,)

@@ -121,6 +121,7 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
     while chunk := file.read1(_CHUNK):
         *pages, rest = (rest + chunk).split(_END)
         for content in pages:
+            # Only the dump's head may precede a page.
             before, begin, page = content.rpartition(_BEGIN)
             before = before if begin else content
             header = None if offset else _HEAD.match(before)
@@ -138,6 +139,7 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
                                   f"({_END.decode()})")
             offset += len(rest) - len(_END)
             rest = rest[-len(_END):]
+    # The dump must end with its closing tag.
     rest = rest.strip()
     if rest != _LAST and (offset or not _HEAD.match(rest) or not rest.endswith(_LAST)):
         yield damaged_stretch(path, (
@@ -175,6 +177,7 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
         if open_elements[-1] in texts:
             texts[open_elements[-1]].append(content)
 
+    # Parse the page, which has one or several revisions.
     parser = xml.parsers.expat.ParserCreate("UTF-8")
     parser.buffer_text = True
     parser.StartElementHandler, parser.CharacterDataHandler = start, add
@@ -186,6 +189,7 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
             f"{part.path}: the page at byte {part.offset} is not XML: "
             f"{xml.parsers.expat.ErrorString(error.code)} at byte "
             f"{part.offset + parser.ErrorByteIndex}; get a whole copy of the file.") from error
+    # Convert the wikitext to prose.
     title, text = ("".join(texts[name]) for name in ("title", "text"))
     title = title.strip()
     try:

@@ -64,8 +64,10 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
         >>> prose("'''Ada''' ({{IPA|x}}; b. 1815)<ref>A</ref> met [[Charles Babbage|him]].\n* one")
         ['Ada (b. 1815) met him.', 'one']
     """
+    # Resolve language variants before parsing; the parser does not know them.
     names = {*_NAMESPACES, *(name.lower().replace("_", " ") for name in namespaces)}
     wikitext = one_variant(wikitext) if variants and "-{" in wikitext else wikitext
+    # Parse the markup, and clean each line of prose.
     tree = mwparserfromhell.parse(wikitext, skip_style_tags=True)
     lines = []
     for line in "".join(_prose_of(tree, names, headings)).split("\n"):

@@ -1,7 +1,7 @@
 """A small vocabulary and small corpora."""
 
 import pathlib
-import random
+import string
 from unittest import mock
 
 import pytest
@@ -13,14 +13,14 @@ from data_prep.sources.source import SourceOptions
 from electra_tf.data import manifest
 from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+from tests.data_prep.reading import make_text
 
 
 @pytest.fixture(scope="session")
 def vocabulary() -> Vocabulary:
     """Letters alone and as "##" pieces: nothing lower-case is unknown."""
-    return Vocabulary((*SPECIAL_TOKENS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "."))
+    letters = string.ascii_lowercase
+    return Vocabulary((*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters), "."))
 
 
 @pytest.fixture(scope="session")
@@ -28,19 +28,6 @@ def vocab_file(vocabulary, tmp_path_factory) -> pathlib.Path:
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
     vocabulary.save(path)
     return path
-
-
-def make_text(documents: int, seed: int = 0) -> str:
-    """Returns documents of 1 to 8 lines of 1 to 60 words of 1 to 6 letters."""
-    generator = random.Random(seed)
-
-    def words(count: int) -> str:
-        return " ".join("".join(generator.choices(LETTERS, k=generator.randint(1, 6)))
-                        for _ in range(count))
-
-    return "\n\n".join(
-        "\n".join(words(generator.randint(1, 60)) for _ in range(generator.randint(1, 8)))
-        for _ in range(documents)) + "\n"
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
-"""Reads sources as lists of lines, and writes dumps."""
+"""Reads sources as lists of lines, and writes texts and dumps."""
 
 import html
+import random
+import string
 
 from data_prep.documents import DOCUMENT_END, ReadingNotes, lines_of
 from data_prep.sources.registry import open_source
@@ -55,3 +57,17 @@ def page(title, text, namespace=0, redirect=False):
 
 def dump(*pages):
     return (HEADER + "".join(pages) + FOOTER).encode()
+
+
+def make_text(documents: int, seed: int = 0) -> str:
+    """Returns documents of 1 to 8 lines of 1 to 60 words of 1 to 6 letters."""
+    generator = random.Random(seed)
+
+    def words(count: int) -> str:
+        return " ".join(
+            "".join(generator.choices(string.ascii_lowercase, k=generator.randint(1, 6)))
+            for _ in range(count))
+
+    return "\n\n".join(
+        "\n".join(words(generator.randint(1, 60)) for _ in range(generator.randint(1, 8)))
+        for _ in range(documents)) + "\n"

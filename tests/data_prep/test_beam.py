@@ -7,7 +7,7 @@ from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import files
 from data_prep.sources.registry import open_source
-from data_prep.work_units import CorpusPiece, WorkUnit
+from data_prep.work_units import CorpusPart, WorkUnit
 from electra_tf.core.errors import UserError
 from electra_tf.text.normalization import UNCASED
 from tests.data_prep.reading import contents
@@ -20,11 +20,11 @@ def direct(tmp_path, *arguments):
 
 def test_records_and_words_are_equal_on_beam_and_locally(
         build, corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(files, "PIECE_BYTES", 1000)  # Every file of the corpus is a piece.
+    monkeypatch.setattr(files, "CORPUS_PART_BYTES", 1000)  # Every file of the corpus is a part.
     local = build("local", held_out_fraction=0.02)
     build("beam", runner=direct(tmp_path), held_out_fraction=0.02)
     assert [shard.name for shard in local.shards_of("train")] == [
-        f"train-0000{piece}-0000{index}.tfrecord" for piece in range(2) for index in range(3)]
+        f"train-0000{part}-0000{index}.tfrecord" for part in range(2) for index in range(3)]
     assert contents(tmp_path / "beam") == contents(tmp_path / "local")
     source = open_source(f"{corpus}/*.txt")
     words, beam_words = (vocabulary_learner.count_corpus_words(source, UNCASED, runner)
@@ -59,12 +59,12 @@ def test_a_worker_of_another_build_writes_nothing(tmp_path):
 def test_a_bug_in_a_worker_is_raised(corpus, tmp_path):
     runner = direct(tmp_path)
     with pytest.raises(Exception, match="a bug"):
-        list(runner.run([CorpusPiece(open_source(f"{corpus}/*.txt"))], CorpusPiece.itself, _broken,
+        list(runner.run([CorpusPart(open_source(f"{corpus}/*.txt"))], CorpusPart.itself, _broken,
                         int))
     assert not (tmp_path / "scratch").exists()
 
 
-def _broken(piece):
+def _broken(part):
     raise ZeroDivisionError("a bug")
 
 
@@ -84,5 +84,5 @@ def test_an_unknown_option_of_beam_is_refused_at_once(
 def test_a_missing_job_server_is_named(tmp_path):
     runner = BeamRunner("PortableRunner", ("--job_endpoint=localhost:1",), tmp_path / "scratch")
     with pytest.raises(UserError, match="no job server answers at localhost:1 "):
-        list(runner.run([], CorpusPiece.itself, _broken, int))
+        list(runner.run([], CorpusPart.itself, _broken, int))
     assert not (tmp_path / "scratch").exists()

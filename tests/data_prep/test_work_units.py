@@ -4,7 +4,7 @@ import pytest
 
 from data_prep.documents import DocumentPart, key_of, lines_of
 from data_prep.sources.registry import open_source
-from data_prep.work_units import CorpusPiece, held_out_keys
+from data_prep.work_units import CorpusPart, held_out_keys
 
 TENTH = range(round(2**64 / 10))
 
@@ -41,7 +41,7 @@ def test_all_parts_of_a_long_document_are_in_one_split(tmp_path):
     assert len({part.key for part in parts}) == 1
     assert [(part.begins, part.ends) for part in parts] == [
         (True, False), (False, False), (False, False), (False, True)]
-    (unit,) = CorpusPiece(source).units(1 << 24, range(2**64))
+    (unit,) = CorpusPart(source).units(1 << 24, range(2**64))
     lines = list(lines_of(unit.parts, unit.parse))
     assert (unit.split, unit.documents, len(lines)) == ("eval", 1, 4001)
 

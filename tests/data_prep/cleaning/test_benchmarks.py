@@ -7,7 +7,7 @@ import pytest
 
 from data_prep.cleaning import benchmarks
 from electra_tf.core.errors import UserError
-from tests.data_prep.cleaning.conftest import cleaned
+from tests.data_prep.cleaning.cleaned_documents import cleaned
 
 TEN = "the quick brown fox jumps over the lazy old dog"
 TWENTY = " ".join(f"word{number}" for number in range(20))

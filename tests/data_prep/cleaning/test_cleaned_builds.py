@@ -12,7 +12,7 @@ from data_prep.settings import BuildSettings, CleaningSettings
 from data_prep.sources.registry import open_source
 from electra_tf.core.errors import UserError
 from electra_tf.text.normalization import UNCASED
-from tests.data_prep.conftest import make_text
+from tests.data_prep.reading import make_text
 
 EVERYTHING = {
     "unicode": "nfkc", "drop_letterless_lines": True, "min_line_characters": 3,

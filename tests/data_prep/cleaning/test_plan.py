@@ -9,7 +9,7 @@ from hypothesis import strategies
 from data_prep.cleaning import plan
 from data_prep.documents import key_of
 from electra_tf.core.errors import UserError
-from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
+from tests.data_prep.cleaning.cleaned_documents import ShuffledRunner, cleaned
 
 LINES = strategies.sampled_from(["a", "b", "c", "long line", "another long line", "unique"])
 DOCUMENTS = strategies.lists(strategies.lists(LINES, min_size=1, max_size=6), min_size=1,

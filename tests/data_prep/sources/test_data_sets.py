@@ -169,7 +169,7 @@ def test_name_feature_and_split_select_rows_of_tfds(data_dir):
     source = open_source("tfds:letters", SourceOptions(tfds_data_dir=data_dir))
     assert documents_of(source) == LINES
     assert source.position() == source.size > 0
-    assert source.pieces() == (source,)
+    assert source.parts() == (source,)
     assert read("tfds:letters:1.0.0#body", tfds_data_dir=data_dir, tfds_split="train[:3]") == [
         [f"Body {number}."] for number in range(3)]
     assert read("tfds:letters", tfds_data_dir=data_dir, tfds_split="test+test") == LINES[:2] * 2

@@ -55,20 +55,20 @@ def test_a_file_with_a_colon_is_plain_text_unless_a_source_has_that_name(tmp_pat
     assert read("odd:c.txt") == [["Three."]]
 
 
-def test_pieces_in_order_have_the_documents_of_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PIECE_BYTES", 1)
+def test_corpus_parts_in_order_have_the_documents_of_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "CORPUS_PART_BYTES", 1)
     (tmp_path / "a.txt").write_text("One.\n\nTwo.")
     (tmp_path / "b.txt").write_text("More.")
     (tmp_path / "c.jsonl").write_text('{"text": "Three."}\n')
     (tmp_path / "d.xml").write_bytes(dump(page("A", "Four.")))
     source = open_source(f"jsonl:{tmp_path}/*.jsonl,text:{tmp_path}/*.txt,books:{tmp_path}/a.txt,"
                          f"wikipedia:{tmp_path}/d.xml")
-    pieces = [pickle.loads(pickle.dumps(piece)) for piece in source.pieces()]
-    assert len(pieces) == 5
+    corpus_parts = [pickle.loads(pickle.dumps(corpus_part)) for corpus_part in source.parts()]
+    assert len(corpus_parts) == 5
     parts = list(source.documents())
     assert {part.source for part in parts} == {0, 1, 2, 3}
-    assert [part for piece in pieces for part in piece.documents()] == parts
-    assert list(lines_of(parts, pieces[0].parse)) == list(lines_of(parts, source.parse)) == [
+    assert [part for corpus_part in corpus_parts for part in corpus_part.documents()] == parts
+    assert list(lines_of(parts, corpus_parts[0].parse)) == list(lines_of(parts, source.parse)) == [
         "Three.", "", "One.", "", "Two.", "", "More.", "", "One.", "Two.", "", "Four.", ""]
 
 
@@ -113,4 +113,4 @@ def test_a_mixture_ends_with_its_first_source_that_ends(mixture):
     copy = pickle.loads(pickle.dumps(mixture(0.8, 0.1, 0.1)))
     assert list(copy.documents()) == parts
     assert copy.sha256() == source.sha256() != mixture(0.7, 0.2, 0.1).sha256()
-    assert copy.pieces() == (copy,)
+    assert copy.parts() == (copy,)
