@@ -39,9 +39,9 @@ class Counts:
     letterless_lines: Count = 0
     """The fields from here to `dropped_text_bytes` count dropped text. Each dropped line is in one
     of them and not in `lines`; dropped documents are also in `documents`."""
-    boilerplate_lines: Count = 0
+    boilerplate_lines: Count = 0  # In manifests of earlier builds only.
     short_or_long_lines: Count = 0
-    other_language_documents: Count = 0
+    other_language_documents: Count = 0  # In manifests of earlier builds only.
     near_duplicate_documents: Count = 0
     lines_of_dropped_documents: Count = 0
     duplicate_lines: Count = 0

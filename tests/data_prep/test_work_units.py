@@ -22,6 +22,9 @@ def numbered(count):
     (100, 0.1, TENTH), (300, 0.0, range(0)), (1, 0.01, range(0)), (0, 0.01, range(0))])
 def test_a_fraction_of_documents_is_held_out_but_not_a_single_one(count, fraction, expected):
     assert held_out_keys(numbered(count), fraction) == expected
+
+
+def test_keys_are_spread_evenly_and_equal_documents_are_not_held_out():
     assert 940 < sum(part.key in TENTH for part in numbered(10_000)) < 1060
     assert held_out_keys(documents("same", "same"), 0.1) == range(0)
 
