@@ -13,8 +13,8 @@ from electra_tf.data.buckets import Row
 from electra_tf.tasks.files import read_tagged
 from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Contexts, Questions, answer_scores, best_threshold
-from electra_tf.tasks.kinds.tagging import WORD_SCORERS, Tagging, tag_scores
 from electra_tf.tasks.kinds.classification import SCORERS, label_scores
+from electra_tf.tasks.kinds.tagging import WORD_SCORERS, Tagging, tag_scores
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
 from electra_tf.text.rows import Windows
