@@ -61,10 +61,12 @@ def main() -> None:
     for note in filter(None, (source.note, summary.held_out_note(result))):
         print(f"note: {note}", file=sys.stderr)
     for warning in summary.warnings(result):
-        print(f"warning: {command_line.as_started(warning)}", file=sys.stderr)
+        print(f"warning: {warning}", file=sys.stderr)
 
 
-run = functools.partial(command_line.run, main, summary=__doc__, groups={
+COMMON = ("input", "vocab_file", "output_dir", "overwrite", "max_seq_length", "held_out_fraction",
+          "drop_near_duplicates", "languages", "num_workers")
+run = functools.partial(command_line.run, main, summary=__doc__, common=COMMON, groups={
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": tuple(settings_of(BuildSettings)),
     "Text": ("normalization",),

@@ -87,7 +87,8 @@ def main() -> None:
               file=sys.stderr)
 
 
-run = functools.partial(command_line.run, main, summary=__doc__, groups={
+COMMON = "input", "output", "overwrite", "vocab_size", "normalization", "num_workers"
+run = functools.partial(command_line.run, main, summary=__doc__, common=COMMON, groups={
     "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", "reserved_tokens", "normalization"),
     "Cleaning": LINE_RULES,

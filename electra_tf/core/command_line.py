@@ -1,23 +1,26 @@
 """The command line of every program: its exit status, its errors and a grouped `--help`."""
 
 import atexit
+import contextlib
+import errno
 import faulthandler
-import functools
 import gc
 import os
 import pathlib
 import re
+import select
 import shlex
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
-from typing import Any, NoReturn, TextIO
+from typing import NoReturn
 
 from absl import flags, logging
 
-from electra_tf.core import native_libraries, signals, storage
+from electra_tf.core import native_libraries, signals
+from electra_tf.core.commands import COMMANDS, Command
 from electra_tf.core.errors import Abandoned, UserError, one_line, shown
 from electra_tf.core.setting_flags import display_value
 
@@ -29,16 +32,19 @@ EXTRAS = {
     "wandb": "wandb", "mlflow": "mlflow",
 }
 """Module -> optional packages of electra-tf in pyproject.toml that provide it."""
-
-
 _arguments: list[str] = []
 """The arguments of this process, with the lines of a file of flags in its place."""
 Groups = Mapping[str, Iterable[str]]
 """Title in `--help` -> names of the flags below it."""
+_FORMS = {"DIR": "dir$", "FILE": "file$|^(config|train|dev|test|unlabelled)$", "TIME": "^budget$",
+          "PATH": "^(from|to|input|output|init_checkpoint|teacher)$", "NAME=VALUE": "^set$"}
+"""Form of a value in `--help` -> names of flags."""
+CLONE = pathlib.Path(__file__).resolve().parents[2]
+"""The directory that holds the packages; in a clone it holds the scripts as well."""
 
 
 def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *, summary: str,
-        groups: Groups | None = None, operand: str = "") -> None:
+        groups: Groups | None = None, common: Iterable[str] = (), operand: str = "") -> None:
     """Runs a program: defines and parses absl flags, calls `main`, and ends the process.
 
     Exits with 0 after success, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143
@@ -46,80 +52,93 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
 
     `main` takes the operands and reads `flags.FLAGS`; `operand` names them, such as "FROM TO".
     `--help` prints `summary`, then the flags of `groups` under their titles; by default those that
-    `define` defines.
+    `define` defines. If `common` names flags, `--help` prints these and `--helpfull` all.
     """
+    status: list[int] = []
+    # First registered, last called. TensorFlow would wait minutes for other workers and its
+    # readers; several workers end together.
+    atexit.register(lambda: status and "TF_CONFIG" not in os.environ and _end(*status))
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:  # After `>&-` another file would get its number.
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
-    sys.stdout, sys.stderr = _Output(sys.stdout), _Output(sys.stderr)
+        if getattr(sys, name).errors == "strict":  # Names of files need not be UTF-8.
+            getattr(sys, name).reconfigure(errors="backslashreplace")
     faulthandler.enable()
     # At Python's 700 a seventh of the time to import TensorFlow and trace a step is collecting.
     gc.set_threshold(50_000)
     native_libraries.configure()
     logging.use_absl_handler()
     logging.set_verbosity(logging.WARNING)
+
+    # The flags, the work and its end.
     shared_flags = set(flags.FLAGS)
     define()
-    if any(argument in ("--help", "-help", "-h") for argument in sys.argv[1:]):
-        own_flags = [name for name in flags.FLAGS if name not in shared_flags]
-        print(_grouped_help(summary, {"Flags": own_flags} if groups is None else groups))
-        _end(0)
+    if groups is None:
+        groups = {"Flags": [name for name in flags.FLAGS if name not in shared_flags]}
     try:
         with signals.Interrupts():
-            main(*_parse(operand.split()))
+            if (text := _information(summary, groups, set(common))) is not None:
+                print(text)
+            else:
+                main(*_parse(operand.split()))
+            sys.stdout.flush()
     except signals.Interrupted as interrupted:
         if str(interrupted):
             print(interrupted, file=sys.stderr)
         _end(128 + interrupted.number)  # As a shell reports signals.
     except (UserError, OSError, ModuleNotFoundError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError) and not _has_reader():
+            _end(128 + signal.SIGPIPE)
         if not (line := _line(error)):
             raise
         print(f"error: {line}", file=sys.stderr)
         if isinstance(error, Abandoned):
             _end(1)
-        raise SystemExit(1) from None
-    if "TF_CONFIG" not in os.environ:  # Several workers end together.
-        atexit._run_exitfuncs()
-        _end(0)
+        status.append(1)
+    else:
+        status.append(0)
+    raise SystemExit(*status)
+
+
+def _information(summary: str, groups: Groups, common: set[str]) -> str | None:
+    """Returns what `--help`, `--helpfull` or `--version` prints; None without one of them."""
+    words = {argument.lstrip("-") for argument in sys.argv[1:] if argument.startswith("-")}
+    if "version" in words:
+        return f"electra-tf {sys.modules['electra_tf'].__version__}"
+    if not words & {"help", "helpfull", "h"}:
+        return None
+    if "helpfull" in words or not common:
+        return _grouped_help(summary, groups)
+    number = sum(len([*names]) for names in groups.values()) - len(common)
+    groups = {title: [name for name in names if name in common] for title, names in groups.items()}
+    return f"{_grouped_help(summary, groups)}\n\n--helpfull lists {number} more flags."
 
 
 def _parse(names: Sequence[str]) -> list[str]:
     """Parses the flags of this process and returns its operands, one for each of some names."""
-    for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
-        if isinstance(flag.parser, flags.IntegerParser | flags.FloatParser):
-            flag.parser.convert = functools.partial(_convert_ascii, flag.parser.convert)
     try:
-        for name in re.findall(r"^--?flagfile[=\n](.*)", "\n".join(sys.argv[1:]), re.MULTILINE):
-            path = pathlib.Path(os.path.realpath(os.path.expanduser(name)))
-            if path.exists() and str(path) != os.devnull:  # The pipe of `<(...)` has no path.
-                storage.open_regular(path).close()
         _arguments[:] = flags.FLAGS.read_flags_from_files(sys.argv[1:], force_gnu=False)
         _, *operands = flags.FLAGS([sys.argv[0], *_arguments])
     except (flags.Error, ValueError) as error:
         missing = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
-        _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in missing)
-                or f"{error} (--help lists the flags.)")
+        refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in missing)
+               or f"{error} (--help lists the flags.)")
     if len(operands) > len(names):
-        _refuse(f"unexpected argument {shown(operands[-1])}; settings are written --name=value.")
+        refuse(f"unexpected argument {shown(operands[-1])}; settings are written --name=value.")
     if len(operands) < len(names):
-        _refuse(f"{names[len(operands)]} is missing (--help describes it).")
+        refuse(f"{names[len(operands)]} is missing (--help describes it).")
     return operands
-
-
-def _convert_ascii(convert: Callable[[Any], Any], argument: Any) -> Any:
-    """Converts a number, but not one with digits of other scripts, as in `--port=٨`."""
-    if not str(argument).isascii():
-        raise ValueError("numbers have the digits 0 to 9")
-    return convert(argument)
 
 
 def _line(error: Exception) -> str:
     """Returns the line to print for an error that the user can fix; "" for others."""
     if isinstance(error, UserError):
-        return as_started(str(error))
+        return str(error)
     if isinstance(error, MemoryError):
         return f"the memory is full ({one_line(str(error)) or 'no size given'}); use less data."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        return f"the output can't be written ({error.strerror})."
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
     module = (getattr(error, "name", None) or "").partition(".")[0]
@@ -136,94 +155,63 @@ def pip_install(extra: str) -> str:
     package = next(iter(metadata.distributions(name="electra-tf")), None)
     requirements = [line.partition(";")[0].strip() for line in package and package.requires or ()
                     if re.search(f"extra == .{extra}.$", line)]
-    clone = pathlib.Path(__file__).resolve().parents[2]
-    return f"pip install {shlex.join(requirements or [f'{clone}[{extra}]'])}"
+    return f"pip install {shlex.join(requirements or [f'{CLONE}[{extra}]'])}"
 
 
-class _Output:
-    """An output that ends the program after its reader ended; `_end` reports a full disk."""
-
-    def __init__(self, stream: TextIO):
-        self._stream = stream
-        if stream.errors == "strict":  # Names of files need not be UTF-8.
-            stream.reconfigure(errors="backslashreplace")
-        self.error: OSError | None = None
-
-    def write(self, text: str) -> int:
-        self._attempt(self._stream.write, text)
-        return len(text)
-
-    def flush(self) -> None:
-        self._attempt(self._stream.flush)
-
-    def _attempt(self, action: Callable[..., Any], *arguments: str) -> None:
-        try:
-            action(*arguments)
-        except BrokenPipeError:  # The reader ended, as in `... --help | head`.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-            raise SystemExit(128 + signal.SIGPIPE) from None
-        except OSError as error:
-            self.error = error
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-def _refuse(problem: str) -> NoReturn:
+def refuse(problem: str) -> NoReturn:
+    """Ends a program with exit status 2 after a wrong argument."""
     print(f"error: {one_line(problem)}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def _end(status: int) -> NoReturn:
-    """Ends the process now: TensorFlow would wait minutes for other workers and its readers."""
-    sys.stdout.flush()
-    if isinstance(sys.stdout, _Output) and sys.stdout.error:
-        print(f"error: the output can't be written ({sys.stdout.error.strerror}).", file=sys.stderr)
-        status = 1
-    sys.stderr.flush()
+    """Ends the process now, without freeing its memory."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
     os._exit(status)
 
 
-def this_program() -> list[str]:
-    """Returns the words that started this program, without its arguments.
+def _has_reader() -> bool:
+    """Returns False if the program that reads standard output or error ended, such as `head`."""
+    outputs = select.poll()
+    for number in (1, 2):
+        outputs.register(number, 0)  # Errors are always reported.
+    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in outputs.poll(0))
 
-    A console script of the wheel, such as electra-pretrain, is its name alone.
+
+def _is_console_script() -> bool:
+    return os.path.basename(sys.argv[0]) == "electra"
+
+
+def this_program() -> str:
+    """Returns the command that started this program, without its arguments."""
+    words = sys.orig_argv[:len(sys.orig_argv) - len(sys.argv) + 1]
+    return shell_command(["electra", *words[2:]] if _is_console_script() else words)
+
+
+def command(name: str) -> str:
+    """Returns the command that starts a command of this project, as this one was started.
+
+    The console script is `electra NAME`. In a clone it is `python SCRIPT` or `python -m MODULE`.
     """
-    script = os.path.basename(sys.argv[0])
-    if script.startswith("electra-"):
-        return [script]
-    return sys.orig_argv[:len(sys.orig_argv) - len(sys.argv) + 1]
-
-
-def other_program(script: str, module: str, file: str = "") -> list[str]:
-    """Returns the words that start another program of this project as this one was started.
-
-    `file` is its Python file, which exists in a clone of the repository only.
-    """
-    if this_program()[0].startswith("electra-"):
-        return [script]
-    python, clone = sys.orig_argv[0], pathlib.Path(__file__).resolve().parents[2]
-    if file and (clone / file).exists():
-        return [python, file if str(clone) == os.getcwd() else str(clone / file)]
+    if _is_console_script():
+        return f"electra {name}".strip()
+    program = COMMANDS.get(name, Command("electra_tf", ""))
+    python, is_elsewhere = sys.orig_argv[0], str(CLONE) != os.getcwd()
+    if program.script and (CLONE / program.script).exists():
+        return shell_command([
+            python, str(CLONE / program.script) if is_elsewhere else program.script])
     # A script finds the package beside itself; a module is found from the current directory.
-    is_elsewhere = sys.path[0] == str(clone) != os.getcwd()
-    return [*(["env", f"PYTHONPATH={clone}"] if is_elsewhere else []), python, "-m", module]
-
-
-def as_started(text: str) -> str:
-    """Returns text with console scripts for Python commands, if this program is such a script."""
-    if not this_program()[0].startswith("electra-"):
-        return text
-    names = {"run_pretraining.py": "electra-pretrain", "run_finetuning.py": "electra-finetune"} | {
-        script.module: script.name for script in metadata.distribution("electra-tf").entry_points}
-    return re.sub(r"(?<![\w/.-])(?:python (?:-m )?)?([\w.]+\w)",
-                  lambda match: names.get(match[1], match[0]), text)
+    variables = ["env", f"PYTHONPATH={CLONE}"] if is_elsewhere and sys.path[0] == str(CLONE) else []
+    return shell_command([*variables, python, "-m", program.module])
 
 
 def same_command() -> str:
     """Returns the command that continues this one: without the flags that delete its results."""
-    return shell_command([*this_program(), *(word for word in _arguments if not re.fullmatch(
-        "--?(no)?(restart|overwrite)(=.*)?", word, re.DOTALL))])
+    words = [word for word in _arguments if not re.fullmatch(
+        "--?(no)?(restart|overwrite)(=.*)?", word, re.DOTALL)]
+    return f"{this_program()} {shell_command(words)}".strip()
 
 
 def shell_command(words: Iterable[str]) -> str:
@@ -233,14 +221,27 @@ def shell_command(words: Iterable[str]) -> str:
 
 
 def _grouped_help(summary: str, groups: Groups) -> str:
-    lines = [as_started(textwrap.dedent(summary).strip())]
+    summary = textwrap.dedent(summary).strip()
+    if _is_console_script():
+        for name, (module, _, script) in COMMANDS.items():
+            summary = summary.replace(f"python {script or f'-m {module}'} ", f"electra {name} ")
+    lines = [summary]
     for title, names in groups.items():
-        lines += ["", f"{title}:"]
+        lines += ["", f"{title}:"] if names else []
         for flag in (flags.FLAGS[name] for name in names):
-            lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE",
+            lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={_form(flag)}",
                       *(f"      {line}" for line in textwrap.wrap(
                           _help_text(flag), width=86, break_on_hyphens=False))]
     return "\n".join(lines)
+
+
+def _form(flag: flags.Flag) -> str:
+    """Returns the form of a flag's value: DIR, FILE, N, RATE, a|b, ..."""
+    by_name = [form for form, names in _FORMS.items() if re.search(names, flag.name)]
+    by_type = {"int": "N", "float": "X", "string enum": "|".join(
+        getattr(flag.parser, "enum_values", ()))}
+    return next(filter(None, [*by_name, getattr(flag, "form", ""),
+                              by_type.get(flag.flag_type())]), "VALUE")
 
 
 def _help_text(flag: flags.Flag) -> str:

@@ -54,6 +54,9 @@ def define_flag(setting: Setting, default: str, value: Any = None) -> None:
     define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
         setting.kind, flags.DEFINE_string)
     define(setting.field, value, text)
+    choices = "|".join(setting.choices)
+    forms = {int: "N", float: "RATE" if setting.field.endswith("rate") else "X", tuple: "NAME,..."}
+    flags.FLAGS[setting.field].form = forms.get(setting.kind, choices if len(choices) < 60 else "")
 
 
 def define_flags(section: type[Section], names: Iterable[str] | None = None) -> None:

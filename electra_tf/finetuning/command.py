@@ -152,15 +152,21 @@ def main() -> None:
     missing = [f"--{name}" for name in needed if not values[name].value]
     if missing:
         listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
-        raise UserError(f"{listed} {'are' if missing[1:] else 'is'} needed. For example: python "
-                        f"run_finetuning.py {EXAMPLES[values.mode]}")
+        raise UserError(f"{listed} {'are' if missing[1:] else 'is'} needed. For example: "
+                        f"{command_line.command('finetune')} {EXAMPLES[values.mode]}")
 
     from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
 
     modes.MODES[values.mode](changes)
 
 
-run = functools.partial(command_line.run, main, define, summary=__doc__, groups=(
+COMMON = (
+    "task", "data_dir", "train", "dev", "test", "text_columns", "label_column", "model_dir", "mode",
+    "restart", "input", "output", "init_checkpoint", "num_train_epochs", "num_trials",
+    "train_batch_size", "learning_rate", "max_seq_length", *overrides.ANY_SETTING)
+"""Flags of the short `--help`."""
+
+run = functools.partial(command_line.run, main, define, summary=__doc__, common=COMMON, groups=(
     overrides.help_groups({"Task and data": settings_of(TaskFlags),
                            "Model": settings_of(ModelFlags)}, SETTINGS)))
 

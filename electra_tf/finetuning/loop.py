@@ -17,7 +17,7 @@ from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
 from electra_tf.config.model import InitializationConfig
 from electra_tf.config.overrides import flatten, override
-from electra_tf.core.command_line import as_started, same_command
+from electra_tf.core.command_line import same_command
 from electra_tf.core.errors import UserError
 from electra_tf.core.signals import Interrupted
 from electra_tf.core.storage import Path
@@ -358,7 +358,7 @@ def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: Tri
           *(f"note     {note}" for note in (*notes, *keeping)),
           *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
             for note in part.notes),
-          *(f"warning  {as_started(warning)}" for warning in warnings),
+          *(f"warning  {warning}" for warning in warnings),
           sep="\n", flush=True)
     return results
 

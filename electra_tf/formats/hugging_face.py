@@ -19,6 +19,7 @@ from electra_tf.config.finetuning import LongTexts
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.core import hub, strict_json
 from electra_tf.core.atomic_file import make_directory, write_atomically, write_json
+from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note, note_once
 from electra_tf.core.storage import MIB, Path
 from electra_tf.formats import hugging_face_heads, sentence_transformers
@@ -131,7 +132,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     elif with_task and architecture not in _ENCODERS:
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}, whose "
                         "head this program does not have. Its encoder can be fine-tuned: "
-                        f"run_finetuning.py --init_checkpoint={directory}")
+                        f"{command('finetune')} --init_checkpoint={directory}")
 
     # Whatever is left has no place in this program's model.
     note_unused(others, str(weights_file(directory)))

@@ -19,6 +19,7 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.core import strict_json
+from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note_once, shown
 from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.modeling.parameter_shapes import dense
@@ -126,7 +127,7 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
                             for name, value in form.settings.items())
         raise UserError(f"{source}: {form.architecture} has other layers than this head; train it "
                         f"again with {settings}, its other flags and a new --model_dir of "
-                        "`python run_finetuning.py`.")
+                        f"`{command('finetune')}`.")
     require_exactly(head, shapes, source)
 
     def concatenated(parts: Sequence[str]) -> _Layer:
@@ -188,7 +189,7 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
         raise UserError(f"{source}: {outputs} labels don't fit into Hugging Face's head, whose "
                         f"hidden layer has {hidden_size} units; train it again with "
                         "--set task.hidden_layer=true, its other flags and a new --model_dir of "
-                        "`python run_finetuning.py`.")
+                        f"`{command('finetune')}`.")
     first = np.concatenate([kernel, -kernel, np.zeros([hidden_size, unused], np.float32)], axis=1)
     first_bias = np.concatenate([bias, -bias, np.zeros(unused, np.float32)])
     identity = np.eye(outputs, dtype=np.float32)
@@ -207,7 +208,8 @@ def from_hugging_face(
     if config.problem_type not in (None, *_PROBLEMS):
         raise UserError(f"{source}: problem_type of config.json must be one of "
                         f"{', '.join(_PROBLEMS)}. Received: {shown(config.problem_type)}. The "
-                        f"encoder can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
+                        f"encoder can be fine-tuned: {command('finetune')} "
+                        f"--init_checkpoint={source}")
 
     # The kind of the task: by the class, the problem and the number of outputs.
     kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
@@ -220,7 +222,7 @@ def from_hugging_face(
     if form.problem_type == _REGRESSION and outputs > 1:
         raise UserError(f"{source}: problem_type of config.json is {_REGRESSION}, and the head has "
                         f"{outputs} outputs; regressions of one number are supported. The encoder "
-                        f"can be fine-tuned: run_finetuning.py --init_checkpoint={source}")
+                        f"can be fine-tuned: {command('finetune')} --init_checkpoint={source}")
 
     # The head's weights, all of them and no others.
     sizes = {layer: inputs for layer, _ in hidden} | {

@@ -161,7 +161,13 @@ def main() -> None:
     {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)
 
 
-run = functools.partial(command_line.run, main, define, summary=__doc__, groups=(
+COMMON = (
+    "data_dir", "model_dir", "model_size", "recipe", "mode", "restart", "budget",
+    "init_checkpoint", "num_train_steps", "train_batch_size", "learning_rate", "eval_every_steps",
+    "save_checkpoints_steps", "tpu", *overrides.ANY_SETTING)
+"""Flags of the short `--help`."""
+
+run = functools.partial(command_line.run, main, define, summary=__doc__, common=COMMON, groups=(
     overrides.help_groups({"Model and data": settings_of(PretrainingFlags)}, SETTINGS)))
 
 

@@ -238,10 +238,7 @@ def show_ending(run: Run, data_dir: str) -> None:
     if meaning := explanation(run, saved_scores(run.model_dir)):
         print(f"result   {meaning}")
     shell = command_line.shell_command
-    program, finetuning, demo = map(shell, (
-        command_line.this_program(), command_line.other_program(
-            "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
-        command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
+    program, demo = command_line.this_program(), command_line.command("demo")
     model_dir = shell([f"--model_dir={run.model_dir}"])
     directories = f"{shell([f'--data_dir={data_dir}'])} {model_dir}"
     steps = all_settings(run.model_dir)["training.num_train_steps"]
@@ -252,7 +249,7 @@ def show_ending(run: Run, data_dir: str) -> None:
         if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
     extension.append(f"--num_train_steps={2 * steps}")
     commands = [f"demo: {demo} {model_dir}",
-                f"fine-tune: {finetuning} --task=cola --data_dir=glue "
+                f"fine-tune: {command_line.command('finetune')} --task=cola --data_dir=glue "
                 + shell([f"--init_checkpoint={run.model_dir}"]),
                 f"{steps:,} steps more: {program} {directories} {shell(extension)}"]
     if run.examples("eval"):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from electra_tf.core.command_line import as_started
 from electra_tf.text.normalization import NFC, UNCASED, Normalization
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
 
@@ -48,7 +47,7 @@ def coverage_warnings(words: int, unknown: int, characters: int = 0, changed: in
             "vowel signs and voicing marks are lost, Korean syllables are split. Learn a "
             "vocabulary with `python -m data_prep.build_vocab --normalization=nfc`, and pre-train "
             "with it.")
-    return [as_started(line) for line in lines]
+    return lines
 
 
 def count_characters(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:

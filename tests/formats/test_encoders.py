@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from electra_tf.core.command_line import command
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from tests.formats.hugging_face_files import change_json, change_weights
@@ -135,7 +136,7 @@ def test_a_head_of_bert_is_refused_unless_the_encoder_is_enough(tmp_path, capsys
     checkpoint, directory = write_bert(
         tmp_path, "BertForSequenceClassification", {"classifier.weight": (2, 32)})
     with refused("BertForSequenceClassification, whose head this program does not have. Its encoder"
-                 f" can be fine-tuned: run_finetuning.py --init_checkpoint={directory}"):
+                 f" can be fine-tuned: {command('finetune')} --init_checkpoint={directory}"):
         pretrained.read(directory)
     require_encoder(directory, encoder_of(checkpoint), with_task=False)
     require_encoder(directory, encoder_of(checkpoint), encoder_only=True)

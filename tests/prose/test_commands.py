@@ -13,6 +13,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line
+from electra_tf.core.commands import COMMANDS
 from electra_tf.core.settings import settings_of
 from electra_tf.finetuning import command as finetuning
 from electra_tf.pretraining import command as pretraining
@@ -37,7 +38,7 @@ SECTIONS = {
 FLAG = re.compile(r"(?<![\w-])--(?:\[no\])?([a-z]\w*)"
                   r"(?:[= ]['\"]?([a-z_]+\.[a-z_]+=\S+)|=([^\s`'\")]+))?")
 CALL = re.compile(r"(?:python|\$\(BIN\)/python) +(?:-m +([\w.]+)|(run_\w+\.py))"
-                  r"|(?<![\w./-])(electra-[a-z-]+)(?![\w/.-])|(\{\})(?= --)")
+                  rf"|(?<![\w./-])(electra (?:{'|'.join(COMMANDS)}))(?![\w/.-])|(\{{\}})(?= --)")
 END = re.compile(r"`|\n|&&|\||;|, or |\. |, then ")
 MAKE = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ((?:[a-z][a-z0-9-]*\b(?!=) ?)+)")
 EXTRAS = re.compile(r"(?:electra-tf|'\.)\[([\w,-]+)\]")
@@ -48,20 +49,20 @@ PLACEHOLDER = re.compile(r"[{}A-Z$<>*]|\.\.\.")
 OTHERS = re.compile(r"(?:pip install|uv|apt-get|curl|git|docker|helm|kubectl|gcloud|hf|pytest"
                     r"|bazel) [^`\n]*")
 """Commands of other programs."""
-NOT_OURS = set("""help name direct_running_mode environment_config environment_type flink_master
+NOT_OURS = set("""help helpfull version name direct_running_mode environment_config environment_type flink_master
     flink_version job_endpoint max_num_workers parallelism prism_location project region
     sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa mount
     batching_parameters_file model_config_file file_system_poll_wait_seconds
     monitoring_config_file""".split())
-"""Flags of Beam, WikiExtractor, Docker, TensorFlow Serving and XLA, and `--name=value` itself."""
-NO_SCRIPTS = re.compile(r"electra-(tf|small|base|large|worker-|.*-discriminator|.*-generator)")
+"""Flags of Beam, WikiExtractor, Docker, TensorFlow Serving and XLA, of every command, and
+`--name=value` itself."""
 NO_SETTINGS = {"model.ckpt", "model.onnx", "model.safetensors", "task.dev", "task.tests",
                "task.type", "task.index", "task.name"}
 
 
 @functools.cache
 def programs():
-    """Returns the flags of every program, by module, console script and file."""
+    """Returns the flags of every program, by module, subcommand and file."""
     program_flags, modules, at_import = {}, {}, {}
 
     def take_away():
@@ -103,7 +104,7 @@ def programs():
         modules |= {module.removesuffix(".__main__"): module, FILES.get(module, module): module}
     for name, flag in before.items():
         flags.FLAGS[name] = flag
-    modules |= {script: target.split(":")[0] for script, target in PROJECT["scripts"].items()}
+    modules |= {f"electra {name}": command.module for name, command in COMMANDS.items()}
     return program_flags | {name: program_flags[module] for name, module in modules.items()}
 
 
@@ -154,15 +155,13 @@ def problems(text, owners):
     rest, position = [], 0
     for call in CALL.finditer(text):
         name = next(filter(None, call.groups())).rstrip(".")
-        if NO_SCRIPTS.fullmatch(name):
-            continue
         end = END.search(text, call.end())
         rest.append(text[position:call.start()])
         position = end.start() if end else len(text)
         if name in programs() or name == "{}":
             yield from wrong_flags(text[call.end():position],
                                    programs() if name == "{}" else [name])
-        elif not runs(name) and (call[3] or name.startswith(sources.PACKAGES)):
+        elif not runs(name) and name.startswith(sources.PACKAGES):
             yield f"no program {name}"
     rest = " ".join([*rest, text[position:]])
     named = [name for name in programs() if name.split(".")[-1] != "run" and re.search(
@@ -230,7 +229,7 @@ def test_what_a_page_tells_to_type_exists():
 @pytest.mark.parametrize(("text", "problem"), [
     ("`python -m electra_tf.apps.tools.inspect_records --data_dir=DIR` names it.",
      "no --data_dir in electra_tf.apps.tools.inspect_records"),
-    ("run electra-inspect --nothing=1", "no --nothing in electra-inspect"),
+    ("run electra inspect --nothing=1", "no --nothing in electra inspect"),
     ("python -m electra_tf.apps.inspect records", "no program electra_tf.apps.inspect"),
     ("Give --modell_dir=x.", "no --modell_dir in run_pretraining.py"),
     ("Give --mode=predict.", "--mode=predict: --mode must be one of train, eval, samples."),

@@ -63,14 +63,13 @@ def main() -> None:
     # The command of the best one.
     steps = tokens[best] // (BATCH * records.max_seq_length)
     recipe = "short" if tokens[best] < PAPER_TOKENS else "paper"
-    words = [*command_line.other_program(
-        "electra-pretrain", "electra_tf.pretraining.command", "run_pretraining.py"),
+    words = [
         f"--budget={values.budget}", f"--data_dir={values.data_dir}",
         f"--model_dir={values.model_dir}", f"--model_size={NETWORKS[best].size}",
         *(f"--set={name}={value}" for name, value in NETWORKS[best].settings.items()),
         f"--train_batch_size={BATCH}", f"--recipe={recipe}",
         f"--eval_every_steps={-(-steps // EVALUATIONS)}"]
-    print(f"\n{command_line.shell_command(words)}")
+    print(f"\n{command_line.command('pretrain')} {command_line.shell_command(words)}")
 
 
 def define() -> None:
