@@ -1,4 +1,4 @@
-"""The program `electra`, whose first argument names a command; `python -m electra_tf` in a clone."""
+"""The program `electra COMMAND`; in a clone, `python -m electra_tf COMMAND`."""
 
 import importlib
 import sys

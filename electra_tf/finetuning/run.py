@@ -179,7 +179,7 @@ def prepare_run(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, mo
             grid: Mapping[str, tuple[Any, ...]] | None = None) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
     grid = grid or {}
-    trackers.require_installed(config.runtime.report_to)
+    list(map(trackers.errors_of, config.runtime.report_to))
     objective = KINDS[spec.kind].objective(spec, config.task)
     # Devices are set up once, for batches of all sizes.
     batch = "training.train_batch_size"

@@ -104,7 +104,7 @@ def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path
     shape, except for rows that `init_from.fit` adds. A step must fit into this machine's memory.
     """
     # Records and vocabulary, and examples that fit into the model.
-    trackers.require_installed(config.runtime.report_to)
+    list(map(trackers.errors_of, config.runtime.report_to))
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)

@@ -49,7 +49,8 @@ PLACEHOLDER = re.compile(r"[{}A-Z$<>*]|\.\.\.")
 OTHERS = re.compile(r"(?:pip install|uv|apt-get|curl|git|docker|helm|kubectl|gcloud|hf|pytest"
                     r"|bazel) [^`\n]*")
 """Commands of other programs."""
-NOT_OURS = set("""help helpfull version name direct_running_mode environment_config environment_type flink_master
+NOT_OURS = set("""help helpfull version name direct_running_mode environment_config
+    environment_type flink_master
     flink_version job_endpoint max_num_workers parallelism prism_location project region
     sdk_container_image temp_location json spot enable_batching xla_cpu_max_isa mount
     batching_parameters_file model_config_file file_system_poll_wait_seconds
