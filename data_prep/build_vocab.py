@@ -21,7 +21,7 @@ from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.settings import LINE_RULES, CleaningSettings
 from electra_tf.core import atomic_file, command_line, errors, storage
 from electra_tf.core.setting_flags import define_flags, from_flags
-from electra_tf.core.settings import Section, require
+from electra_tf.core.settings import Section, require, setting
 from electra_tf.text.normalization import NFC, TextSettings, normalization_from_flags
 
 _MIN_LEARNED_TOKENS = 50
@@ -31,15 +31,13 @@ _MIN_LEARNED_TOKENS = 50
 class VocabularySettings(Section, prefix="--"):
     """Settings of the vocabulary's size and file; flags have the same names."""
 
-    output: str = ""
-    """Vocabulary file to write, such as vocab.txt."""
-    overwrite: bool = False
-    """Replace --output if it exists."""
-    vocab_size: Annotated[int, Interval(ge=100, le=1_000_000)] = 30522
-    """Number of tokens, including special and reserved tokens."""
-    reserved_tokens: Annotated[int, Interval(ge=0, le=1_000_000)] = 0
-    """Number of entries [unused0], [unused1] and so on, as in BERT's vocabulary, for tokens that
-    are added later."""
+    output: str = setting("", "Vocabulary file to write, such as vocab.txt.")
+    overwrite: bool = setting(False, "Replace --output if it exists.")
+    vocab_size: Annotated[int, Interval(ge=100, le=1_000_000)] = setting(
+        30522, "Number of tokens, including special and reserved tokens.")
+    reserved_tokens: Annotated[int, Interval(ge=0, le=1_000_000)] = setting(
+        0, """Number of entries [unused0], [unused1] and so on, as in BERT's vocabulary, for tokens
+        that are added later.""")
 
     def __post_init__(self):
         super().__post_init__()

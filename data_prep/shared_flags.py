@@ -14,7 +14,7 @@ from data_prep.work_units import Runner
 from electra_tf.core.errors import UserError
 from electra_tf.core.machine import usable_cores
 from electra_tf.core.setting_flags import define_flags, from_flags
-from electra_tf.core.settings import Section, settings_of
+from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.core.storage import Path
 from electra_tf.text.normalization import AUTO
 
@@ -23,17 +23,16 @@ from electra_tf.text.normalization import AUTO
 class TextFlags(Section, prefix="--"):
     """Flags of the text and its normalization."""
 
-    input: str = ""
-    """The text: patterns of UTF-8 text files, separated by commas; .gz, .bz2, .xz and .zst are
-    decompressed. Blank lines separate documents. Other sources begin with a name:
-    wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN,
-    hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN (Hugging Face Hub), tfds:NAME#FEATURE, embedded:docstrings,
-    embedded:python (text of installed packages). See docs/how_to/data.md."""
-    normalization: str = AUTO
-    """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, lower_case
-    (keeps accents), nfc (keeps all letters) or auto. For a new vocabulary, auto chooses by the
-    scripts of the text. For records, it is the normalization of --vocab_file. See
-    docs/how_to/languages.md."""
+    input: str = setting("", """The text: patterns of UTF-8 text files, separated by commas; .gz,
+        .bz2, .xz and .zst are decompressed. Blank lines separate documents. Other sources begin
+        with a name: wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN,
+        hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN (Hugging Face Hub), tfds:NAME#FEATURE,
+        embedded:docstrings, embedded:python (text of installed packages). See
+        docs/how_to/data.md.""")
+    normalization: str = setting(AUTO, """Normalization of the text: bert_uncased (lower case, no
+        accents), bert_cased, lower_case (keeps accents), nfc (keeps all letters) or auto. For a new
+        vocabulary, auto chooses by the scripts of the text. For records, it is the normalization of
+        --vocab_file. See docs/how_to/languages.md.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,14 +40,14 @@ class RunnerSettings(Section, prefix="--"):
     """Settings that change only the speed."""
 
     runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
-                    "PortableRunner", "DataflowRunner"] = "local"
-    """Runner of the pipeline: local for processes of this machine, or one of Apache Beam
-    (docs/how_to/data_cluster.md). All write the same files."""
-    num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = None
-    """Processes of --runner=local; each takes 0.8 GB. Default: the number of CPU cores."""
-    beam_options: str = ""
-    """Options of the Beam runner, written as on a command line: '--job_endpoint=flink:8099
-    --environment_type=DOCKER'."""
+                    "PortableRunner", "DataflowRunner"] = setting(
+        "local", """Runner of the pipeline: local for processes of this machine, or one of Apache
+        Beam (docs/how_to/data_cluster.md). All write the same files.""")
+    num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = setting(
+        None, """Processes of --runner=local; each takes 0.8 GB. Default: the number of CPU
+        cores.""")
+    beam_options: str = setting("", """Options of the Beam runner, written as on a command line:
+        '--job_endpoint=flink:8099 --environment_type=DOCKER'.""")
 
 
 for section in (TextFlags, SourceOptions, RunnerSettings):

@@ -14,7 +14,6 @@ from electra_tf.config.model import MODEL_SIZES
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import defaults, flags_of, override, setting_of
 from electra_tf.config.pretraining import SIZES
-from electra_tf.core.setting_flags import meaning
 from electra_tf.core.settings import Section, settings_of
 
 SETTINGS_HEAD = """\
@@ -98,7 +97,7 @@ def _table(section: str, fields: Iterable[str], sizes: Mapping[str, Any],
         name = f"{section}.{field}"
         flag = f" (`--{short[name]}`)" if name in short else ""
         setting = setting_of(sizes["small"], name)
-        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {meaning(setting)} "
+        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {setting.meaning} "
                f"| {setting.allowed} |")
     yield ""
 

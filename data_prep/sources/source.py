@@ -10,7 +10,7 @@ from typing import Literal
 
 from data_prep.documents import DocumentPart, Parser, SkippingParser
 from electra_tf.core.errors import UserError
-from electra_tf.core.settings import Section
+from electra_tf.core.settings import Section, setting
 
 CORPUS_PART_BYTES = 256 << 20  # Approximate stored bytes of a part of the corpus.
 _ONE_IN = 64  # One in 64 bytes of a mixture is parsed to estimate its text per byte.
@@ -21,15 +21,14 @@ _MIN_SAMPLED = 1 << 20  # Bytes of each source of a mixture that are all sampled
 class SourceOptions(Section, prefix="--"):
     """The options of sources; flags have the same names."""
 
-    on_error: Literal["stop", "skip"] = "stop"
-    """Handling of a damaged document or file: stop the build, or skip it. The manifest of the
-    records lists skipped documents."""
-    wiki_headings: bool = False
-    """Keep titles and headings of Wikipedia articles as lines of text."""
-    tfds_data_dir: str = ""
-    """Directory of the data sets of TensorFlow Datasets. Default: ~/tensorflow_datasets."""
-    tfds_split: str = "train"
-    """Split of a data set to read, as TensorFlow Datasets writes it: train+test, train[:10%]."""
+    on_error: Literal["stop", "skip"] = setting("stop", """Handling of a damaged document or file:
+        stop the build, or skip it. The manifest of the records lists skipped documents.""")
+    wiki_headings: bool = setting(False, """Keep titles and headings of Wikipedia articles as lines
+        of text.""")
+    tfds_data_dir: str = setting("", """Directory of the data sets of TensorFlow Datasets. Default:
+        ~/tensorflow_datasets.""")
+    tfds_split: str = setting("train", """Split of a data set to read, as TensorFlow Datasets writes
+        it: train+test, train[:10%].""")
 
 
 class Source(abc.ABC):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Interval
 
-from electra_tf.core.settings import Section, require
+from electra_tf.core.settings import Section, require, setting
 
 Fraction = Annotated[float, Interval(ge=0, le=1)]
 
@@ -15,18 +15,19 @@ Fraction = Annotated[float, Interval(ge=0, le=1)]
 class MaskingConfig(Section, prefix="masking."):
     """Tokens that the generator has to predict (ELECTRA, section 3.1; appendix A)."""
 
-    rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
-    """Fraction of an example's tokens that are selected: the generator predicts them."""
-    mask_token_rate: Fraction = 0.85
-    """Fraction of the selected positions where the generator reads [MASK]; 0.8 in BERT."""
-    random_token_rate: Fraction = 0.0
-    """Fraction of the selected positions where the generator reads a random token; 0.1 in BERT. The
-    remaining selected positions keep the original token."""
-    whole_words: bool = False
-    """Select all pieces of a word or none: whole-word masking, as in BERT's later models."""
-    position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
-    """How positions are drawn. with_replacement, as Google's code, draws 7 % duplicates at a
-    masking rate of 0.15 and 12 % at 0.25, and averages tokens of one position."""
+    rate: Annotated[float, Interval(gt=0, lt=1)] = setting(0.15, """Fraction of an example's tokens
+        that are selected: the generator predicts them.""")
+    mask_token_rate: Fraction = setting(0.85, """Fraction of the selected positions where the
+        generator reads [MASK]; 0.8 in BERT.""")
+    random_token_rate: Fraction = setting(0.0, """Fraction of the selected positions where the
+        generator reads a random token; 0.1 in BERT. The remaining selected positions keep the
+        original token.""")
+    whole_words: bool = setting(False, """Select all pieces of a word or none: whole-word masking,
+        as in BERT's later models.""")
+    position_draw: Literal["without_replacement", "with_replacement"] = setting(
+        "without_replacement", """How positions are drawn. with_replacement, as Google's code, draws
+        7 % duplicates at a masking rate of 0.15 and 12 % at 0.25, and averages tokens of one
+        position.""")
 
     def __post_init__(self):
         super().__post_init__()
@@ -58,8 +59,8 @@ class MaskingConfig(Section, prefix="masking."):
 class SamplingConfig(Section, prefix="sampling."):
     """Draws of tokens from the generator's distributions (ELECTRA, section 3.1)."""
 
-    temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
-    """Divisor of the generator's logits before tokens are drawn. Above 1, replacements are easier
-    to detect; near 0, the most likely token is drawn."""
-    disallow_correct: bool = False
-    """Exclude the original token from the draw, so every selected token is replaced."""
+    temperature: Annotated[float, Interval(ge=0.01, le=100)] = setting(
+        1.0, """Divisor of the generator's logits before tokens are drawn. Above 1, replacements are
+        easier to detect; near 0, the most likely token is drawn.""")
+    disallow_correct: bool = setting(False, """Exclude the original token from the draw, so every
+        selected token is replaced.""")

@@ -11,7 +11,7 @@ from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.core.errors import UserError
-from electra_tf.core.settings import LARGEST_COUNT, Probability, Section, require
+from electra_tf.core.settings import LARGEST_COUNT, Probability, Section, require, setting
 
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
@@ -33,70 +33,72 @@ WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
 class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
-    max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16), TRAINING] = 128
-    """Maximum tokens of a row that the encoder reads. Longer texts are cut (see --long_texts), and
-    longer contexts of questions are read in sliding windows. Default: 128; for extractive QA 512,
-    or the encoder's maximum if it is smaller."""
-    swap_pairs: Annotated[bool, TRAINING] = False
-    """Train on pairs of texts in both orders. Default: true for MRPC and STS-B, otherwise false."""
-    label_threshold: Annotated[Probability, TRAINING] = 0.5
-    """Probability from which a label is predicted (multi-label classification). 0 selects the
-    threshold with the best micro F1 on dev."""
-    dropout: Probability = 0.1
-    """Dropout rate of the inputs of the output layer."""
-    hidden_layer: bool = False
-    """Add a dense GELU layer before the output layer (classification, regression)."""
-    long_texts: Annotated[LongTexts, TRAINING] = LongTexts.TRUNCATE
-    """How to read texts longer than --max_seq_length (classification, regression). truncate keeps
-    the first tokens. head_tail keeps a quarter of the row from the start of the text and the rest
-    from its end. windows reads the whole text in sliding windows and pools their outputs."""
-    window_pooling: Annotated[WindowPooling, TRAINING] = WindowPooling.MEAN
-    """How --long_texts=windows pools the outputs of windows: mean of their probabilities (of their
-    numbers for regression), max of their logits, or log_odds, the mean of their logits."""
-    max_windows: Annotated[int, Interval(gt=0, le=1 << 16), TRAINING] = 8
-    """Maximum windows per text in training, evenly spaced. Predictions read all windows."""
-    doc_stride: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
-    """Tokens between the starts of two consecutive sliding windows. Default: 0, which is 128 for
-    extractive QA and half of --max_seq_length for --long_texts=windows."""
-    max_query_length: Length = 64
-    """Maximum tokens of a question; longer questions are cut."""
-    max_answer_length: Length = 30
-    """Maximum tokens of an answer."""
-    beam_size: Few = 20
-    """Number of start positions of answers to search, and of end positions for each start."""
-    ends_given_starts: bool = True
-    """Score the end of an answer given its start, as XLNet; false: independently of it, as BERT."""
-    answerability: bool = True
-    """Also learn to predict if a question has an answer."""
-    answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = 0.5
-    """Factor of the answerability loss."""
-    answerable_by_window: bool = True
-    """Train every window without the answer as unanswerable. false trains all windows of an
-    answerable question as answerable, as Google's code does."""
-    tagging_loss_by_sentence: bool = False
-    """Divide the loss of tags by the number of sentences instead of words, as Google's code."""
-    class_weights: Annotated[str, TRAINING] = ""
-    """Factor of each label's loss (classification, tagging). balanced gives n / (k n_c), as in
-    scikit-learn: n training examples, k labels, n_c examples of the label. Otherwise give a number
-    for each label: rare=5,common=1, or 5,1 in the order of the labels. Default: equal weights."""
-    label_smoothing: Annotated[Probability, TRAINING] = 0.0
-    """Fraction of the target that all labels share (classification, tagging), as in PyTorch."""
-    pooling: Annotated[PoolingMode, TRAINING] = "mean"
-    """How the vectors of tokens are pooled to a vector of the text (sentence embeddings)."""
-    temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = 0.05
-    """Temperature of the contrastive loss of sentence embeddings: divisor of the cosines."""
-    no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
-    """Score above which a question is unanswerable, if there is no dev set to choose it on."""
+    max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16), TRAINING] = setting(
+        128, """Maximum tokens of a row that the encoder reads. Longer texts are cut (see
+        --long_texts), and longer contexts of questions are read in sliding windows. Default: 128;
+        for extractive QA 512, or the encoder's maximum if it is smaller.""")
+    swap_pairs: Annotated[bool, TRAINING] = setting(False, """Train on pairs of texts in both
+        orders. Default: true for MRPC and STS-B, otherwise false.""")
+    label_threshold: Annotated[Probability, TRAINING] = setting(
+        0.5, """Probability from which a label is predicted (multi-label classification). 0 selects
+        the threshold with the best micro F1 on dev.""")
+    dropout: Probability = setting(0.1, "Dropout rate of the inputs of the output layer.")
+    hidden_layer: bool = setting(False, """Add a dense GELU layer before the output layer
+        (classification, regression).""")
+    long_texts: Annotated[LongTexts, TRAINING] = setting(
+        LongTexts.TRUNCATE, """How to read texts longer than --max_seq_length (classification,
+        regression). truncate keeps the first tokens. head_tail keeps a quarter of the row from the
+        start of the text and the rest from its end. windows reads the whole text in sliding windows
+        and pools their outputs.""")
+    window_pooling: Annotated[WindowPooling, TRAINING] = setting(
+        WindowPooling.MEAN, """How --long_texts=windows pools the outputs of windows: mean of their
+        probabilities (of their numbers for regression), max of their logits, or log_odds, the mean
+        of their logits.""")
+    max_windows: Annotated[int, Interval(gt=0, le=1 << 16), TRAINING] = setting(
+        8, "Maximum windows per text in training, evenly spaced. Predictions read all windows.")
+    doc_stride: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = setting(
+        0, """Tokens between the starts of two consecutive sliding windows. Default: 0, which is 128
+        for extractive QA and half of --max_seq_length for --long_texts=windows.""")
+    max_query_length: Length = setting(64, """Maximum tokens of a question; longer questions are
+        cut.""")
+    max_answer_length: Length = setting(30, "Maximum tokens of an answer.")
+    beam_size: Few = setting(20, """Number of start positions of answers to search, and of end
+        positions for each start.""")
+    ends_given_starts: bool = setting(True, """Score the end of an answer given its start, as XLNet;
+        false: independently of it, as BERT.""")
+    answerability: bool = setting(True, "Also learn to predict if a question has an answer.")
+    answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = setting(
+        0.5, "Factor of the answerability loss.")
+    answerable_by_window: bool = setting(True, """Train every window without the answer as
+        unanswerable. false trains all windows of an answerable question as answerable, as Google's
+        code does.""")
+    tagging_loss_by_sentence: bool = setting(False, """Divide the loss of tags by the number of
+        sentences instead of words, as Google's code.""")
+    class_weights: Annotated[str, TRAINING] = setting("", """Factor of each label's loss
+        (classification, tagging). balanced gives n / (k n_c), as in scikit-learn: n training
+        examples, k labels, n_c examples of the label. Otherwise give a number for each label:
+        rare=5,common=1, or 5,1 in the order of the labels. Default: equal weights.""")
+    label_smoothing: Annotated[Probability, TRAINING] = setting(
+        0.0, """Fraction of the target that all labels share (classification, tagging), as in
+        PyTorch.""")
+    pooling: Annotated[PoolingMode, TRAINING] = setting("mean", """How the vectors of tokens are
+        pooled to a vector of the text (sentence embeddings).""")
+    temperature: Annotated[float, Interval(ge=0.001, le=1000), TRAINING] = setting(
+        0.05, """Temperature of the contrastive loss of sentence embeddings: divisor of the
+        cosines.""")
+    no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = setting(
+        -2.75, """Score above which a question is unanswerable, if there is no dev set to choose it
+        on.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningOptimizerConfig(OptimizerConfig):
     """The optimizer of pre-training, with a learning rate per layer."""
 
-    layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = 0.8
-    """Learning rate of each layer as a fraction of that of the layer above."""
-    layerwise_decay_skips_one: bool = False
-    """Apply the decay twice instead of once to the top layer, as Google's code."""
+    layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = setting(
+        0.8, "Learning rate of each layer as a fraction of that of the layer above.")
+    layerwise_decay_skips_one: bool = setting(False, """Apply the decay twice instead of once to the
+        top layer, as Google's code.""")
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps, by default a tenth of the run without rounding."""
@@ -107,35 +109,40 @@ class FinetuningOptimizerConfig(OptimizerConfig):
 class FinetuningTrainingConfig(Section, prefix="training."):
     """Length of the run, batch, trials and precision."""
 
-    num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = 3.0
-    """Passes over the training examples. Default: 3; 10 for RTE and STS-B, 2 for extractive QA."""
-    train_batch_size: Annotated[BatchSize, TRAINING] = 32
-    """Examples per step, summed over all devices."""
-    seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
-    """Seed of the head's weights, order and dropout. Trials after the first add 1, 2, ... to it."""
-    precision: Annotated[Precision, TRAINING] = Precision.AUTO
-    """Number type of the encoder's activations and matmuls in training. auto selects bfloat16 on
-    devices with bfloat16 instructions, otherwise float32. float16 adds loss scaling. Heads, and by
-    default predictions, use float32."""
-    num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
-    """Number of runs with different seeds. The report has all scores, mean, median and spread."""
-    num_folds: Annotated[int, Interval(ge=0, le=1_000), TRAINING] = 0
-    """Folds of a stratified cross-validation on --train: one trial per fold, then the final model
-    is trained on all examples. Default: 0, no cross-validation."""
-    keep_best: Annotated[bool, TRAINING] = False
-    """Keep the weights of the epoch with the best score on dev instead of the last epoch."""
-    early_stopping: Annotated[int, Interval(ge=0, le=1_000_000), TRAINING] = 0
-    """Epochs without a better score on dev that end a trial, at its best epoch. Default: 0,
-    never."""
-    freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
-    """Lowest layers to freeze, with the embeddings; -1 freezes all layers. Default: 0, none."""
-    distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = 2.0
-    """Divisor of the teacher's and the student's logits in the loss that compares them."""
-    distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = 0.5
-    """Weight of the loss that compares with --teacher. The labels' loss has the rest."""
-    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = 0.0
-    """Weight of the cosine distance between the teacher's [CLS] vector and the student's, which is
-    projected to the same size."""
+    num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = setting(
+        3.0, """Passes over the training examples. Default: 3; 10 for RTE and STS-B, 2 for
+        extractive QA.""")
+    train_batch_size: Annotated[BatchSize, TRAINING] = setting(32, """Examples per step, summed over
+        all devices.""")
+    seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = setting(
+        1, """Seed of the head's weights, order and dropout. Trials after the first add 1, 2, ... to
+        it.""")
+    precision: Annotated[Precision, TRAINING] = setting(
+        Precision.AUTO, """Number type of the encoder's activations and matmuls in training. auto
+        selects bfloat16 on devices with bfloat16 instructions, otherwise float32. float16 adds loss
+        scaling. Heads, and by default predictions, use float32.""")
+    num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = setting(
+        1, """Number of runs with different seeds. The report has all scores, mean, median and
+        spread.""")
+    num_folds: Annotated[int, Interval(ge=0, le=1_000), TRAINING] = setting(
+        0, """Folds of a stratified cross-validation on --train: one trial per fold, then the final
+        model is trained on all examples. Default: 0, no cross-validation.""")
+    keep_best: Annotated[bool, TRAINING] = setting(False, """Keep the weights of the epoch with the
+        best score on dev instead of the last epoch.""")
+    early_stopping: Annotated[int, Interval(ge=0, le=1_000_000), TRAINING] = setting(
+        0, """Epochs without a better score on dev that end a trial, at its best epoch. Default: 0,
+        never.""")
+    freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = setting(
+        0, """Lowest layers to freeze, with the embeddings; -1 freezes all layers. Default: 0,
+        none.""")
+    distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = setting(
+        2.0, """Divisor of the teacher's and the student's logits in the loss that compares
+        them.""")
+    distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = setting(
+        0.5, "Weight of the loss that compares with --teacher. The labels' loss has the rest.")
+    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = setting(
+        0.0, """Weight of the cosine distance between the teacher's [CLS] vector and the student's,
+        which is projected to the same size.""")
 
     @property
     def keeps_best_epoch(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from electra_tf.core.settings import Probability, Section, require, settings_of
+from electra_tf.core.settings import Probability, Section, require, setting, settings_of
 
 MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
@@ -37,28 +37,24 @@ class Tying(enum.StrEnum):
 class EncoderConfig(Section, prefix="model."):
     """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
 
-    vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = 30522
-    """Tokens of the WordPiece vocabulary. A run takes the size of its records' vocabulary."""
-    embedding_size: Width = 128
-    """Size of the word, position and segment embeddings, E."""
-    hidden_size: Width = 256
-    """Size of the encoder's hidden vectors, H."""
-    num_layers: Few = 12
-    """Number of Transformer layers."""
-    num_heads: Few = 4
-    """Number of attention heads, A. It must divide the hidden size."""
-    intermediate_size: Annotated[int, Interval(gt=0, le=1 << 18)] = 1024
-    """Width of the feed-forward layer."""
-    max_position_embeddings: Width = 512
-    """Maximum tokens of an example."""
-    type_vocab_size: Few = 2
-    """Number of segments (token types) that the embeddings distinguish."""
-    hidden_dropout: Probability = 0.1
-    """Dropout rate of embeddings, attention outputs and feed-forward outputs."""
-    attention_dropout: Probability = 0.1
-    """Dropout rate of attention weights."""
-    initializer_range: Annotated[float, Interval(gt=0, le=10)] = 0.02
-    """Standard deviation of initial weights. Short runs of narrow encoders need a larger value."""
+    vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = setting(
+        30522, """Tokens of the WordPiece vocabulary. A run takes the size of its records'
+        vocabulary.""")
+    embedding_size: Width = setting(128, "Size of the word, position and segment embeddings, E.")
+    hidden_size: Width = setting(256, "Size of the encoder's hidden vectors, H.")
+    num_layers: Few = setting(12, "Number of Transformer layers.")
+    num_heads: Few = setting(4, "Number of attention heads, A. It must divide the hidden size.")
+    intermediate_size: Annotated[int, Interval(gt=0, le=1 << 18)] = setting(
+        1024, "Width of the feed-forward layer.")
+    max_position_embeddings: Width = setting(512, "Maximum tokens of an example.")
+    type_vocab_size: Few = setting(2, """Number of segments (token types) that the embeddings
+        distinguish.""")
+    hidden_dropout: Probability = setting(0.1, """Dropout rate of embeddings, attention outputs and
+        feed-forward outputs.""")
+    attention_dropout: Probability = setting(0.1, "Dropout rate of attention weights.")
+    initializer_range: Annotated[float, Interval(gt=0, le=10)] = setting(
+        0.02, """Standard deviation of initial weights. Short runs of narrow encoders need a larger
+        value.""")
 
     def __post_init__(self):
         super().__post_init__()
@@ -80,12 +76,11 @@ class EncoderConfig(Section, prefix="model."):
 class ModelConfig(EncoderConfig):
     """The discriminator's shape, and the generator's as fractions of it (defaults: Small)."""
 
-    generator_width: Share = 0.25
-    """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
-    generator_depth: Share = 1.0
-    """Generator's number of layers as a fraction of the discriminator's."""
-    tying: Tying = Tying.ALL_EMBEDDINGS
-    """Weights that generator and discriminator share."""
+    generator_width: Share = setting(0.25, """Generator's hidden and feed-forward size as a fraction
+        of the discriminator's.""")
+    generator_depth: Share = setting(1.0, """Generator's number of layers as a fraction of the
+        discriminator's.""")
+    tying: Tying = setting(Tying.ALL_EMBEDDINGS, "Weights that generator and discriminator share.")
 
     @property
     def discriminator(self) -> EncoderConfig:
@@ -124,23 +119,24 @@ class ModelConfig(EncoderConfig):
 class InitializationConfig(Section, prefix="initialization."):
     """Initial values beyond `model.initializer_range`; all but `scheme` belong to `adjacent`."""
 
-    scheme: Literal["normal", "adjacent"] = "normal"
-    """Initialization of attention. normal is the paper's. adjacent lets heads of the first layer
-    attend to adjacent tokens, as they do in trained networks (after Trockman and Kolter, 2023)."""
-    layers: Few = 1
-    """Number of lowest layers with previous-token and next-token heads."""
-    position_share: Annotated[float, Interval(gt=0, le=0.5)] = 0.25
-    """Fraction of embedding dimensions for positions only; word embeddings begin with 0 there."""
-    position_amplitude: Gain = 1.0
-    """Amplitude of the sine waves of position embeddings, relative to `model.initializer_range`."""
-    attention_gain: Gain = 2.0
-    """Sharpness of previous-token and next-token heads. They give the adjacent token a logit of
-    gain^2 * sqrt(head size) / 2, which is 16 for the gain 2 and 64 dimensions."""
-    longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
-    """Longest wavelength of the position embeddings, in tokens. The shortest is 2.1 tokens."""
-    duplicate_token_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
-    """Number of duplicate-token heads in the discriminator's first layer. They attend to other
-    occurrences of the same token, and to [CLS] if there are none."""
+    scheme: Literal["normal", "adjacent"] = setting("normal", """Initialization of attention. normal
+        is the paper's. adjacent lets heads of the first layer attend to adjacent tokens, as they do
+        in trained networks (after Trockman and Kolter, 2023).""")
+    layers: Few = setting(1, "Number of lowest layers with previous-token and next-token heads.")
+    position_share: Annotated[float, Interval(gt=0, le=0.5)] = setting(
+        0.25, """Fraction of embedding dimensions for positions only; word embeddings begin with 0
+        there.""")
+    position_amplitude: Gain = setting(1.0, """Amplitude of the sine waves of position embeddings,
+        relative to `model.initializer_range`.""")
+    attention_gain: Gain = setting(2.0, """Sharpness of previous-token and next-token heads. They
+        give the adjacent token a logit of gain^2 * sqrt(head size) / 2, which is 16 for the gain 2
+        and 64 dimensions.""")
+    longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = setting(
+        64.0, """Longest wavelength of the position embeddings, in tokens. The shortest is 2.1
+        tokens.""")
+    duplicate_token_heads: Annotated[int, Interval(ge=0, le=1000)] = setting(
+        0, """Number of duplicate-token heads in the discriminator's first layer. They attend to
+        other occurrences of the same token, and to [CLS] if there are none.""")
 
     @staticmethod
     def normal() -> dict[str, Any]:

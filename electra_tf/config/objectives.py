@@ -12,7 +12,7 @@ from annotated_types import Interval
 
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError
-from electra_tf.core.settings import Section
+from electra_tf.core.settings import Section, setting
 from electra_tf.core.storage import Path
 
 Weight = Annotated[float, Interval(ge=0, le=1_000_000)]
@@ -34,12 +34,15 @@ _UNIGRAM = "on tokens drawn by frequency"
 _BIGRAM = "on tokens that often follow the previous one"
 
 
+def _name(name: str) -> Any:
+    return setting(name, "Pre-training objective.")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ObjectiveConfig(Section, prefix="objective."):
     """The objective and the weights of its losses (ELECTRA, section 3.1)."""
 
     name: str
-    """Pre-training objective."""
     implementation: ClassVar[str]
     """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
     metrics: ClassVar[Mapping[str, Metric]] = {}
@@ -65,27 +68,26 @@ class ObjectiveConfig(Section, prefix="objective."):
 class MlmConfig(ObjectiveConfig):
     """Masked language modelling, BERT's objective."""
 
-    name: str = "mlm"
+    name: str = _name("mlm")
     implementation = "electra_tf.objectives.language_models:MlmObjective"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the masked-language-model loss."""
+    generator_loss_weight: Weight = setting(1.0, "Factor of the masked-language-model loss.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ElectraConfig(MlmConfig):
     """Replaced token detection, and the weights of its losses (ELECTRA, section 3.1)."""
 
-    name: str = "electra"
+    name: str = _name("electra")
     implementation = "electra_tf.objectives.electra:ElectraObjective"
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss: the paper's lambda."""
+    discriminator_loss_weight: Weight = setting(50.0, """Factor of the replaced-token-detection
+        loss: the paper's lambda.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Electra15Config(ElectraConfig):
     """Replaced token detection whose loss counts selected tokens only (section 3.4)."""
 
-    name: str = "electra_15"
+    name: str = _name("electra_15")
     implementation = "electra_tf.objectives.electra:Electra15Objective"
 
 
@@ -93,60 +95,57 @@ class Electra15Config(ElectraConfig):
 class ElectricConfig(ElectraConfig):
     """An energy for every token, by noise-contrastive estimation (Clark et al., EMNLP 2020)."""
 
-    name: str = "electric"
+    name: str = _name("electric")
     implementation = "electra_tf.objectives.electric:ElectricObjective"
     energies = True
-    generator_loss_weight: Weight = 1.0
-    """Factor of the loss of the noise distribution, which predicts every token from all others."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the noise-contrastive loss."""
+    generator_loss_weight: Weight = setting(1.0, """Factor of the loss of the noise distribution,
+        which predicts every token from all others.""")
+    discriminator_loss_weight: Weight = setting(50.0, "Factor of the noise-contrastive loss.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DetectionConfig(ObjectiveConfig):
     """Replaced token detection whose generator has another objective, or none."""
 
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
+    discriminator_loss_weight: Weight = setting(50.0, """Factor of the replaced-token-detection
+        loss.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AdversarialConfig(DetectionConfig):
     """A generator that is rewarded for fooling the discriminator (appendix F)."""
 
-    name: str = "adversarial"
+    name: str = _name("adversarial")
     implementation = "electra_tf.objectives.adversarial:AdversarialObjective"
     metrics = {
         "policy_loss": Metric(
             "reward times nats; its gradient is what counts", "policy loss (per masked token)"),
         "baseline_loss": Metric("nats per masked token", "baseline's loss (nats / masked token)"),
         "generator_reward": Metric("the discriminator's loss at masked tokens, nats")}
-    policy_loss_weight: Weight = 1.0
-    """Factor of the generator's loss, whose gradient is the policy gradient."""
-    baseline_loss_weight: Weight = 1.0
-    """Factor of the baseline's loss."""
+    policy_loss_weight: Weight = setting(1.0, """Factor of the generator's loss, whose gradient is
+        the policy gradient.""")
+    baseline_loss_weight: Weight = setting(1.0, "Factor of the baseline's loss.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedGeneratorConfig(DetectionConfig):
     """Replaced token detection without a generator network."""
 
-    name: str = "fixed_generator"
+    name: str = _name("fixed_generator")
     implementation = "electra_tf.objectives.frozen_generator:FixedGeneratorObjective"
-    replacements: Literal["uniform", "unigram"] = "unigram"
-    """Distribution that replacements are drawn from. uniform gives all tokens of the vocabulary
-    equal probability; unigram gives the frequencies of the training records."""
+    replacements: Literal["uniform", "unigram"] = setting(
+        "unigram", """Distribution that replacements are drawn from. uniform gives all tokens of the
+        vocabulary equal probability; unigram gives the frequencies of the training records.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FrozenGeneratorConfig(DetectionConfig):
     """Replaced token detection with the generator of an earlier run."""
 
-    name: str = "frozen_generator"
+    name: str = _name("frozen_generator")
     implementation = "electra_tf.objectives.frozen_generator:FrozenGeneratorObjective"
-    generator: str = ""
-    """The generator to load: a run of objective.name=electra or mlm with the same vocabulary, or a
-    checkpoint in Google's or Hugging Face's format."""
+    generator: str = setting("", """The generator to load: a run of objective.name=electra or mlm
+        with the same vocabulary, or a checkpoint in Google's or Hugging Face's format.""")
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the directory that the settings name; raises `UserError` without one."""
@@ -160,11 +159,12 @@ class FrozenGeneratorConfig(DetectionConfig):
 class TwoStageConfig(DetectionConfig):
     """The generator alone first, then the discriminator from its weights (section 3.2)."""
 
-    name: str = "two_stage"
+    name: str = _name("two_stage")
     implementation = "electra_tf.objectives.frozen_generator:TwoStageObjective"
-    generator_part: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Fraction of the steps for the first stage: a masked language model of the discriminator's
-    size, which becomes the frozen generator and the discriminator's initial weights."""
+    generator_part: Annotated[float, Interval(gt=0, lt=1)] = setting(
+        0.5, """Fraction of the steps for the first stage: a masked language model of the
+        discriminator's size, which becomes the frozen generator and the discriminator's initial
+        weights.""")
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the first stage's directory, within the run's."""
@@ -179,26 +179,26 @@ class TwoStageConfig(DetectionConfig):
 class ReplaceMlmConfig(MlmConfig):
     """Masked language modelling that reads a generator's samples for [MASK] (section 3.4)."""
 
-    name: str = "replace_mlm"
+    name: str = _name("replace_mlm")
     implementation = "electra_tf.objectives.language_models:ReplaceMlmObjective"
     metrics = {
         "restoring_accuracy": Metric(
             "of masked tokens, the encoder's most likely guess", _ACCURACY),
         "restoring_loss": Metric("nats per masked token", "encoder's loss (nats / masked token)")}
-    restoring_loss_weight: Weight = 1.0
-    """Factor of the encoder's loss: the prediction of the original tokens at selected positions."""
+    restoring_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
+        the original tokens at selected positions.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllTokensMlmConfig(ReplaceMlmConfig):
     """Prediction of all tokens of a text that a generator corrupted (section 3.4)."""
 
-    name: str = "all_tokens_mlm"
+    name: str = _name("all_tokens_mlm")
     implementation = "electra_tf.objectives.language_models:AllTokensMlmObjective"
     metrics = {
         "all_tokens_loss": Metric("nats per token", "encoder's loss (nats / token)")}
-    restoring_loss_weight: Weight = 1.0
-    """Factor of the encoder's loss: the prediction of the original tokens at all positions."""
+    restoring_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
+        the original tokens at all positions.""")
 
 
 OBJECTIVES: dict[str, ObjectiveConfig] = {config.name: config for config in (

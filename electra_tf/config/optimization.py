@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from electra_tf.core.settings import LARGEST_COUNT, Flag, Probability, Section
+from electra_tf.core.settings import LARGEST_COUNT, Flag, Probability, Section, setting
 
 Factor = Annotated[float, Interval(gt=0, le=100)]
 TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))
@@ -15,28 +15,25 @@ TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))
 class OptimizerConfig(Section, prefix="optimizer."):
     """The optimizer with decoupled weight decay, and its schedule."""
 
-    name: Literal["adam", "lamb"] = "adam"
-    """The optimizer: adam, or lamb (You et al., 2020) for batches of thousands of examples. lamb
-    needs another learning rate; see docs/how_to/accelerators.md."""
-    learning_rate: Annotated[Factor, TRAINING] = 5e-4
-    """Peak learning rate."""
-    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = -1
-    """Steps of linear warm-up. -1 is a tenth of the run, in pre-training at most 10,000."""
-    decay_power: Factor = 1.0
-    """Exponent of the polynomial decay of the learning rate to zero. 1 is linear."""
-    beta_1: Probability = 0.9
-    """Decay rate of the first moments."""
-    beta_2: Probability = 0.999
-    """Decay rate of the second moments."""
-    epsilon: Factor = 1e-6
-    """Constant added to the square root of the second moments."""
-    bias_correction: bool = False
-    """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA do not,
-    so their first steps are three times as large as the learning rate implies."""
-    weight_decay: Probability = 0.01
-    """Weight decay per step, times the learning rate. Biases and layer norms do not decay."""
-    clip_norm: Annotated[float, Interval(gt=0)] = 1.0
-    """Maximum global norm of the gradients, after their sum over replicas."""
+    name: Literal["adam", "lamb"] = setting("adam", """The optimizer: adam, or lamb (You et al.,
+        2020) for batches of thousands of examples. lamb needs another learning rate; see
+        docs/how_to/accelerators.md.""")
+    learning_rate: Annotated[Factor, TRAINING] = setting(5e-4, "Peak learning rate.")
+    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = setting(
+        -1, """Steps of linear warm-up. -1 is a tenth of the run, in pre-training at most
+        10,000.""")
+    decay_power: Factor = setting(1.0, """Exponent of the polynomial decay of the learning rate to
+        zero. 1 is linear.""")
+    beta_1: Probability = setting(0.9, "Decay rate of the first moments.")
+    beta_2: Probability = setting(0.999, "Decay rate of the second moments.")
+    epsilon: Factor = setting(1e-6, "Constant added to the square root of the second moments.")
+    bias_correction: bool = setting(False, """Divide the moments by 1 - beta^t (Kingma and Ba, 2015,
+        algorithm 1). BERT and ELECTRA do not, so their first steps are three times as large as the
+        learning rate implies.""")
+    weight_decay: Probability = setting(0.01, """Weight decay per step, times the learning rate.
+        Biases and layer norms do not decay.""")
+    clip_norm: Annotated[float, Interval(gt=0)] = setting(1.0, """Maximum global norm of the
+        gradients, after their sum over replicas.""")
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""

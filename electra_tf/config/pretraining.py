@@ -11,7 +11,7 @@ from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.overrides import Changes, name_fields, override
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
-from electra_tf.core.settings import Count, PositiveCount, Section, require_one_of
+from electra_tf.core.settings import Count, PositiveCount, Section, require_one_of, setting
 
 PAPER, SHORT = RECIPES = ("paper", "short")
 
@@ -20,26 +20,27 @@ PAPER, SHORT = RECIPES = ("paper", "short")
 class DataConfig(Section, prefix="data."):
     """Length and order of the examples."""
 
-    max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
-    """Tokens per example. Default: 0, which is the length that the records were built with."""
-    shuffle_buffer: PositiveCount = 131072
-    """Examples in the shuffle buffer. It takes equal parts of at least 64 shards."""
+    max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = setting(
+        0, """Tokens per example. Default: 0, which is the length that the records were built
+        with.""")
+    shuffle_buffer: PositiveCount = setting(131072, """Examples in the shuffle buffer. It takes
+        equal parts of at least 64 shards.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 
-    num_train_steps: Annotated[PositiveCount, TRAINING] = 1_000_000
-    """Steps of the whole run, after which the learning rate is zero. A larger number extends a
-    finished run."""
-    train_batch_size: Annotated[BatchSize, TRAINING] = 128
-    """Examples per step (global batch), summed over all replicas and micro-batches."""
-    seed: Annotated[Count, TRAINING] = 1
-    """Seed of initial weights, order of examples, masks, samples and dropout."""
-    precision: Annotated[Precision, TRAINING] = Precision.AUTO
-    """Number type of activations and matmuls. auto selects bfloat16 on devices with bfloat16
-    instructions, otherwise float32. float16 adds loss scaling."""
+    num_train_steps: Annotated[PositiveCount, TRAINING] = setting(
+        1_000_000, """Steps of the whole run, after which the learning rate is zero. A larger number
+        extends a finished run.""")
+    train_batch_size: Annotated[BatchSize, TRAINING] = setting(
+        128, "Examples per step (global batch), summed over all replicas and micro-batches.")
+    seed: Annotated[Count, TRAINING] = setting(1, """Seed of initial weights, order of examples,
+        masks, samples and dropout.""")
+    precision: Annotated[Precision, TRAINING] = setting(
+        Precision.AUTO, """Number type of activations and matmuls. auto selects bfloat16 on devices
+        with bfloat16 instructions, otherwise float32. float16 adds loss scaling.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

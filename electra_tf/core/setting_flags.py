@@ -1,12 +1,7 @@
-"""Command-line flags of settings, with help texts from the docstrings of their fields."""
+"""Command-line flags of settings."""
 
-import ast
 import dataclasses
-import functools
-import inspect
-import re
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from absl import flags
@@ -14,27 +9,6 @@ from absl import flags
 from electra_tf.core.settings import Section, Setting, settings_of
 
 AnySection = TypeVar("AnySection", bound=Section)
-
-
-def meaning(setting: Setting) -> str:
-    """Returns the docstring of a setting's field on one line, with choices that it doesn't name."""
-    text = _docstrings(setting.owner).get(setting.field, "")
-    if all(re.search(rf"\b{choice}\b", text) for choice in setting.choices):
-        return text
-    return f"{text} One of {', '.join(f'`{choice}`' for choice in setting.choices)}."
-
-
-@functools.cache
-def _docstrings(section: type) -> Mapping[str, str]:
-    """Returns field -> the string that follows it in the class, on one line."""
-    base = section.__base__
-    texts = dict(_docstrings(base)) if dataclasses.is_dataclass(base) else {}
-    body = ast.parse(textwrap.dedent(inspect.getsource(section))).body[0].body
-    for field, text in zip(body, body[1:], strict=False):
-        if (isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)):
-            texts[field.target.id] = " ".join(text.value.value.split())
-    return texts
 
 
 def display_value(value: Any) -> str:
@@ -48,7 +22,7 @@ def display_value(value: Any) -> str:
 
 def define_flag(setting: Setting, default: str, value: Any = None) -> None:
     """Defines a setting's flag: its help text shows `default`, it is `value` if not given."""
-    text = meaning(setting).replace("`", "")
+    text = setting.meaning.replace("`", "")
     if default and "Default: " not in text:
         text += f" Default: {default}."
     define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
@@ -77,10 +51,7 @@ def given_values(settings: Iterable[Setting], *, several: bool = False) -> dict[
     for setting in settings:
         if (text := flags.FLAGS[setting.field].value) is not None:
             flag = dataclasses.replace(setting, name=f"--{setting.field}")
-            values[setting.name] = flag.read_several(text) if several else None
-            if values[setting.name] is None:
-                flag.check(value := flag.read(text))
-                values[setting.name] = value
+            values[setting.name] = several and flag.read_several(text) or flag.read(text)
     return values
 
 

@@ -2,8 +2,7 @@
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class MaskingConfig(Section, prefix="masking."):
-        rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
-        '''Fraction of an example's tokens selected.'''
+        rate: Annotated[float, Interval(gt=0, lt=1)] = setting(0.15, "Fraction of tokens selected.")
 
 Checks and conversion from text derive from the declaration; `setting_flags` derives flags.
 """
@@ -14,10 +13,12 @@ import dataclasses
 import difflib
 import enum
 import functools
+import math
 import operator
+import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
@@ -33,8 +34,11 @@ _BOUNDS = {"gt": (operator.gt, "greater than {:,}"), "ge": (operator.ge, "{:,} o
            "lt": (operator.lt, "less than {:,}"), "le": (operator.le, "at most {:,}")}
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
              "on": True, "off": False}
-_TYPES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text",
-          tuple: "a list with commas"}
+
+
+def setting(default: Any = dataclasses.MISSING, help: str = "") -> Any:
+    """Returns the field of a `Section` with a default and a meaning, a text of some lines."""
+    return dataclasses.field(default=default, metadata={"help": " ".join(help.split())})
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
@@ -88,13 +92,20 @@ class Setting:
     """The declaration of one field of a `Section`."""
 
     name: str  # With the prefix, as in messages.
-    owner: type
     field: str
     kind: type
     default: Any
+    help: str  # On one line.
     bounds: Mapping[str, Any]  # "ge" and the like -> number.
     flag: Flag
     choices: tuple[str, ...]  # Of a value, or of a list's items; empty if any are allowed.
+
+    @property
+    def meaning(self) -> str:
+        """The help text, with the choices that it doesn't name."""
+        if all(re.search(rf"\b{choice}\b", self.help) for choice in self.choices):
+            return self.help
+        return f"{self.help} One of {', '.join(f'`{choice}`' for choice in self.choices)}."
 
     @property
     def allowed(self) -> str:
@@ -121,45 +132,49 @@ class Setting:
                 self.kind is str and not self.choices):
             return None
         values = tuple(map(self.read, map(str.strip, text.split(","))))
-        for value in values:
-            self.check(value)
         require(len(set(values)) == len(values), self.name, "different values", text)
         return values
 
     def read(self, value: Any) -> Any:
-        """Returns a value of the field's type from text or JSON, or raises `UserError`.
+        """Returns an acceptable value of the field's type from text or JSON, or raises `UserError`.
 
-        Numbers are exact: 1e3 and 1_000 are whole numbers; 010, 1:30 and 1.5 are not.
+        Numbers are read as Python writes them, without rounding: 1e3 and 1_000 are whole numbers;
+        010, 1:30 and 1.5 are not.
         """
         if issubclass(self.kind, enum.Enum):
             require_one_of(self.choices, self.name, value)
             return self.kind(value)
-        if self.kind is bool:
-            converted = _BOOLEANS.get(str(value).lower())
-        elif self.kind is tuple:
-            parts = value.split(",") if isinstance(value, str) else value
-            is_list = isinstance(parts, list | tuple) and all(
-                isinstance(part, str) for part in parts)
-            converted = tuple(filter(None, map(str.strip, parts))) if is_list else None
-        elif self.kind is str:
-            converted = value if isinstance(value, str) else None
-        else:
-            converted = _exact_number(self.kind, value)
-        require(converted is not None, self.name, _TYPES[self.kind], value)
+        words, convert = _TYPES[self.kind]
+        require((converted := convert(value)) is not None, self.name, words, value)
+        self.check(converted)
         return converted
 
 
-def _exact_number(kind: type, value: Any) -> int | float | None:
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError, SyntaxError, TypeError):
-            value = None if len(value) > 100 or "#" in value else ast.literal_eval(value.strip())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if kind is int and isinstance(value, int):
-        return value
-    # 1e30 is above every bound.
-    exact = abs(value) < 1e30 and (kind is float or value == int(value))
-    return kind(value) if exact else None
+def _read_list(value: Any) -> tuple[str, ...] | None:
+    parts = value.split(",") if isinstance(value, str) else value
+    is_list = isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts)
+    return tuple(filter(None, map(str.strip, parts))) if is_list else None
+
+
+def _read_number(kind: type, value: Any) -> int | float | None:
+    with contextlib.suppress(ValueError, SyntaxError, TypeError, OverflowError):
+        if isinstance(value, str) and len(value) <= 100 and "#" not in value:
+            value = ast.literal_eval(value.strip())
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            number = kind(value)
+            if abs(number) < math.inf and (kind is float or number == value):
+                return number
+    return None
+
+
+_TYPES: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
+    bool: ("true or false", lambda value: _BOOLEANS.get(str(value).lower())),
+    int: ("a whole number", functools.partial(_read_number, int)),
+    float: ("a finite number", functools.partial(_read_number, float)),
+    str: ("text", lambda value: value if isinstance(value, str) else None),
+    tuple: ("a list with commas", _read_list)}
+"""Type of a field -> its name in messages, and a function of a value that returns None for others.
+"""
 
 
 @functools.cache
@@ -168,22 +183,23 @@ def settings_of(section: type[Section]) -> Mapping[str, Setting]:
     hints = typing.get_type_hints(section, include_extras=True)
     settings = {}
     for field in dataclasses.fields(section):
+        # The type of a value, or of a list's items: Annotated[TYPE | None, mark, ...].
         marked = typing.get_origin(hints[field.name]) is Annotated
         hint, *marks = typing.get_args(hints[field.name]) if marked else [hints[field.name]]
-        if isinstance(hint, types.UnionType):  # A number or None.
+        if isinstance(hint, types.UnionType):
             hint = typing.get_args(hint)[0]
         kind = typing.get_origin(hint) or hint
         item = typing.get_args(hint)[0] if kind is tuple else hint
         choices = typing.get_args(item) if typing.get_origin(item) is typing.Literal else ()
-        hint = str if kind is typing.Literal else kind
-        if issubclass(hint, enum.Enum):
-            choices = tuple(member.value for member in hint)
-        elif hint not in _TYPES:
+        kind = str if kind is typing.Literal else kind
+        if issubclass(kind, enum.Enum):
+            choices = tuple(member.value for member in kind)
+        elif kind not in _TYPES:
             continue
         interval = next((mark for mark in marks if isinstance(mark, Interval)), Interval())
         settings[field.name] = Setting(
-            name=section.PREFIX + field.name, owner=section, field=field.name, kind=hint,
-            default=field.default, choices=choices,
+            name=section.PREFIX + field.name, field=field.name, kind=kind, default=field.default,
+            help=field.metadata.get("help", ""), choices=choices,
             bounds={name: bound for name in _BOUNDS
                     if (bound := getattr(interval, name)) is not None},
             flag=next((mark for mark in marks if isinstance(mark, Flag)), Flag("", ())))

@@ -30,7 +30,7 @@ from electra_tf.config.model import MODEL_SIZES
 from electra_tf.core import command_line
 from electra_tf.core.errors import UserError
 from electra_tf.core.setting_flags import define_flags, from_flags, set_default
-from electra_tf.core.settings import Section, settings_of
+from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.tasks.task import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
@@ -50,76 +50,68 @@ EXAMPLES = {
 class TaskFlags(Section, prefix="--"):
     """The task, and the files with its examples."""
 
-    task: tuple[str, ...] | None = None
-    """The task. For your own files: classification, regression, multilabel, tagging,
-    question_answering or sentence_embeddings. Benchmarks: cola, sst2, mrpc, stsb, qqp, mnli, qnli,
-    rte, wnli, several of these separated by commas, or glue for all nine; squad, squad2; searchqa,
-    triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000); ner (CoNLL-2003)."""
-    data_dir: str = ""
-    """Directory of a benchmark's files, as published. Default: the data of TensorFlow Datasets."""
-    data_source: Literal["files", "tfds"] = "files"
-    """Source of a benchmark: files in --data_dir, or tfds for TensorFlow Datasets; --data_dir is
-    then its directory. Default: files if --data_dir, --train or --dev is given, otherwise tfds."""
-    train: tuple[str, ...] | None = None
-    """Your training file, or several separated by commas. Classification, regression and sentence
-    embeddings take .tsv, .csv or .jsonl with one example per row. Tagging takes CoNLL column files,
-    or .jsonl with lists of words and tags. Extractive QA takes SQuAD's .json or MRQA's .jsonl.
-    Files that end in .gz are decompressed."""
-    dev: tuple[str, ...] | None = None
-    """Your development file, to score on, in the format of --train. Default: a tenth of --train,
-    held out of training, with the same proportions of labels."""
-    test: tuple[str, ...] | None = None
-    """Your test file, to predict after training, in the format of --train. Labels are optional."""
-    unlabelled: tuple[str, ...] | None = None
-    """Your further training texts, which --teacher labels, in the format of --test."""
-    text_columns: tuple[str, ...] | None = None
-    """Names or numbers of the columns with texts in your files: one or two, up to three for
-    sentence embeddings; the words for tagging. Default: text; in CoNLL files the first."""
-    dev_text_columns: tuple[str, ...] | None = None
-    """Names of the two columns with the pairs of texts in --dev (sentence embeddings). Default: the
-    first two of --text_columns."""
-    label_column: str = ""
-    """Name or number of the column with labels or tags in your files. For multilabel also several
-    columns of 0 and 1, separated by commas. Default: label; in CoNLL files the last."""
-    key_column: str = ""
-    """Name or number of the column with the ids of rows in your files. Default: line numbers."""
+    task: tuple[str, ...] | None = setting(None, """The task. For your own files: classification,
+        regression, multilabel, tagging, question_answering or sentence_embeddings. Benchmarks:
+        cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, several of these separated by commas, or
+        glue for all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk
+        (CoNLL-2000); ner (CoNLL-2003).""")
+    data_dir: str = setting("", """Directory of a benchmark's files, as published. Default: the data
+        of TensorFlow Datasets.""")
+    data_source: Literal["files", "tfds"] = setting("files", """Source of a benchmark: files in
+        --data_dir, or tfds for TensorFlow Datasets; --data_dir is then its directory. Default:
+        files if --data_dir, --train or --dev is given, otherwise tfds.""")
+    train: tuple[str, ...] | None = setting(None, """Your training file, or several separated by
+        commas. Classification, regression and sentence embeddings take .tsv, .csv or .jsonl with
+        one example per row. Tagging takes CoNLL column files, or .jsonl with lists of words and
+        tags. Extractive QA takes SQuAD's .json or MRQA's .jsonl. Files that end in .gz are
+        decompressed.""")
+    dev: tuple[str, ...] | None = setting(None, """Your development file, to score on, in the format
+        of --train. Default: a tenth of --train, held out of training, with the same proportions of
+        labels.""")
+    test: tuple[str, ...] | None = setting(None, """Your test file, to predict after training, in
+        the format of --train. Labels are optional.""")
+    unlabelled: tuple[str, ...] | None = setting(None, """Your further training texts, which
+        --teacher labels, in the format of --test.""")
+    text_columns: tuple[str, ...] | None = setting(None, """Names or numbers of the columns with
+        texts in your files: one or two, up to three for sentence embeddings; the words for tagging.
+        Default: text; in CoNLL files the first.""")
+    dev_text_columns: tuple[str, ...] | None = setting(None, """Names of the two columns with the
+        pairs of texts in --dev (sentence embeddings). Default: the first two of --text_columns.""")
+    label_column: str = setting("", """Name or number of the column with labels or tags in your
+        files. For multilabel also several columns of 0 and 1, separated by commas. Default: label;
+        in CoNLL files the last.""")
+    key_column: str = setting("", """Name or number of the column with the ids of rows in your
+        files. Default: line numbers.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelFlags(Section, prefix="--"):
     """Mode, model and files of a command."""
 
-    model_dir: str = ""
-    """Directory of this run: settings, weights, results. Default: runs/TASK."""
-    mode: Literal["train", "eval", "predict"] = "train"
-    """Mode: train and score a model, eval to score the model in --model_dir on dev, or
-    predict to write its predictions for --input to --output."""
-    restart: bool = False
-    """Delete an earlier run in --model_dir, and begin again."""
-    input: str = ""
-    """File to predict: in the format of --test, or .txt with a text per line; - is standard
-    input."""
-    output: str = ""
-    """File to write predictions to: .jsonl for any task, .tsv (labels, numbers, tags), .txt (tags)
-    or .json (answers); - writes to standard output."""
-    overwrite: bool = False
-    """Replace --output if it exists."""
-    scratch_baseline: bool = False
-    """Also fine-tune without pre-training, as controls: from the encoder's initialization if it is
-    known, and from normal initialization, in folders from_scratch_... of --model_dir."""
-    init_checkpoint: str = ""
-    """The pre-trained encoder: the directory of a run, a checkpoint of Google's code, a directory
-    in Hugging Face's format, or a name on the Hugging Face Hub. none starts from random weights.
-    Default: google/electra-small-discriminator."""
-    model_size: str = ""
-    """Encoder size with --init_checkpoint=none: tiny, small, base or large. Default: small."""
-    vocab_file: str = ""
-    """Vocabulary file, needed with --init_checkpoint=none."""
-    teacher: str = ""
-    """Fine-tuned classifier to learn from as well, in any format of --init_checkpoint."""
-    normalization: str = "auto"
-    """Text normalization with --init_checkpoint=none: that of --vocab_file for auto, otherwise a
-    value that data_prep.build_vocab takes."""
+    model_dir: str = setting("", """Directory of this run: settings, weights, results. Default:
+        runs/TASK.""")
+    mode: Literal["train", "eval", "predict"] = setting("train", """Mode: train and score a model,
+        eval to score the model in --model_dir on dev, or predict to write its predictions for
+        --input to --output.""")
+    restart: bool = setting(False, "Delete an earlier run in --model_dir, and begin again.")
+    input: str = setting("", """File to predict: in the format of --test, or .txt with a text per
+        line; - is standard input.""")
+    output: str = setting("", """File to write predictions to: .jsonl for any task, .tsv (labels,
+        numbers, tags), .txt (tags) or .json (answers); - writes to standard output.""")
+    overwrite: bool = setting(False, "Replace --output if it exists.")
+    scratch_baseline: bool = setting(False, """Also fine-tune without pre-training, as controls:
+        from the encoder's initialization if it is known, and from normal initialization, in folders
+        from_scratch_... of --model_dir.""")
+    init_checkpoint: str = setting("", """The pre-trained encoder: the directory of a run, a
+        checkpoint of Google's code, a directory in Hugging Face's format, or a name on the Hugging
+        Face Hub. none starts from random weights. Default: google/electra-small-discriminator.""")
+    model_size: str = setting("", """Encoder size with --init_checkpoint=none: tiny, small, base or
+        large. Default: small.""")
+    vocab_file: str = setting("", "Vocabulary file, needed with --init_checkpoint=none.")
+    teacher: str = setting("", """Fine-tuned classifier to learn from as well, in any format of
+        --init_checkpoint.""")
+    normalization: str = setting("auto", """Text normalization with --init_checkpoint=none: that of
+        --vocab_file for auto, otherwise a value that data_prep.build_vocab takes.""")
 
 
 SETTINGS = overrides.flags_of(FinetuningConfig(), "finetuning")

@@ -32,7 +32,7 @@ from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.setting_flags import define_flags, from_flags, set_default
-from electra_tf.core.settings import Section, settings_of
+from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.data import manifest
 from electra_tf.pretraining.saved_settings import all_settings, saved_config
 
@@ -44,31 +44,28 @@ RECORDS = "records"
 class PretrainingFlags(Section, prefix="--"):
     """Mode, size and files of a command."""
 
-    data_dir: str = ""
-    """Directory of the records that data_prep built. Default: records."""
-    model_dir: str = ""
-    """Directory of this run: checkpoints, metrics, curves. Default: runs/small, runs/base, ..."""
-    model_size: str = ""
-    """Model size: tiny, small, base or large. Default: the size of the run in --model_dir or of
-    --init_checkpoint, otherwise small."""
-    recipe: Literal["paper", "short"] = "paper"
-    """Recipe of training. paper has the settings of the paper, for a million steps. short has other
-    initial weights, learning rates and dropout, for minutes to days on a few CPU cores or one GPU
-    (docs/explanation/short_runs.md)."""
-    mode: Literal["train", "eval", "samples"] = "train"
-    """Mode: train a new run or continue a stopped one, eval to score the newest checkpoint on
-    the held-out shards, or samples to show what it replaces and detects in some sentences."""
-    restart: bool = False
-    """Delete an earlier run in --model_dir, and begin again."""
-    budget: str = ""
-    """Time for a new run, such as 45m, 1h30m or 2d, instead of --num_train_steps. The speed of the
-    first steps decides the number of steps, which the run keeps. Default: none."""
-    init_checkpoint: str = ""
-    """Networks to continue from: the directory of another run, a checkpoint of Google's code, or a
-    directory in Hugging Face's format. The run takes their size. The records need their vocabulary,
-    or an extension of it. Default: none, random weights."""
-    vocab_file: str = ""
-    """Vocabulary file; it must equal the vocabulary of the records, which is the default."""
+    data_dir: str = setting("", "Directory of the records that data_prep built. Default: records.")
+    model_dir: str = setting("", """Directory of this run: checkpoints, metrics, curves. Default:
+        runs/small, runs/base, ...""")
+    model_size: str = setting("", """Model size: tiny, small, base or large. Default: the size of
+        the run in --model_dir or of --init_checkpoint, otherwise small.""")
+    recipe: Literal["paper", "short"] = setting("paper", """Recipe of training. paper has the
+        settings of the paper, for a million steps. short has other initial weights, learning rates
+        and dropout, for minutes to days on a few CPU cores or one GPU
+        (docs/explanation/short_runs.md).""")
+    mode: Literal["train", "eval", "samples"] = setting("train", """Mode: train a new run or
+        continue a stopped one, eval to score the newest checkpoint on the held-out shards, or
+        samples to show what it replaces and detects in some sentences.""")
+    restart: bool = setting(False, "Delete an earlier run in --model_dir, and begin again.")
+    budget: str = setting("", """Time for a new run, such as 45m, 1h30m or 2d, instead of
+        --num_train_steps. The speed of the first steps decides the number of steps, which the run
+        keeps. Default: none.""")
+    init_checkpoint: str = setting("", """Networks to continue from: the directory of another run, a
+        checkpoint of Google's code, or a directory in Hugging Face's format. The run takes their
+        size. The records need their vocabulary, or an extension of it. Default: none, random
+        weights.""")
+    vocab_file: str = setting("", """Vocabulary file; it must equal the vocabulary of the records,
+        which is the default.""")
 
 
 SETTINGS = overrides.flags_of(PretrainingConfig(), "pretraining")

@@ -13,20 +13,18 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import display_value, meaning
-from electra_tf.core.settings import LARGEST_COUNT, Section, settings_of
+from electra_tf.core.setting_flags import display_value
+from electra_tf.core.settings import LARGEST_COUNT, Section, setting, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Example(Section, prefix="example."):
     """A section."""
 
-    rate: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Fraction
-    of everything."""
+    rate: Annotated[float, Interval(gt=0, lt=1)] = setting(0.5, """Fraction
+        of everything.""")
     steps: Annotated[int, Interval(ge=0, le=LARGEST_COUNT)] = 2_000
-    form: Literal["flat", "deep"] = "flat"
-    """Form."""
+    form: Literal["flat", "deep"] = setting("flat", "Form.")
     languages: tuple[str, ...] = ()
     workers: Annotated[int | None, Interval(ge=1)] = None
     other: dict = dataclasses.field(default_factory=dict)
@@ -46,7 +44,7 @@ def sections():
 def test_every_setting_has_a_meaning_bounds_and_its_users_name():
     known = [(prefix + name, setting) for prefix, section in sections()
              for name, setting in settings_of(type(section)).items()]
-    assert [name for name, setting in known if not meaning(setting) or setting.name != name] == []
+    assert [name for name, setting in known if not setting.meaning or setting.name != name] == []
     assert [name for name, setting in known
             if setting.kind in (int, float) and not setting.allowed] == []
 
@@ -58,8 +56,8 @@ def test_the_page_in_docs_is_the_one_that_the_tool_prints():
 
 def test_a_declaration_has_type_bounds_choices_and_meaning():
     assert list(EXAMPLE) == ["rate", "steps", "form", "languages", "workers"]
-    assert meaning(EXAMPLE["rate"]) == "Fraction of everything."
-    assert meaning(EXAMPLE["form"]) == "Form. One of `flat`, `deep`."
+    assert EXAMPLE["rate"].meaning == "Fraction of everything."
+    assert EXAMPLE["form"].meaning == "Form. One of `flat`, `deep`."
     assert (EXAMPLE["rate"].allowed, EXAMPLE["workers"].allowed) == ("in (0, 1)", "1 or more")
     assert EXAMPLE["steps"].allowed == "0 or more and at most 2,147,483,647"
     assert [*map(display_value, (2_000, 1e-6, True, ["a"]))] == ["2,000", "1e-06", "true", "a"]

@@ -204,7 +204,7 @@ def wrong_value(owner, name, value):
             programs()[owner][name].parser.parse(value)
         elif programs()[owner] is not programs()["run_finetuning.py"] or (
                 setting.read_several(value) is None):  # Several values with commas form a grid.
-            setting.check(setting.read(value))
+            setting.read(value)
     except (ValueError, TypeError) as error:
         return str(error)
     return ""
