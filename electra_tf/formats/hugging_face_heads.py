@@ -126,8 +126,8 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
         settings = " ".join(f"--set={name}={str(value).lower()}"
                             for name, value in form.settings.items())
         raise UserError(f"{source}: {form.architecture} has other layers than this head; train it "
-                        f"again with {settings} and its other flags: {command('finetune')} "
-                        "--model_dir=NEW")
+                        f"again with `{command('finetune')} {settings}`, its other flags and a new "
+                        "--model_dir.")
     require_exactly(head, shapes, source)
 
     def concatenated(parts: Sequence[str]) -> _Layer:
@@ -188,8 +188,8 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_L
     if unused < 0:
         raise UserError(f"{source}: {outputs} labels don't fit into Hugging Face's head, whose "
                         f"hidden layer has {hidden_size} units; train it again with "
-                        "--set=task.hidden_layer=true and its other flags: "
-                        f"{command('finetune')} --model_dir=NEW")
+                        f"`{command('finetune')} --set task.hidden_layer=true`, its other flags "
+                        "and a new --model_dir.")
     first = np.concatenate([kernel, -kernel, np.zeros([hidden_size, unused], np.float32)], axis=1)
     first_bias = np.concatenate([bias, -bias, np.zeros(unused, np.float32)])
     identity = np.eye(outputs, dtype=np.float32)
