@@ -32,6 +32,7 @@ flags.DEFINE_bool("overwrite", False, "Replace the records in --output_dir.")
 
 def main() -> None:
     """Builds records and prints a summary."""
+    # Settings of the build.
     values = flags.FLAGS
     for name in ("vocab_file", "output_dir"):
         if not values[name].value:
@@ -45,6 +46,8 @@ def main() -> None:
         packing = values.packing or BuildSettings.packing
         settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
                               short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))
+
+        # Records.
         source = shared_flags.source()
         result = record_builder.build_records(
             source, text, settings, output_dir,
@@ -53,6 +56,8 @@ def main() -> None:
         raise signals.Interrupted(interrupted.number, (
             "interrupted; the finished shards are kept, and the same command builds the others: "
             f"{command_line.same_command()}")) from None
+
+    # The summary.
     if result is None:
         print(f"{values.output_dir} already holds the records of this text with these settings.")
         return

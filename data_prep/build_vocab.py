@@ -52,6 +52,7 @@ define_flags(CleaningSettings, LINE_RULES)
 
 def main() -> None:
     """Learns a vocabulary and prints a summary."""
+    # The file to write.
     values = from_flags(VocabularySettings)
     if not values.output:
         raise errors.UserError("--output is missing; see --help for an example.")
@@ -59,6 +60,8 @@ def main() -> None:
     if output.exists() and not values.overwrite:
         raise errors.UserError(f"{output} exists; give another --output, or --overwrite.")
     atomic_file.make_directory(output.parent)
+
+    # Frequencies of words, which decide the normalization.
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     # Count words. NFC keeps all letters, from which a normalization can be chosen.
@@ -75,6 +78,8 @@ def main() -> None:
     if normalization is None:
         normalization, counts, reason = vocabulary_learner.choose_normalization(counts)
         print(f"normalization: {normalization} ({reason})")
+
+    # The vocabulary.
     vocabulary = vocabulary_learner.learn(counts, values.vocab_size, values.reserved_tokens)
     TextSettings(vocabulary=vocabulary, normalization=normalization).save(output)
     print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "

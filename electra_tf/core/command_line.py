@@ -54,10 +54,12 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
     `--help` prints `summary`, then the flags of `groups` under their titles; by default those that
     `define` defines. If `common` names flags, `--help` prints these and `--helpfull` all.
     """
+    # The end of the process. First registered, last called: TensorFlow would wait minutes for other
+    # workers and its readers. Several workers end together.
     status: list[int] = []
-    # First registered, last called. TensorFlow would wait minutes for other workers and its
-    # readers; several workers end together.
     atexit.register(lambda: status and "TF_CONFIG" not in os.environ and _end(*status))
+
+    # Output, collection of garbage, libraries and logs.
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:  # After `>&-` another file would get its number.
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
@@ -71,7 +73,7 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
     logging.use_absl_handler()
     logging.set_verbosity(logging.WARNING)
 
-    # The flags, the work and its end.
+    # Flags; then help or work, whose errors are one line.
     shared_flags = set(flags.FLAGS)
     define()
     if groups is None:

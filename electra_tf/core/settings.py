@@ -196,6 +196,8 @@ def settings_of(section: type[Section]) -> Mapping[str, Setting]:
             choices = tuple(member.value for member in kind)
         elif kind not in _TYPES:
             continue
+
+        # Bounds and the flag are marks.
         interval = next((mark for mark in marks if isinstance(mark, Interval)), Interval())
         settings[field.name] = Setting(
             name=section.PREFIX + field.name, field=field.name, kind=kind, default=field.default,

@@ -33,6 +33,7 @@ class Speed(NamedTuple):
 
 def measure(run: Run) -> Speed:
     """Trains new networks for 16 s and discards them; returns the speed."""
+    # A training loop over a few batches.
     config, strategy, begin = run.config, run.strategy, time.monotonic()
     if has_several_workers(strategy):
         raise UserError("--budget measures one process; give all workers --num_train_steps.")
@@ -49,7 +50,8 @@ def measure(run: Run) -> Speed:
             in_loops=count > 1)
         metrics = StepMetrics(config.training.precision)
 
-        # Every call waits for its steps, as the clock counts what the devices have finished.
+        # Compilation, warm-up, measurement. Every call waits for its steps: the clock counts what
+        # the devices have finished.
         def train_for(seconds: float) -> float:
             begin, steps = time.monotonic(), 0
             while not steps or time.monotonic() - begin < seconds:

@@ -97,6 +97,7 @@ def define() -> None:
 
 def main() -> None:
     """Runs the mode that the flags ask for."""
+    # Directories and their defaults.
     size = flags.FLAGS.model_size or "small"
     set_default("model_dir", f"runs/{size}")
     set_default("data_dir", RECORDS)
@@ -116,6 +117,8 @@ def main() -> None:
             f"--vocab_file=vocab.txt --output_dir={RECORDS} --max_seq_length={length}")
     data_dir, model_dir = values.data_dir, storage.utf8_path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
+
+    # The number of steps: --budget decides it, unless the run exists.
     changes = overrides.given_settings(SETTINGS)
     saved, initial, shape, seconds = None, None, None, None
     if values.budget and values.mode == "train":
@@ -126,6 +129,8 @@ def main() -> None:
             changes[STEPS], seconds = all_settings(model_dir)[STEPS], None
             print(f"budget   {model_dir} keeps the {changes[STEPS]:,} steps that it began with; "
                   "--num_train_steps extends a finished run", flush=True)
+
+    # Settings: those of the run, of --init_checkpoint, or of the size and the recipe.
     if values.mode == "train":
         has_own_size = values.model_size or flags.FLAGS["recipe"].present
         if not (values.restart or has_own_size) and run_directory.has_run(model_dir):
@@ -142,7 +147,7 @@ def main() -> None:
         raise UserError(f"--budget is for runs of one stage, and objective.name="
                         f"{config.objective.name} has two; give --num_train_steps.")
 
-    # Imported after the settings are checked.
+    # Training, evaluation or samples; TensorFlow is imported after the settings are checked.
     from electra_tf.pretraining import evaluation, loop
     from electra_tf.pretraining.run import prepare_run
 

@@ -54,6 +54,7 @@ def tracked(names: Iterable[str], ids_file: Path, config: Any, facts: Mapping[st
     form a group. `ids_file` in the directory has the ids of runs, which a resumed training
     continues. `UserError` if a tracker refuses the first run. A later failure prints a warning.
     """
+    # Runs that this directory has begun.
     ids = strict_json.read(ids_file, dict[str, str], fix="remove it to report to new runs.") if (
         ids_file.exists()) else {}
     group, runs, failed, has_begun, succeeded = str(ids_file.parent), {}, set(), bool(ids), False
@@ -74,6 +75,7 @@ def tracked(names: Iterable[str], ids_file: Path, config: Any, facts: Mapping[st
         for name in runs.keys() - failed:
             attempt(name, runs[name][1], step, dict(values))
 
+    # New or resumed runs, the training, and their end.
     try:
         for name in dict.fromkeys(names):
             key = f"{name} {part}".strip()

@@ -73,6 +73,7 @@ class ReplacedTokenDetection:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
             probability; "left_out", the probability of likelier tokens that are no candidates.
         """
+        # Tokens.
         ids, vocabulary = self._ids(request.sentence), self._vocabulary
         originals = [vocabulary.tokens[index] for index in ids[1:-1]]
         if not originals:
@@ -80,6 +81,8 @@ class ReplacedTokenDetection:
         if len(originals) > self.max_tokens:
             raise UserError(f"the sentence has {len(originals):,} tokens and the model reads "
                             f"{self.max_tokens:,} at most; shorten it.")
+
+        # Masked positions, and random numbers of the generator's samples.
         length = min(-(-len(ids) // 8) * 8, self.max_tokens + 2)  # A graph for each multiple of 8.
         padded = np.full([1, length], vocabulary.pad_id, np.int32)
         padded[0, :len(ids)] = ids
@@ -90,6 +93,8 @@ class ReplacedTokenDetection:
         zero = tf.constant(0, tf.int64)  # A position's number doesn't depend on the length.
         uniforms = Rng(seed=request.seed, step=zero, first_example=zero).uniform(
             "sampling", 1, length)[0]
+
+        # Generator and discriminator.
         with inference_mode():
             outputs = self._steps(tf.constant(padded), tf.constant(selected), uniforms,
                                   tf.constant(request.temperature, tf.float32))
@@ -100,6 +105,7 @@ class ReplacedTokenDetection:
             selected=selected[0, tokens].tolist(),
             replaced_probability=outputs["replaced_probability"].tolist())
 
+        # The answer, token by token.
         def filling(index: int, original: str, sampled: str) -> dict[str, Any]:
             likeliest = [vocabulary.tokens[token] for token in outputs["best_ids"][index]]
             return {**_candidates(likeliest, outputs["best"][index]),

@@ -26,6 +26,7 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
     The page shows `example` first, and `comparison` of the run with measured ones if it isn't "".
     One sentence is computed at a time; more than `max_waiting_requests` receive 503.
     """
+    # The page, and the limits of requests.
     page = pages.render(pathlib.Path(__file__).with_name("page.html"), source=detection.source,
                         comparison=comparison, example=example)
     waiting, computing = asyncio.Semaphore(max_waiting_requests), asyncio.Lock()
@@ -45,6 +46,7 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
             async with computing:
                 return JSONResponse(await run_in_threadpool(detection.answer, content))
 
+    # The routes.
     return http_server.server(
         [Route("/", show_page), Route("/replace", replace, methods=["POST"])], address,
         middleware=[Middleware(GZipMiddleware)], limit_concurrency=64, timeout_graceful_shutdown=20)

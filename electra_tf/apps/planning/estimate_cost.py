@@ -107,6 +107,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
 
 def main() -> None:
     """Prints the estimate."""
+    # The run and its devices.
     values = flags.FLAGS
     size = values.model_size or "small"
     config = resolve(size, values.recipe, overrides.given_settings(SETTINGS))
@@ -115,6 +116,8 @@ def main() -> None:
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
         raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
                         f"Received: {values.utilization}")
+
+    # Its parameters and FLOPs.
     cost = cost_of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
     networks, training = cost.networks, config.training
     trained = specs.trained(networks)
@@ -135,6 +138,8 @@ def main() -> None:
                 for length in (INFERENCE_LENGTH, 512)))
     flops_table = TextTable(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
         (name, *map(scientific, pair)) for name, pair in counts))
+
+    # Published models with FLOPs and scores.
     with LITERATURE.open(encoding="utf-8", newline="") as file:
         published = [row for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
     published_table = TextTable(

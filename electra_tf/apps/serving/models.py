@@ -60,6 +60,7 @@ def find(model_dir: str) -> dict[str, pathlib.Path]:
 
 def load(version_dir: pathlib.Path) -> ServedModel:
     """Loads a SavedModel, or refuses a damaged one with a `UserError`."""
+    # A session without a graph.
     require_intact(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.
     # Ops run concurrently, each on one core, because an exported layer has two independent halves:
@@ -71,6 +72,7 @@ def load(version_dir: pathlib.Path) -> ServedModel:
         return {name: session.graph.get_tensor_by_name(info.name)
                 for name, info in sorted(infos.items())}
 
+    # The model and its signatures.
     signatures = {}
     try:
         with session.graph.as_default():

@@ -69,6 +69,7 @@ def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[st
 def tables(manifest: Manifest, vocabulary: Vocabulary,
            statistics: dict[str, Statistics]) -> list[TextTable]:
     """Returns the tables of the records, of lengths and of tokens."""
+    # Facts of the manifest, copies and leaks.
     counts, longest = manifest.counts, manifest.max_seq_length
     train, held_out = (statistics[split] for split in SPLITS)
     copies = train.hashes.size - np.unique(train.hashes).size

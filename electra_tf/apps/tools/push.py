@@ -29,11 +29,14 @@ def main(model: str, name: str) -> None:
     from electra_tf.formats.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
 
+    # The records must be those of the run.
     values, source = flags.FLAGS, storage.path(model)
     records = manifest.load(values.data_dir) if values.data_dir else None
     if records and records.fingerprint != read_identity(source).get("dataset"):
         raise UserError(f"--data_dir={values.data_dir} does not hold the records that "
                         f"{source} was trained on; name their directory, or leave the flag out.")
+
+    # The files of the repository, then the upload.
     checkpoint = pretrained.read(source)
     with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
         folder = pathlib.Path(scratch, "model")

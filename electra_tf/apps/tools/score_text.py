@@ -30,6 +30,7 @@ BLIMP_RESULTS = "blimp_results.json"
 
 def main() -> None:
     """Reads the sentences and the networks, and prints the scores."""
+    # Pairs of BLiMP, or sentences.
     values = flags.FLAGS
     if values.blimp == "tfds":
         from electra_tf.tasks import tfds_source
@@ -50,6 +51,8 @@ def main() -> None:
         sentences = list(filter(None, lines))
         if not sentences:
             raise UserError(f"{values.input} holds no sentences; write one per line.")
+
+    # Scores of every network, sorted by those of one.
     from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
     from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
 
@@ -73,6 +76,7 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
 
     `paradigms` are pairs of sentences by paradigm, the grammatical one first.
     """
+    # The table's heading and its form.
     directory = storage.path(output_dir) if output_dir else None
     if directory is not None:
         make_directory(directory)  # A directory that cannot be made fails before the scoring.
@@ -83,6 +87,8 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
 
     print(f"BLiMP, zero-shot: {model.source}\n\n  {'':<44}{'pairs':>6}"
           + "".join(f"{network:>15}" for network in model.checkpoint), flush=True)
+
+    # Accuracy of every paradigm, and their mean.
     accuracies = {}
     for name, pairs in paradigms.items():
         scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
