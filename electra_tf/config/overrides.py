@@ -39,13 +39,10 @@ def override(config: Config, changes: Changes) -> Config:
         require_one_of(variants, "objective.name", name)
         if name != config.objective.name:
             config = dataclasses.replace(config, objective=variants[name])
-    sections: dict[str, dict[str, Any]] = {}
-    for name, value in changes.items():
-        section, _, field = name.partition(".")
-        sections.setdefault(section, {})[field] = setting_of(config, name).read(value)
+    for name in changes:
+        setting_of(config, name)  # Refuses an unknown one.
     return dataclasses.replace(config, **{
-        section: dataclasses.replace(getattr(config, section), **fields)
-        for section, fields in sections.items()})
+        name: override_section(section, changes) for name, section in vars(config).items()})
 
 
 def override_section(section: SectionType, changes: Changes) -> SectionType:

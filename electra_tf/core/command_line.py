@@ -36,7 +36,8 @@ _arguments: list[str] = []
 """The arguments of this process, with the lines of a file of flags in its place."""
 Groups = Mapping[str, Iterable[str]]
 """Title in `--help` -> names of the flags below it."""
-_FORMS = {"DIR": "dir$", "FILE": "file$|^(config|train|dev|test|unlabelled)$", "TIME": "^budget$",
+_FORMS = {"DIR": "dir$|^(blimp|decontaminate)$", "TIME": "^budget$",
+          "FILE": "file$|^(config|train|dev|test|unlabelled)$", "N": "^max_seq_length$|version$",
           "PATH": "^(from|to|input|output|init_checkpoint|teacher)$", "NAME=VALUE": "^set$"}
 """Form of a value in `--help` -> names of flags."""
 CLONE = pathlib.Path(__file__).resolve().parents[2]
@@ -226,7 +227,7 @@ def _grouped_help(summary: str, groups: Groups) -> str:
     summary = textwrap.dedent(summary).strip()
     if _is_console_script():
         for name, (module, _, script) in COMMANDS.items():
-            summary = summary.replace(f"python {script or f'-m {module}'} ", f"electra {name} ")
+            summary = summary.replace(f"python {script or f'-m {module}'}", f"electra {name}")
     lines = [summary]
     for title, names in groups.items():
         lines += ["", f"{title}:"] if names else []
@@ -243,7 +244,7 @@ def _form(flag: flags.Flag) -> str:
     by_type = {"int": "N", "float": "X", "string enum": "|".join(
         getattr(flag.parser, "enum_values", ()))}
     return next(filter(None, [*by_name, getattr(flag, "form", ""),
-                              by_type.get(flag.flag_type())]), "VALUE")
+                              by_type.get(flag.flag_type())]), "NAME")
 
 
 def _help_text(flag: flags.Flag) -> str:

@@ -11,7 +11,6 @@ from electra_tf.core.settings import require
 from electra_tf.core.storage import Path, read_bytes
 
 _MAX_BYTES = 64 << 10  # All settings together take 4 KB.
-Sections = dict[str, dict[str, str]]
 
 
 class _Loader(yaml.BaseLoader):
@@ -26,7 +25,7 @@ class _Loader(yaml.BaseLoader):
         return mapping
 
 
-def read_sections(path: Path, flag: str) -> Sections:
+def read_sections(path: Path, flag: str) -> dict[str, dict[str, str]]:
     """Returns section -> field -> text of the file of a flag, or raises `UserError`."""
     name = f"{flag}={path}"
     try:
