@@ -230,10 +230,13 @@ def test_electra_runs_a_command(electra, line, status, words):
     assert not status or (output + errors).count("\n") == 1
 
 
-def test_the_short_help_leaves_out_rare_flags_and_says_so(electra):
-    short, full = (electra(f"electra finetune --{name}")[1] for name in ("help", "helpfull"))
+@pytest.mark.parametrize(("name", "rare"), [
+    ("finetune", "doc_stride"), ("pretrain", "keep_checkpoint_max"),
+    ("vocab", "reserved_tokens"), ("records", "packing")])
+def test_the_short_help_leaves_out_rare_flags_and_says_so(electra, name, rare):
+    short, full = (electra(f"electra {name} --{form}")[1] for form in ("help", "helpfull"))
     count, full_count = (text.count("\n  --") for text in (short, full))
-    assert "--doc_stride" in full and "--doc_stride" not in short and 10 < count < 25
+    assert f"--{rare}" in full and f"--{rare}" not in short and 5 < count < 25
     assert short.endswith(f"--helpfull lists {full_count - count} more flags.\n")
 
 
