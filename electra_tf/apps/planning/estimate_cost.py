@@ -111,8 +111,6 @@ def main() -> None:
     values = flags.FLAGS
     size = values.model_size or "small"
     config = resolve(size, values.recipe, overrides.given_settings(SETTINGS))
-    if not 1 <= values.count <= 1_000_000:
-        raise UserError(f"--count must be from 1 to 1,000,000. Received: {values.count}")
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
         raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
                         f"Received: {values.utilization}")
@@ -131,20 +129,20 @@ def main() -> None:
         ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
          f"examples, {brief(cost.tokens / 1e6)} million tokens"),
         ("parameters", parameters)))
-    counts = (("training, per token",
-               (cost.paper_flops / cost.tokens, cost.matmul_flops / cost.tokens)),
-              ("training, whole run", (cost.paper_flops, cost.matmul_flops)),
-              *((f"inference, {length} tokens", cost.inference(length))
-                for length in (INFERENCE_LENGTH, 512)))
+    whole_run = cost.paper_flops, cost.matmul_flops
+    counts = {"training, per token": [count / cost.tokens for count in whole_run],
+              "training, whole run": whole_run,
+              **{f"inference, {length} tokens": cost.inference(length)
+                 for length in (INFERENCE_LENGTH, 512)}}
     flops_table = TextTable(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
-        (name, *map(scientific, pair)) for name, pair in counts))
+        (name, *map(brief, pair)) for name, pair in counts.items()))
 
     # Published models with FLOPs and scores.
     with LITERATURE.open(encoding="utf-8", newline="") as file:
         published = [row for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
     published_table = TextTable(
         title="Published models", heading=("", "training", "x this run", "GLUE dev"),
-        rows=tuple((row["model"], scientific(float(row["train_flops"]), 1),
+        rows=tuple((row["model"], brief(float(row["train_flops"])),
                     brief(float(row["train_flops"]) / cost.paper_flops), row["glue_dev"])
                    for row in published),
         notes=("FLOPs as the paper's tables print them. GLUE: average of eight development sets.",))
@@ -152,24 +150,13 @@ def main() -> None:
         run_table, flops_table, _devices(cost), published_table))))
 
 
-def scientific(value: float, digits: int = 2) -> str:
-    """Returns a number of FLOPs in the paper's notation.
-
-    >>> scientific(1.294e18), scientific(3.1e21, 1)
-    ('1.29e18', '3.1e21')
-    """
-    return f"{value:.{digits}e}".replace("e+", "e")
-
-
 def brief(value: float) -> str:
-    """Returns a number with three digits, or all before the point.
+    """Returns a number with three digits, or all before the point; above a million as the paper.
 
-    >>> brief(1234.5), brief(12.345), brief(0.01234)
-    ('1,234', '12.3', '0.0123')
+    >>> brief(1234.5), brief(12.345), brief(0.01234), brief(1.294e18), brief(3.1e21)
+    ('1,234', '12.3', '0.0123', '1.29e18', '3.1e21')
     """
-    if value >= 1e9:
-        return scientific(value)
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}".replace("e+", "e")
 
 
 def rounded_duration(hours: float) -> str:
@@ -222,7 +209,7 @@ def define() -> None:
     flags.DEFINE_list("devices", ["v100", "a100", "h100", "tpu v3"],
                       f"Kinds of devices, separated by commas: {', '.join(DEVICES)}. "
                       "Default: v100,a100,h100,tpu v3.")
-    flags.DEFINE_integer("count", 1, "Number of devices of each kind.")
+    flags.DEFINE_integer("count", 1, "Number of devices of each kind.", 1, 1_000_000)
     flags.DEFINE_float("utilization", None, "Fraction of the peak FLOP/s that matmuls reach, in "
                        "(0, 1]. Default: typical values, which the command prints.")
 
