@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from absl import flags, logging
 
-from electra_tf.core import native_libraries, signals
+from electra_tf.core import native_libraries, signals, storage
 from electra_tf.core.commands import COMMANDS, Command
 from electra_tf.core.errors import Abandoned, UserError, one_line, shown
 from electra_tf.core.setting_flags import display_value
@@ -121,6 +121,10 @@ def _information(summary: str, groups: Groups, common: set[str]) -> str | None:
 def _parse(names: Sequence[str]) -> list[str]:
     """Parses the flags of this process and returns its operands, one for each of some names."""
     try:
+        for name in re.findall(r"^--?flagfile[=\n](.*)", "\n".join(sys.argv[1:]), re.MULTILINE):
+            path = pathlib.Path(os.path.realpath(os.path.expanduser(name)))
+            if path.exists() and str(path) != os.devnull:  # The pipe of `<(...)` has no path.
+                storage.open_regular(path).close()
         _arguments[:] = flags.FLAGS.read_flags_from_files(sys.argv[1:], force_gnu=False)
         _, *operands = flags.FLAGS([sys.argv[0], *_arguments])
     except (flags.Error, ValueError) as error:

@@ -92,12 +92,14 @@ def test_a_printed_command_is_one_line_that_a_shell_reads_as_it_was_given(text):
 
 
 @pytest.mark.parametrize(("argument", "words"), [
+    ("--flagfile=fifo", "fifo is a named pipe"), ("--flagfile=/dev/zero", "/dev/zero is a named"),
     ("--flagfile=.", "Is a directory"), ("--flagfile=loop", "loop"),
     ("--flagfile=nowhere", "nowhere"), ("--flagfile", "no argument"),
     ("--norestart=1", "does not take an argument")])
 def test_a_flag_file_that_cannot_be_read_is_one_line(argument, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    os.mkfifo("fifo")
     os.symlink("loop", "loop")
     done = run(AGAIN, argument)
     assert done.returncode in (1, 2) and done.stdout == ""
