@@ -70,7 +70,7 @@ def main() -> None:
 
 
 COMMON = ("input", "vocab_file", "output_dir", "overwrite", "max_seq_length", "held_out_fraction",
-          "drop_near_duplicates", "languages", "num_workers")
+          "drop_near_duplicates", "num_workers")
 run = functools.partial(command_line.run, main, summary=__doc__, common=COMMON, groups={
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": tuple(settings_of(BuildSettings)),
