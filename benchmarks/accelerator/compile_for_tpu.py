@@ -6,7 +6,7 @@ r"""Compiles an exported step for TPUs without a TPU; runs in the compile enviro
 
 Prints the HBM and the FLOPs that a step needs on one core of each topology, or why it does not
 compile. `make compile-env` installs JAX and libtpu. A step of ELECTRA-Base takes minutes.
---topology=cuda compiles for the GPUs of this machine, after `make compile-cuda`.
+--topology=cuda compiles for the GPUs of this machine, if JAX's plugin for CUDA is installed.
 """
 
 import os

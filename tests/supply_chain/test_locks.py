@@ -1,6 +1,5 @@
 """Locks have hashes and agree with their sources, the environment and the wheel's metadata."""
 
-import ast
 import importlib.metadata
 import re
 import sys
@@ -19,8 +18,7 @@ ROOT = sources.ROOT
 NAMES = sorted(path.stem for path in FOLDER.glob("*.lock"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # What is installed into one environment, the second on top of the first.
-TOGETHER = (("program", "build"), ("program", "cuda"), ("program", "dev"),
-            ("compile", "compile_cuda"))
+TOGETHER = (("program", "build"), ("program", "cuda"), ("program", "dev"))
 
 
 def source(name):
@@ -95,14 +93,6 @@ def test_every_pinned_version_is_in_the_range_of_the_wheel():
               for line in lines]
     assert [str(requirement) for requirement in ranges if not requirement.specifier.contains(
         pins[canonicalize_name(requirement.name)])] == []
-
-
-def test_every_console_script_exists():
-    for script, target in PROJECT["scripts"].items():
-        module, function = target.split(":")
-        tree = sources.tree(sources.modules()[module])
-        assert function in {ast.unparse(name) for node in tree.body if isinstance(node, ast.Assign)
-                            for name in node.targets}, script
 
 
 def test_the_version_is_defined_once():
