@@ -27,6 +27,7 @@ def distribution(logits: tf.Tensor) -> Distribution:
     """Normalizes logits [M, V] in float32, without a gradient; V is a multiple of 128."""
     logits = tf.stop_gradient(logits)
     largest = tf.cast(tf.reduce_max(logits, axis=-1), tf.float32)
+    # softmax(x) = exp(x - largest) / total; the total is the sum of the block sums.
     return Distribution(logits, largest, _block_sums(logits, largest))
 
 
@@ -39,6 +40,7 @@ def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Dis
 
 def without(softmax: Distribution, ids: tf.Tensor) -> Distribution:
     """Sets entry `ids`, int32 [M], of every row to probability 0 and renormalizes the rest."""
+    # bool [M, V]: one entry of each row.
     excluded = tf.range(softmax.logits.shape[1]) == ids[:, tf.newaxis]
     never = tf.cast(IMPOSSIBLE_LOGIT, softmax.logits.dtype)
     return distribution(tf.where(excluded, never, softmax.logits))
@@ -62,6 +64,7 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -
     """
     @with_gradient
     def run(logits):
+        # -log softmax(x)[label] = log(total) + largest - x[label].
         total = tf.reduce_sum(softmax.block_sums, axis=-1)
         label_logits = tf.cast(tf.gather(logits, labels, batch_dims=1), tf.float32)
         loss = tf.math.log(total) + softmax.largest - label_logits
@@ -72,6 +75,7 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -
 
 @fused
 def _logits_gradient(logits, largest, total, labels, d_loss):
+    # d loss / d x = softmax(x) - one_hot(label), times the gradient of the loss.
     probs = _exponentials(logits, largest) * (d_loss / total)[:, tf.newaxis]
     is_label = tf.range(logits.shape[1]) == labels[:, tf.newaxis]
     return rounded(probs - tf.where(is_label, d_loss[:, tf.newaxis], 0.0), logits.dtype)
@@ -85,8 +89,10 @@ def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:
     probability is 0 in float32 is never drawn.
     """
     rows, entries = softmax.logits.shape
+    # The block, by the running sums over blocks, [M, V / 128].
     ends = tf.cumsum(softmax.block_sums, axis=-1)
     block, before = _invert(ends, uniforms * ends[:, -1])
+    # The entry within it, by the running sums over its 128 entries.
     blocks = tf.reshape(softmax.logits, [rows, entries // BLOCK, BLOCK])
     inside = _exponentials(tf.gather(blocks, block, batch_dims=1), softmax.largest)
     entry, _ = _invert(tf.cumsum(inside, axis=-1), uniforms * ends[:, -1] - before)
@@ -101,6 +107,7 @@ def _invert(ends: tf.Tensor, target: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     largest = ends[:, -1] * (1.0 - 2.0**-23)
     target = tf.minimum(target, largest)[:, tf.newaxis]
+    # The number of running sums up to the target is the index of the first above it.
     passed = ends <= target
     index = tf.reduce_sum(tf.cast(passed, tf.int32), axis=-1)
     before = tf.reduce_max(tf.where(passed, ends, 0.0), axis=-1)
@@ -119,7 +126,7 @@ def corrupt(ids: tf.Tensor, padding_mask: tf.Tensor, masked: MaskedPositions,
     """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
     They include the positions whose original token the generator read. A token is replaced if it
-    differs from the original one and is `padding_mask`, bool [B, L].
+    differs from the original one and isn't padding, False in `padding_mask`, bool [B, L].
     """
     corrupted = write_tokens(ids, masked.positions, sampled, masked.filled)
     return Corrupted(corrupted, padding_mask & (ids != corrupted))

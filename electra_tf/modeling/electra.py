@@ -37,7 +37,9 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
 
         V' is V rounded up to whole blocks of 128; the logits past V are -1e9.
         """
+        # layer_norm(gelu(h W + b)), [M, E].
         vectors = self.norm(self.dense(hidden))
+        # Logits = vectors . word vectors + bias; the table is padded to whole blocks, [V', E].
         missing = -self.output_bias.shape[0] % BLOCK
         table = tf.pad(tf.cast(self.words.table, vectors.dtype), [[0, missing], [0, 0]])
         bias = tf.pad(tf.cast(self.output_bias, vectors.dtype), [[0, missing]],
@@ -150,5 +152,6 @@ def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     batch_size, length, size = hidden.shape
     if length is None:
         length = tf.shape(hidden)[1]
+    # Position n of row b has index b * L + n among all rows' vectors, [B * L, H].
     rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
     return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

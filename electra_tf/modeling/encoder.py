@@ -92,6 +92,7 @@ class SelfAttention(tf_keras.layers.Layer):
 
     def probabilities(self, x: tf.Tensor, mask_bias: tf.Tensor) -> tf.Tensor:
         """Returns the attention weights before dropout, float32 [B, A, L, L]."""
+        # softmax(Q K^T / sqrt(D) + mask), in float32 also where training computes in bfloat16.
         query, key = _project(tf.cast(x, tf.float32), self.parameters()[:2], self.num_heads)
         return tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + tf.cast(mask_bias,
                                                                                tf.float32))
@@ -154,6 +155,7 @@ def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams
     `streams` are those of dropout in attention, after it and at the end; the other arguments are
     those of `EncoderLayer`. With a graph for each layer ELECTRA-Small starts seconds later.
     """
+    # The keys of the three dropout masks, uint32 [B, 2] each.
     keys = [None] * 3 if streams is None else streams.dropout_keys(dimensions(x)[0])
 
     # softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
@@ -163,13 +165,15 @@ def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams
         (query,) = _project(x[:, :positions], weights[:1], num_heads)
         key, value = _project(x, weights[1:3], num_heads)
         x = x[:, :positions]
-    scores = tf.matmul(query, key, transpose_b=True)
+    scores = tf.matmul(query, key, transpose_b=True)  # [B, A, Q, L], Q queries of each head.
     heads = tf.transpose(attend(scores, mask_bias, value, attention_dropout, keys[0]), [0, 2, 1, 3])
 
+    # The heads side by side, [B, Q, H], and x = layer_norm(x + dropout(heads W + b)).
     kernel, bias = weights.attention_output
     branch = matmul(tf.reshape(heads, dimensions(x)), kernel)
     x = residual_norm(x, branch, bias, *weights.attention_norm, hidden_dropout, keys[1])
 
+    # The feed-forward network, x = layer_norm(x + dropout(gelu(x W1 + b1) W2 + b2)).
     kernel, bias = weights.intermediate
     expanded = gelu(matmul(x, kernel), bias)
     kernel, bias = weights.output_dense
@@ -183,6 +187,7 @@ def _project(x: tf.Tensor, parts: Sequence[Pair], num_heads: int) -> list[tf.Ten
     They come from one matmul, transposed so that each is contiguous. The split and its gradient
     then copy no data.
     """
+    # One matmul [B * L, H] x [H, P * H] for the P parts, then [P, B, A, L, D].
     kernels, biases = zip(*parts, strict=True)
     joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.concat(kernels, axis=1))
     return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(parts), num_heads,
@@ -229,9 +234,12 @@ class Encoder(tf_keras.layers.Layer):
                    rng: Rng | None = None,
                    positions: int | None = None) -> list[tf.Tensor]:
         """Returns the embedding output and every layer's, first to last; arguments as above."""
+        # Token vectors [B, L, E], projected to [B, L, H] if E differs from H.
         x = self.embeddings(ids, segment_ids, rng)
         if self.embeddings_project is not None:
             x = self.embeddings_project(x)
+
+        # Every layer reads the output of the one below it.
         outputs = [x]
         mask_bias = self.mask(padding_mask, x.dtype)
         for layer in self.encoder_layers:

@@ -101,6 +101,8 @@ def rounded(x32: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """
     if dtype != tf.bfloat16 or _INFERENCE.get() or not is_for_cpu():
         return tf.cast(x32, dtype)
+    # bfloat16 is the upper half of float32. Adding 0x7FFF, and 1 if that half is odd, carries into
+    # it exactly where rounding to the nearest goes up.
     bits, half_word = tf.bitcast(x32, tf.uint32), tf.constant(16, tf.uint32)
     odd = tf.bitwise.bitwise_and(
         tf.bitwise.right_shift(bits, half_word), tf.constant(1, tf.uint32))
@@ -130,6 +132,7 @@ def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
     """
     @with_gradient
     def run(x, kernel, bias):
+        # dx = dy W^T, dW = x^T dy, db = sum of dy over rows.
         def gradient(dy):
             factors = (dy, x) if transposed else (x, dy)
             return (tf.matmul(dy, kernel, transpose_b=not transposed),
@@ -216,6 +219,7 @@ def _gelu_gradient(x, bias, dy):
     if x.dtype == tf.bfloat16:
         slope = _half_plus_odd(x32, _GELU_SLOPE)
     else:
+        # d(x Phi(x)) / dx = Phi(x) + x phi(x), with the normal density phi.
         density = tf.exp(-0.5 * tf.square(x32)) / math.sqrt(2.0 * math.pi)
         slope = 0.5 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0))) + x32 * density
     return rounded(tf.cast(dy, tf.float32) * slope, x.dtype)
@@ -225,6 +229,7 @@ def _half_plus_odd(x, coefficients):
     """Returns 1/2 + x P(x^2) for |x| up to `_SATURATED`, and 0 or 1 beyond it."""
     x = tf.clip_by_value(x, -_SATURATED, _SATURATED)
     square = tf.square(x)
+    # Horner's scheme for P(x^2).
     value = tf.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = value * square + coefficient
@@ -259,6 +264,7 @@ def residual_norm(x: tf.Tensor, branch: tf.Tensor, bias: tf.Tensor, gamma: tf.Te
     """
     keys = keys if rate > 0.0 else None
 
+    # The gradient reads the sum x + dropout(branch + bias) and each row's mean and deviation.
     @with_gradient
     def normalize(x, branch, bias, gamma, beta):
         output, total, *statistics = _residual_norm(x, branch, bias, gamma, beta, keys, rate)
@@ -266,6 +272,7 @@ def residual_norm(x: tf.Tensor, branch: tf.Tensor, bias: tf.Tensor, gamma: tf.Te
         def gradient(dy):
             d_x, d_branch, gamma_terms = _residual_norm_gradient(
                 total, *statistics, gamma, dy, keys, rate)
+            # Gradients of bias, gamma and beta are sums over all B * L rows.
             d_bias = tf.cast(sum_rows(tf.reshape(d_branch, gamma_terms.shape)), bias.dtype)
             return d_x, d_branch, d_bias, *_parameter_gradients(gamma_terms, dy)
 
@@ -313,13 +320,15 @@ def _normalize(x32):
 def _norm_gradient(x, mean, inverse_deviation, gamma, dy):
     """Returns the gradient of x, float32, and the terms [M, H] whose sum is gamma's."""
     inverse_deviation = tf.expand_dims(inverse_deviation, axis=-1)
+    # With n = (x - mean) / deviation and g = dy * gamma, over the H entries of a row:
+    # dx = (g - mean(g) - n * mean(g * n)) / deviation.
     normalized = (tf.cast(x, tf.float32) - tf.expand_dims(mean, axis=-1)) * inverse_deviation
-    x32 = tf.cast(dy, tf.float32)
-    scaled = x32 * gamma
+    dy32 = tf.cast(dy, tf.float32)
+    scaled = dy32 * gamma
     d_x = inverse_deviation * (
         scaled - tf.reduce_mean(scaled, axis=-1, keepdims=True)
         - normalized * tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True))
-    return d_x, tf.reshape(x32 * normalized, [-1, x.shape[-1]])
+    return d_x, tf.reshape(dy32 * normalized, [-1, x.shape[-1]])
 
 
 def _parameter_gradients(gamma_terms, dy):
@@ -340,6 +349,7 @@ def attend(scores: tf.Tensor, mask_bias: tf.Tensor, values: tf.Tensor, rate: flo
 
     @with_gradient
     def run(scores, values):
+        # P = softmax(S + mask) [B, A, Q, L], the output is dropout(P) V [B, A, Q, D].
         scores += mask_bias
         if scores.dtype == tf.float32 or (cpu_multiplies_bfloat16() and is_for_cpu()):
             probs = tf.nn.softmax(scores)
@@ -348,10 +358,10 @@ def attend(scores: tf.Tensor, mask_bias: tf.Tensor, values: tf.Tensor, rate: flo
         weights = probs if keys is None else dropped(probs, keys, rate)
         output = tf.matmul(weights, values)
 
+        # d dropout(P) = dY V^T, dV = dropout(P)^T dY.
         def gradient(dy):
             d_weights = tf.matmul(dy, values, transpose_b=True)
-            d_scores = _attention_gradient(
-                probs, d_weights, output, dy, keys, rate)
+            d_scores = _attention_gradient(probs, d_weights, output, dy, keys, rate)
             return d_scores, tf.matmul(weights, dy, transpose_a=True)
 
         return output, gradient
@@ -379,6 +389,7 @@ def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
     @with_gradient
     def split(joint, bias):
         def gradient(dy):
+            # [P, B, A, L, D] back to [B, L, P, A, D], a row of P * H for each token.
             rows = tf.reshape(tf.transpose(dy, [1, 3, 0, 2, 4]), [-1, joint.shape[-1]])
             return rows, sum_rows(rows)
 
@@ -389,6 +400,7 @@ def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
 
 @fused
 def _split_heads(joint, bias, parts, num_heads, length):
+    # [B * L, P * H] to [B, L, P, A, D], then [P, B, A, L, D].
     size = joint.shape[-1] // (parts * num_heads)
     heads = tf.reshape(rounded(biased(joint, bias), joint.dtype),
                        [-1, length, parts, num_heads, size])

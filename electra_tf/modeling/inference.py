@@ -86,9 +86,11 @@ class InferenceEncoder(tf.Module):
     def _run_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor, *,
                     first_only: bool = False) -> tuple[tf.Tensor, _TokenPositions]:
         """Returns the vectors [T, H] of the tokens or [B, H] of every row's first, and indices."""
+        # Indices of the T valid tokens among the B * L positions; all layers use them.
         positions = _TokenPositions(
             padding_mask, self.dtype, self.config.num_heads // self._tensor_parallel)
 
+        # The sum of the three tables' vectors in float32, [T, E], then the layer norm.
         def looked_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
             return tf.cast(tf.gather(table, indices), tf.float32)
 
@@ -100,6 +102,8 @@ class InferenceEncoder(tf.Module):
         x = self._norm(tf.cast(x, self.dtype))
         if self._project is not None:
             x = self._project(x)
+
+        # Padding takes part in attention alone. The last layer may compute [CLS] only, [B, H].
         for layer in self._layers:
             x = layer(x, positions, first_only=first_only and layer is self._layers[-1])
         return x, positions
@@ -110,8 +114,8 @@ class _Layer(tf.Module):
 
     def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int):
         super().__init__(name="layer")
-        self._shares = [_Share(layer, dtype, tensor_parallel, number)
-                        for number in range(tensor_parallel)]
+        self._shares = [_Share(layer, dtype, tensor_parallel, index)
+                        for index in range(tensor_parallel)]
         self._attention_bias = _weight(layer.attention_output.bias, dtype)
         self._attention_norm = _Norm(layer.attention_norm, dtype)
         self._output_bias = _weight(layer.output_dense.bias, dtype)
@@ -119,11 +123,14 @@ class _Layer(tf.Module):
 
     def __call__(self, x: tf.Tensor, positions: _TokenPositions, *, first_only: bool) -> tf.Tensor:
         """Maps [T, H] to [T, H] or, with `first_only`, to [B, H] for every row's first token."""
+        # Attention, the residual sum and the layer norm.
         attended = [share.attend(x, positions, first_only=first_only) for share in self._shares]
         if first_only:
             batch_size, length = positions.size
             x = tf.gather(x, tf.gather(positions.tokens, tf.range(batch_size) * length))
         x = self._attention_norm(x + _sum(attended, self._attention_bias))
+
+        # The feed-forward network, likewise.
         expanded = [share.feed_forward(x) for share in self._shares]
         return self._output_norm(x + _sum(expanded, self._output_bias))
 
@@ -131,12 +138,15 @@ class _Layer(tf.Module):
 class _Share(tf.Module):
     """Some heads and feed-forward units of a layer, which adds up the results of all shares."""
 
-    def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int, number: int):
+    def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int, index: int):
         super().__init__(name="share")
+        # The share's columns of queries, keys and values, and its feed-forward units.
         attention, intermediate = layer.attention, layer.intermediate
         hidden, wide = intermediate.kernel.shape
-        heads, units = (slice(number * size // tensor_parallel,
-                              (number + 1) * size // tensor_parallel) for size in (hidden, wide))
+        heads, units = (slice(index * size // tensor_parallel,
+                              (index + 1) * size // tensor_parallel) for size in (hidden, wide))
+
+        # One matmul for all three, [H, 3 * H / shares].
         parts = [attention.query, attention.key, attention.value]
         self._head_size = hidden // attention.num_heads
         self._project = _Affine(tf.concat([part.kernel[:, heads] for part in parts], axis=1),
@@ -147,14 +157,19 @@ class _Share(tf.Module):
 
     def attend(self, x: tf.Tensor, positions: _TokenPositions, *, first_only: bool) -> tf.Tensor:
         """Maps [T, H] to the share's part of the attention's output; shapes as in `_Layer`."""
+        # [T, 3 * heads * D], gathered by rows of the batch, with padding, for each head.
         vectors = tf.reshape(self._project(x), [-1, self._head_size])
         query, key, value = tf.unstack(tf.gather(vectors, positions.projected))  # [B, heads, L, D].
         if first_only:
             query = query[:, :, :1]
+
+        # softmax(Q K^T / sqrt(D) + mask) V, [B, heads, L, D].
         scale = tf.constant(self._head_size**-0.5, query.dtype)
         # In this order matmul, scale and bias become one op.
         weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + positions.bias)
         heads = tf.matmul(weights, value)
+
+        # Back to tokens without padding, the heads of each side by side, [T, heads * D].
         if not first_only:
             heads = tf.gather(tf.reshape(heads, [-1, self._head_size]), positions.attended)
         return tf.matmul(tf.reshape(heads, [-1, self._output.shape[0]]), self._output)
@@ -187,6 +202,7 @@ class _Norm(tf.Module):
         self._gamma, self._beta = _weight(norm.gamma, dtype), _weight(norm.beta, dtype)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        # Every row is a channel of [1, R, H, 1], whose mean and variance the batch norm takes.
         shape = tf.shape(x)
         empty = tf.constant([], tf.float32)
         normalized = tf.raw_ops.FusedBatchNormV3(
@@ -212,12 +228,14 @@ def map_in_chunks(compute: Callable[..., Any], tensors: Sequence[tf.Tensor], out
     `compute` maps tensors of r rows to a structure of tensors of r rows; `outputs` has their
     `tf.TensorSpec`s. Without `max_rows`, chunks have 4,096 positions.
     """
+    # The number of chunks, at least one, and their equal number of rows.
     count, length = tf.unstack(tf.shape(tensors[0])[:2])
     if max_rows is None:
         max_rows = tf.maximum(_CHUNK_TOKENS // tf.maximum(length, 1), 1)
     chunks = tf.maximum(-(-count // max_rows), 1)
     size = -(-count // chunks)
 
+    # [R, ...] becomes [chunks, size, ...] and, after the function, [R, ...] again.
     def cut(values: tf.Tensor) -> tf.Tensor:
         # Repeated rows fill the last chunk; `join` drops them.
         filled = tf.gather(values, tf.range(chunks * size) % tf.maximum(count, 1))

@@ -29,14 +29,17 @@ def initialize(model, config: InitializationConfig) -> None:
 
 
 def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
+    # Frequencies w, in radians per token, and the waves that they give in the position table.
     shape = encoder.config
-    matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
-    waves = np.geomspace(  # Radians per token; at pi, sines of all positions would be 0.
+    num_matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
+    waves = np.geomspace(  # At pi, sines of all positions would be 0.
         0.95 * np.pi, 2 * np.pi / config.longest_wavelength,
         max(1, int(config.position_share * shape.embedding_size / 2)))
     amplitude = config.position_amplitude * shape.initializer_range
     norm = _write_positions(encoder.embeddings, waves, amplitude)
     size = norm * amplitude  # Amplitude of the waves in a layer's input.
+
+    # A head of D units has room for D / 2 frequencies, a sine and a cosine of each.
     head_size = shape.hidden_size // shape.num_heads
     count = min(len(waves), head_size // 2)
     if shape.hidden_size < shape.embedding_size:
@@ -45,30 +48,36 @@ def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
     # Indices of the frequencies that every head reads.
     used = np.unique(np.linspace(0, len(waves) - 1, max(count, 1)).round().astype(int))
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
+
     # A head with few frequencies attends as sharply as one with D / 2 of them.
     gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
-    for number, layer in enumerate(encoder.encoder_layers[:config.layers]):
-        heads = shape.num_heads - (matching if number == 0 else 0)
+    for index, layer in enumerate(encoder.encoder_layers[:config.layers]):
+        heads = shape.num_heads - (num_matching if index == 0 else 0)
         _attend_to_offsets(layer, gain * read, waves[used], heads, head_size)
-    if matching:
-        _duplicate_tokens(encoder, matching, waves, size, norm,
+    if num_matching:
+        _duplicate_tokens(encoder, num_matching, waves, size, norm,
                           config.attention_gain**2 * head_size / 2)
 
 
 def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
     """Fills the position table, clears its dimensions in the others; returns the norm's factor."""
+    # The waves have their dimensions alone: words and segments are 0 there.
     positions = embeddings.positions.table
     taken = 2 * len(waves)
-    rest = 0.0
+    rest = 0.0  # Mean squared length of the word and segment vectors.
     for part in (embeddings.words, embeddings.segments):
         table = part.table.numpy()
         table[:, :taken] = 0.0
         part.table.assign(table)
         rest += np.mean(np.sum(table.astype(np.float64)**2, axis=1))
+
+    # Row p is a [sin(w p), ..., cos(w p), ...].
     angles = np.arange(positions.shape[0])[:, np.newaxis] * waves
     values = np.zeros(positions.shape)
     values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     positions.assign(values)
+
+    # The layer norm divides by the deviation; sin^2 + cos^2 = 1 for every frequency.
     variance = (len(waves) * amplitude**2 + rest) / positions.shape[1]
     return 1 / np.sqrt(variance)
 
@@ -81,6 +90,7 @@ def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) 
     kernel = projection.kernel.numpy().astype(np.float64)
     if kernel.shape[0] <= size:
         return np.linalg.pinv(kernel)[:, columns]
+    # P [E, H] with H < E: orthonormal directions for the waves, which the other rows lose.
     directions = np.linalg.qr(kernel[columns].T)[0].T
     kernel -= kernel @ directions.T @ directions
     kernel[columns] = directions
@@ -112,6 +122,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     After the layer norm, which multiplies the tables by `norm`, waves have amplitude `size`.
     `product` is that of a query and its word's key elsewhere, sqrt(D) times the logit.
     """
+    # Dimensions of the fast waves, and the map from a layer's input to the embeddings, [H, E].
     shape, tables = encoder.config, encoder.embeddings
     head_size = shape.hidden_size // shape.num_heads
     taken = 2 * len(waves)
@@ -120,19 +131,25 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     projection = encoder.embeddings_project
     reader = (np.eye(shape.hidden_size) if projection is None
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
+
+    # Word and segment vectors without the waves' dimensions, [V, width] and [2, width].
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
     # At most as many orthonormal word directions as fit, orthogonal to all segments' vectors.
     width = segments.shape[1]
     count = max(1, min(head_size - len(columns), width - len(segments)))
+
+    # A query's waves are minus its key's: at the token itself they take off a part of the match.
     position_scale = np.sqrt(_AT_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
+
     for index in range(heads):
         # Each head takes the next dimensions of the word vectors, which are interchangeable.
         axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
         directions = np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
+        # Mean squared length of a word in these directions, so that the match is `product`.
         square = np.mean(np.sum((norm * words @ directions.T)**2, axis=1))
         first = (shape.num_heads - heads + index) * head_size
         middle = first + len(directions)

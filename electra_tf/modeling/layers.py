@@ -52,6 +52,7 @@ class Dense(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [..., inputs] to [..., outputs]."""
+        # [..., inputs] as rows, [M, inputs], and back.
         y = affine(tf.reshape(x, [-1, x.shape[-1]]), *self.parameters())
         return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
 
@@ -70,7 +71,7 @@ class GeluDense(Dense):
 
 
 class LayerNorm(tf_keras.layers.Layer):
-    """Layer normalization over the last axis; statistics in float32, epsilon 1e-12."""
+    """Layer normalization over the last axis; statistics in float32."""
 
     def __init__(self, path: str, size: int, options: LayerOptions):
         super().__init__(name=path, dtype=options.policy)
@@ -138,6 +139,7 @@ def _initial(seed: int, path: str, stddev: float | None):
         if stddev is not None:
             return stddev * tf.random.stateless_truncated_normal(
                 shape, seed=pair, dtype=dtype or tf.float32)
+        # Glorot and Bengio, 2010: uniform within +-sqrt(6 / (inputs + outputs)).
         limit = (6.0 / (shape[0] + shape[1])) ** 0.5
         return tf.random.stateless_uniform(
             shape, seed=pair, minval=-limit, maxval=limit, dtype=dtype or tf.float32)

@@ -45,9 +45,12 @@ def mask_tokens(ids: tf.Tensor, padding_mask: tf.Tensor, config: MaskingConfig,
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
     candidates = maskable(ids, padding_mask, vocab.special)
-    # The number of positions to select by the number of a row's tokens.
+
+    # How many positions every row selects, int32 [B], by its number of tokens.
     counts = tf.gather(tf.constant(config.predictions_by_length(length)),
                        tf.reduce_sum(tf.cast(padding_mask, tf.int32), axis=1))
+
+    # The positions, int32 [B, N], of which the first `counts` are filled.
     bits = rng.bits("masking/positions", batch_size, length)
     if config.whole_words:
         continues = tf.gather(tf.constant(vocab.continues_word), ids)
@@ -57,6 +60,8 @@ def mask_tokens(ids: tf.Tensor, padding_mask: tf.Tensor, config: MaskingConfig,
     else:
         positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
     masked = MaskedPositions(positions, gather_at(ids, positions), filled)
+
+    # One uniform per slot chooses: [MASK] below 0.85 by default, then a random token, or none.
     uniform = rng.uniform("masking/hide", batch_size, slots)
     is_masked = uniform < config.mask_token_rate
     mask_ids = tf.fill([batch_size, slots], vocab.special.mask)
@@ -82,10 +87,11 @@ def draw_distinct(candidates: tf.Tensor, counts: tf.Tensor, bits: tf.Tensor,
     Selects the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L]: as many as
     `counts`, int32 [B], or all. Returns positions int32 [B, N] and filled slots bool [B, N].
     """
+    # 31 random bits for a candidate, -1 for others; the largest are drawn first.
     score = tf.where(candidates, tf.bitwise.bitwise_and(bits, 0x7FFFFFFF), -1)
     slots_in_row = min(slots, candidates.shape[1])
     best, positions = tf.math.top_k(score, slots_in_row)
-    extra = [[0, 0], [0, slots - slots_in_row]]
+    extra = [[0, 0], [0, slots - slots_in_row]]  # Slots past the row's length are not filled.
     best = tf.pad(best, extra, constant_values=-1)
     filled = (best >= 0) & (tf.range(slots) < counts[:, tf.newaxis])
     return tf.pad(positions, extra), filled
@@ -99,13 +105,16 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
     word with more pieces than may still be selected is skipped, so a row may have fewer positions.
     """
     length = candidates.shape[1]
-    position = tf.range(length)
+
+    # Orders all pieces by the random score of their word's first piece, [B, L].
     first, size = _words(candidates, continues)
     score = tf.where(candidates, tf.bitwise.bitwise_and(gather_at(bits, first), 0x7FFFFFFF), -1)
     # Stable: of two words with the same score the first one comes first, with all its pieces.
     score, order = tf.math.top_k(score, length)
     size, first = gather_at(size, order), gather_at(first, order)
-    pieces_after = size - 1 - (order - first)
+    pieces_after = size - 1 - (order - first)  # Pieces of the same word that follow.
+
+    # Takes words in this order while they fit: a running sum gives each word's end.
     chosen, remaining = tf.zeros_like(candidates), counts[:, tf.newaxis]
     for _ in range(4):  # A word that is too long for the remaining slots is skipped 3 times (BERT).
         fits = (score >= 0) & ~chosen & (size <= remaining)
@@ -113,8 +122,11 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
         added = fits & (end_of_word <= remaining)
         chosen |= added
         remaining -= tf.reduce_sum(tf.cast(added, tf.int32), axis=1, keepdims=True)
+
+    # Moves the chosen pieces to the first slots, [B, N], in the order of drawing.
     slots_in_row = min(slots, length)
-    rank, index = tf.math.top_k(tf.where(chosen, length - position, 0), slots_in_row)
+    rank, index = tf.math.top_k(
+        tf.where(chosen, length - tf.range(length), 0), slots_in_row)
     extra = [[0, 0], [0, slots - slots_in_row]]
     filled = tf.pad(rank, extra) > 0
     return tf.where(filled, tf.pad(gather_at(order, index), extra), 0), filled
@@ -123,14 +135,18 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
 def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns first position and number of pieces of each candidate's word, int32 [B, L]."""
     length = candidates.shape[1]
+
+    # A word begins at a candidate that continues no candidate before it.
     follows = tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
     begins = candidates & ~(continues & follows)
-    number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)
+    word = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)
     # Positions where words begin, in order, padded with L.
     starts = tf.sort(tf.where(begins, tf.range(length), length), axis=1)
     starts = tf.pad(starts, [[0, 0], [0, 1]], constant_values=length)
     pieces_before = tf.pad(tf.cumsum(tf.cast(candidates, tf.int32), axis=1), [[0, 0], [1, 0]])
-    first, following = gather_at(starts, number), gather_at(starts, number + 1)
+
+    # A word's size is the number of candidates from its beginning to the next word's.
+    first, following = gather_at(starts, word), gather_at(starts, word + 1)
     size = gather_at(pieces_before, following) - gather_at(pieces_before, first)
     return tf.minimum(first, length - 1), size
 
@@ -141,6 +157,7 @@ def draw_with_replacement(candidates: tf.Tensor, counts: tf.Tensor, uniforms: tf
 
     `uniforms` are float32 [B, L] in [0, 1); the rest is as in `draw_distinct`.
     """
+    # A rank among the row's candidates, uniform in [0, total), for every slot.
     ranks = tf.cumsum(tf.cast(candidates, tf.int32), axis=1)
     total = ranks[:, -1:]
     chosen = tf.cast(uniforms[:, :slots] * tf.cast(total, tf.float32), tf.int32)
@@ -153,26 +170,28 @@ def draw_with_replacement(candidates: tf.Tensor, counts: tf.Tensor, uniforms: tf
 
 
 def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
-                 padding_mask: tf.Tensor) -> tf.Tensor:
+                 filled: tf.Tensor) -> tf.Tensor:
     """Replaces tokens of `ids` int32 [B, L] by `new_ids` at the positions of filled slots, [B, N].
 
     If several filled slots have one position (drawn with replacement), it gets the mean of their
     ids, rounded down, as in the reference implementation.
     """
-    hits = tf.cast(_hits(positions, padding_mask, ids.shape[1]), tf.int32)
+    # int32 [B, N, L]; sums over slots give each position's number of writes and sum of ids.
+    hits = tf.cast(_hits(positions, filled, ids.shape[1]), tf.int32)
     counts = tf.reduce_sum(hits, axis=1)
     sums = tf.reduce_sum(hits * new_ids[:, :, tf.newaxis], axis=1)
     return tf.where(counts > 0, sums // tf.maximum(counts, 1), ids)
 
 
-def mark_positions(positions: tf.Tensor, padding_mask: tf.Tensor, length: int) -> tf.Tensor:
-    """Returns bool [B, L], True at `positions`, int32 [B, N], of slots that are `padding_mask`."""
-    return tf.reduce_any(_hits(positions, padding_mask, length), axis=1)
+def mark_positions(positions: tf.Tensor, filled: tf.Tensor, length: int) -> tf.Tensor:
+    """Returns bool [B, L], True at `positions`, int32 [B, N], of the slots that are `filled`."""
+    return tf.reduce_any(_hits(positions, filled, length), axis=1)
 
 
-def _hits(positions: tf.Tensor, padding_mask: tf.Tensor, length: int) -> tf.Tensor:
+def _hits(positions: tf.Tensor, filled: tf.Tensor, length: int) -> tf.Tensor:
     """Returns bool [B, N, L], True where a filled slot has a position."""
-    targets = tf.where(padding_mask, positions, -1)
+    # Slots that aren't filled have position -1, which equals none.
+    targets = tf.where(filled, positions, -1)
     return targets[:, :, tf.newaxis] == tf.range(length)
 
 

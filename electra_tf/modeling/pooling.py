@@ -15,11 +15,13 @@ def pool(hidden: tf.Tensor, padding_mask: tf.Tensor, mode: str) -> tf.Tensor:
     mask = tf.expand_dims(padding_mask, axis=2)
     if mode == "max":
         return tf.reduce_max(tf.where(mask, hidden, hidden.dtype.min), 1)
+
+    # Weights [B, L, 1], 0 on padding, and their sums [B, 1].
     weights = tf.cast(mask, tf.float32)
     count = tf.reduce_sum(weights, 1)
     if mode == "lasttoken":
         return tf.gather(hidden, tf.cast(count[:, 0], tf.int32) - 1, batch_dims=1)
-    if mode == "weightedmean":
+    if mode == "weightedmean":  # Position t, from 1, has weight t.
         weights *= tf.cumsum(tf.ones_like(weights), axis=1)
         count = tf.reduce_sum(weights, 1)
     total = tf.reduce_sum(hidden * weights, 1)

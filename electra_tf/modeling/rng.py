@@ -60,10 +60,12 @@ class Streams(NamedTuple):
     def bits(self, index: int, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
         """Draws uniform 32-bit words of a stream, int32 [batch_size, words]."""
         blocks = -(-words // _WORDS_PER_BLOCK)
-        first = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
+        # The counter of the first row's first block; a block of Philox has four words.
+        first_block = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
         drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
             shape=[batch_size * self.stride, blocks * _WORDS_PER_BLOCK], key=self.keys[index],
-            counter=tf.stack([first, tf.cast(self.step, tf.uint64)]), alg=_PHILOX, dtype=tf.int32)
+            counter=tf.stack([first_block, tf.cast(self.step, tf.uint64)]), alg=_PHILOX,
+            dtype=tf.int32)
         if self.stride > 1:  # The rows between are drawn and dropped; a row has few words.
             drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
         return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
@@ -103,6 +105,7 @@ def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) ->
     few instructions and no memory: the gradient computes the mask again. Ten rounds of Philox for
     every word took a ninth of a training step. Static sizes in `shape` are numbers.
     """
+    # Starts with each example's first key word, [B, 1, ...].
     rows = [-1] + [1] * (len(shape) - 1)
     words, second = (tf.reshape(keys[:, column], rows) for column in range(2))
     # Adds the index, modulo 2**32, axis by axis: a constant of all indices would take 12 MB of
@@ -116,6 +119,9 @@ def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) ->
         else:
             steps = tf.bitcast(tf.range(shape[axis]), tf.uint32) * tf.cast(stride, tf.uint32)
             words += tf.reshape(steps, axis_shape)
+
+    # Two rounds, with the second key word between them; a uniform word is below rate * 2**32 with
+    # probability `rate`.
     words = _mix(tf.bitwise.bitwise_xor(_mix(words), second))
     return words >= tf.constant(round(rate * 2**32), tf.uint32)
 

@@ -126,6 +126,7 @@ class QuestionHead(tf_keras.layers.Layer):
         """Returns the `size` most probable starts, and as many ends for each; see `call`."""
         hidden = tf.cast(hidden, tf.float32)
         start = _positions(self.start(hidden)) + _forbidding(allowed)
+        # The K best starts [B, K], then the K best ends given each of them [B, K, K].
         start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
         ends = self._end_logits(hidden, allowed, start_index)
         end_log_probs, end_index = tf.math.top_k(tf.nn.log_softmax(ends), size)
@@ -140,6 +141,7 @@ class QuestionHead(tf_keras.layers.Layer):
         size = hidden.shape[-1]
         # As [start; end] W = start W_s + end W_e, vectors are not repeated for every pair.
         kernel, bias = self.end_hidden.parameters()
+        # [B, K, 512] and [B, L, 512]; their sum for every pair is [B, K, L, 512].
         from_starts = tf.matmul(tf.gather(hidden, starts, batch_dims=1), kernel[:size])
         from_ends = tf.matmul(hidden, kernel[size:])
         joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis], bias)
@@ -148,6 +150,7 @@ class QuestionHead(tf_keras.layers.Layer):
     def _impossible_logit(self, hidden: tf.Tensor, start: tf.Tensor) -> tf.Tensor | None:
         if self.impossible_hidden is None:
             return None
+        # sum_t p_start(t) h_t, [B, H].
         mean_start = tf.squeeze(tf.matmul(tf.nn.softmax(start)[:, tf.newaxis], hidden), axis=1)
         both = tf.concat([hidden[:, 0], mean_start], axis=-1)  # [CLS] is first.
         return _positions(self.impossible(self.impossible_hidden(both)))
