@@ -68,31 +68,39 @@ class AdversarialObjective(ElectraObjective):
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Runs the generator, then the discriminator, whose loss is the generator's reward."""
+        # The generator's hidden vectors [B * N, H] and distributions at the selected positions.
         batch, masked = inputs.original, inputs.masked
         hidden = gather_vectors(model.generator.encode(
             inputs.ids, batch.segment_ids, batch.padding_mask,
             rng if training else None), masked.positions)
         logits = model.generator.head(hidden)
         generated = score_predictions(logits, masked, training=training)
+
+        # Samples int32 [B, N], and R, the discriminator's loss at each of them.
         sampled = self.sample(generated.softmax, masked, rng)
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
             tf.cast(output.per_example["replaced"], tf.float32), output.per_example["logits"])
         reward = tf.stop_gradient(gather_at(reward, masked.positions))
+
+        # -log p_G(sample) and the baseline's logit w h, float32 [B, N]. The baseline's gradient
+        # stops at h.
         shape = masked.positions.shape
         surprise = tf.reshape(cross_entropy(
             logits, tf.reshape(sampled, [-1]), generated.softmax), shape)
         baseline = tf.reshape(tf.cast(
             model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
+
+        # Sums over the slots that are filled; the discriminator's loss joins them.
         policy_loss, baseline_loss = policy_losses(reward, surprise, baseline)
-        padding_mask = tf.cast(masked.filled, tf.float32)
+        filled = tf.cast(masked.filled, tf.float32)
         slots = count(masked.filled)
         return LossOutput(
-            {"policy_loss": tf.reduce_sum(policy_loss * padding_mask),
-             "baseline_loss": tf.reduce_sum(baseline_loss * padding_mask)} | output.loss_sums,
+            {"policy_loss": tf.reduce_sum(policy_loss * filled),
+             "baseline_loss": tf.reduce_sum(baseline_loss * filled)} | output.loss_sums,
             dict(output.metrics) | {
                 "generator_loss": WeightedMean(tf.reduce_sum(generated.losses), slots),
-                "generator_reward": WeightedMean(tf.reduce_sum(reward * padding_mask), slots)},
+                "generator_reward": WeightedMean(tf.reduce_sum(reward * filled), slots)},
             output.per_example | generator_fields(masked, generated.best_ids))
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
@@ -117,6 +125,8 @@ def policy_losses(reward: tf.Tensor, surprise: tf.Tensor,
     The gradient of the generator's is minus the policy gradient. `reward` is R, a constant of 0 or
     more, `surprise` is -log p_G(sample), and `baseline` is its logit w h; all are float32 [...].
     """
+    # b = -log sigmoid(w h); the loss (R - b) (-log p_G) has minus the policy gradient.
     expected = tf.stop_gradient(-tf.math.log_sigmoid(baseline))
+    # The baseline's target is exp(-R), the probability that D gave to the correct label.
     return ((reward - expected) * surprise,
             tf.nn.sigmoid_cross_entropy_with_logits(tf.exp(-reward), baseline))

@@ -47,9 +47,12 @@ class ElectraObjective(PretrainingObjective):
     def compute(self, model: ElectraModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
+        # The generator predicts the masked tokens; a sample of each replaces it.
         masked = inputs.masked
         generated = run_generator(model.generator, inputs, rng, training=training)
         sampled = self.sample(generated.softmax, masked, rng)
+
+        # The discriminator reads the corrupted text; the losses have separate sums.
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         return LossOutput(
             {"generator_loss": tf.reduce_sum(generated.losses)} | output.loss_sums,
@@ -67,9 +70,13 @@ class ElectraObjective(PretrainingObjective):
     def detection_output(self, inputs: MaskedBatch, sampled: tf.Tensor, corrupted: tf.Tensor,
                          replaced: tf.Tensor, logits: tf.Tensor) -> LossOutput:
         """Computes the loss of logits float32 [B, L] for the labels `replaced`, bool [B, L]."""
+        # L_Disc: the binary cross entropy of every token, float32 [B, L], summed where it counts.
         padding_mask, masked = inputs.original.padding_mask, inputs.masked
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
         loss_sum = tf.reduce_sum(losses * tf.cast(self.loss_mask(inputs), tf.float32))
+
+        # A positive logit flags a token as replaced. The logits' mean and mean square show a
+        # discriminator whose logits have become equal.
         correct = sampled == masked.original_ids
         flagged = logits > 0.0
         valid_logits, tokens = tf.where(padding_mask, logits, 0.0), count(padding_mask)
@@ -129,6 +136,7 @@ def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, floa
     replaced. The area under the ROC curve is NaN if only one class occurs. `_recall_at_p90` is the
     highest recall of a threshold with a precision of 0.9 or more; 0 without such a threshold.
     """
+    # At every threshold; the last point has precision 1 and recall 0, so the maximum exists.
     precision, recall, _ = precision_recall_curve(replaced, logits)
     return {
         "discriminator_accuracy": float(accuracy_score(replaced, logits > 0.0)),

@@ -93,6 +93,7 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
     def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
                rng: Rng | None = None) -> tf.Tensor:
         """Returns the vectors below the head, [B, L, 2 H]; arguments as for `Generator.encode`."""
+        # At position t: the left-to-right vector of t - 1 beside the right-to-left one of t + 1.
         scope = None if rng is None else rng.within("generator")
         before = self.forward_tower(ids, segment_ids, padding_mask, scope)
         after = self.backward_tower(ids, segment_ids, padding_mask, scope)
@@ -105,6 +106,7 @@ def _mask(attends: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], padding_mask: tf
 
     `attends` compares their positions. A query with only padding to attend to attends to all keys.
     """
+    # bool [B, L, L] by query and key: within reach, and not padding.
     position = tf.range(padding_mask.shape[1])
     attended = tf.cast(attends(position[:, tf.newaxis], position) & padding_mask[:, tf.newaxis, :],
                        dtype)
@@ -124,22 +126,29 @@ class ElectricObjective(ElectraObjective):
     def compute(self, model: ElectricModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Runs the generator on the original text, redraws selected tokens, and detects them."""
+        # q, the generator's distribution at all B * L positions of the original text.
         batch, masked = inputs.original, inputs.masked
         dropout = rng if training else None
         everywhere = MaskedPositions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
         noise = score_predictions(
             model.generator(batch.ids, batch.segment_ids, batch.padding_mask, dropout), everywhere,
             training=training)
+
+        # Noise: the tokens at the selected positions [B, N] are drawn again from q.
         rows, length = batch.ids.shape
         index = tf.reshape(
             masked.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
         sampled = self.sample(selected, masked, rng)
         corrupted, _ = corrupt(batch.ids, batch.padding_mask, masked, sampled)
+
+        # The discriminator tells noise from data by E(x)_t + ln q(x_t) + ln(k / (n - k)). A
+        # redrawn token is noise also if it equals the original.
         redrawn = mark_positions(masked.positions, masked.filled, length)
         energies = model.discriminator(corrupted, batch.segment_ids, batch.padding_mask, dropout)
         output = self.detection_output(inputs, sampled, corrupted, redrawn, self.noise_logits(
             energies, noise.softmax, corrupted))
+
         best = gather_at(noise.best_ids, masked.positions)
         return output._replace(
             loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | output.loss_sums,
@@ -152,6 +161,7 @@ class ElectricObjective(ElectraObjective):
         `energies` are E, float32 [B, L], `softmax` is q of every position, and `ids` int32 [B, L]
         are the text with its noise.
         """
+        # cross_entropy is -ln q(x_t); masking selects k = rate * n of n tokens.
         surprise = cross_entropy(softmax.logits, tf.reshape(ids, [-1]), softmax)
         rate = self.config.masking.rate
         return energies - tf.reshape(surprise, ids.shape) + math.log(rate / (1.0 - rate))

@@ -76,6 +76,7 @@ class FixedGeneratorObjective(ElectraObjective):
     def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Draws tokens and runs the discriminator on them."""
+        # The same distribution at each of the B * N slots.
         masked = inputs.masked
         rows = masked.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
@@ -108,6 +109,8 @@ class FrozenGeneratorObjective(ElectraObjective):
                             "train one first, and give its weights.")
         model = FrozenGeneratorModel(config, self.context.generator.encoder, seed=seed,
                                      policy=policy, recompute=recompute)
+        # "electra/..." becomes "frozen_generator/...", and "generator_predictions/..."
+        # "frozen_generator_predictions/...".
         values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
                   for name, value in self.context.generator.weights.items()}
         for variable in model.generator.variables:
@@ -153,13 +156,14 @@ class TwoStageObjective(FrozenGeneratorObjective):
         """Returns the networks of the second stage, or of both stages without a generator yet."""
         if self.context.generator is not None:
             return super().network_specs()
+        # Stage 1 runs in `generator_part` of the steps, the networks of stage 2 in the others.
         encoder = self.config.model.discriminator
-        first = specs.language_model(
+        stage_1 = specs.language_model(
             "generator", encoder, parameter_shapes.full_encoder(encoder))
         part = self.config.objective.generator_part
         return (*(dataclasses.replace(network, share=1.0 - part)
                   for network in self.networks_with(encoder)),
-                dataclasses.replace(first, share=part))
+                dataclasses.replace(stage_1, share=part))
 
 
 def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarray:

@@ -110,10 +110,13 @@ class ReplaceMlmObjective(PretrainingObjective):
     def compute(self, model: RestoringModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Runs the generator, samples from it, and predicts the original tokens."""
+        # As in ELECTRA: predict the masked tokens, and replace each by a sample.
         batch, masked = inputs.original, inputs.masked
         generated = run_generator(model.generator, inputs, rng, training=training)
         sampled = self.sample(generated.softmax, masked, rng)
         corrupted = corrupt(batch.ids, batch.padding_mask, masked, sampled)
+
+        # Instead of detecting the samples, the encoder predicts the original tokens.
         restored = self.restore(model, inputs, corrupted, rng, training=training)
         return LossOutput(
             {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
@@ -178,6 +181,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 rng: Rng, *, training: bool) -> LossOutput:
         """Predicts all tokens; "logits" float32 [B, L] are those of not copying a token."""
+        # softmax(x_t) of every position: the head scores all B * L vectors.
         batch, selected = inputs.original, inputs.masked
         hidden = model.restorer.encode(
             corrupted.ids, batch.segment_ids, batch.padding_mask, rng if training else None)
@@ -185,6 +189,8 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         predicted = score_predictions(
             model.restorer.head(tf.reshape(hidden, [-1, hidden.shape[-1]])), everywhere,
             training=training)
+
+        # -log p(x_t), p a mixture of copying the token that was read and of predicting one.
         not_copying = model.copying(hidden)
         losses = copy_loss(-not_copying, predicted.losses, ~corrupted.replaced)
         return LossOutput(
@@ -211,6 +217,7 @@ def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -
     token; both other tensors are float32, all of one shape. It computes with logarithms, so that a
     tiny D or p keeps its precision.
     """
+    # log((1 - D) p) and log D; the log of their sum is log(exp(a) + exp(b)) without overflow.
     predicted = tf.math.log_sigmoid(-copy_logits) - losses
     copied = tf.math.log_sigmoid(copy_logits)
     larger = tf.stop_gradient(tf.maximum(copied, predicted))

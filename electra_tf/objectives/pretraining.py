@@ -115,9 +115,12 @@ class PretrainingObjective(Objective):
     def sample(self, softmax: Distribution, masked: MaskedPositions,
                rng: Rng) -> tf.Tensor:
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
+        # The distributions [B * N, V'] that settings ask for; by default the generator's own.
         softmax = at_temperature(softmax, self.config.sampling.temperature)
         if self.config.sampling.disallow_correct:
             softmax = without(softmax, tf.reshape(masked.original_ids, [-1]))
+
+        # One uniform per slot selects a token.
         shape = masked.positions.shape
         uniforms = tf.reshape(rng.uniform("sampling", *shape), [-1])
         return tf.reshape(sample(softmax, uniforms), shape)
@@ -167,6 +170,7 @@ def run_generator(generator: Generator, inputs: MaskedBatch, rng: Rng | None,
 def score_predictions(logits: tf.Tensor, masked: MaskedPositions,
                       *, training: bool) -> GeneratorOutput:
     """Computes the losses of logits [B * N, V'] at the positions of `masked`, [B, N]."""
+    # -log p(original token) of every slot [B, N]; those that aren't filled count 0.
     softmax = distribution(logits)
     shape = masked.positions.shape
     losses = cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)
