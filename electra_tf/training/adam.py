@@ -33,10 +33,13 @@ class Adam(tf.Module):
         self._config = config
         self._variables = list(variables)
         self._decayed = [has_weight_decay(variable.name) for variable in variables]
+
         # 1 - beta in float32, as a fraction of the true value.
         k1, k2 = (float(1.0 - np.float32(beta)) / (1.0 - beta)
                   for beta in (config.beta_1, config.beta_2))
         self._kernel_rate, self._kernel_epsilon = k2**0.5 / k1, config.epsilon * k2**0.5
+
+        # Two moments per variable; learning rates are computed once for each distinct factor.
         self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
         self._distinct_factors = sorted(set(self._rate_factors))
         self.first_moments, self.second_moments = (
@@ -57,6 +60,7 @@ class Adam(tf.Module):
         clip_factor = tf.where(finite, clip_factor, 0.0)
         gradients = [tf.math.multiply_no_nan(gradient, clip_factor) for gradient in gradients]
 
+        # The strategy updates every variable on all of its devices.
         def update_all(strategy, gradients, rates, decays, kernel):
             columns = (self._variables, self.first_moments, self.second_moments, gradients,
                        self._decayed, self._rate_factors)
@@ -79,6 +83,8 @@ class Adam(tf.Module):
         kernel = self._betas(finite) | {
             "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
+        # m / c1 / (sqrt(v) / c2 + epsilon) = c2 / c1 * m / (sqrt(v) + epsilon * c2), with c1 and
+        # c2 of `_corrections`: the kernel gets another rate and epsilon.
         corrected_rate = rate
         if self._config.bias_correction:
             m_correction, v_correction = self._corrections(step)
@@ -133,10 +139,13 @@ class Lamb(Adam):
     def _update(self, variable: tf.Variable, m: tf.Variable, v: tf.Variable, gradient: tf.Tensor,
                 rate: tf.Tensor, decay: tf.Tensor | None,
                 kernel: Mapping[str, tf.Tensor]) -> None:
+        # m = beta_1 m + (1 - beta_1) g, v = beta_2 v + (1 - beta_2) g^2, and Adam's update of them.
         m = m.assign(kernel["beta1"] * m + (1.0 - kernel["beta1"]) * gradient)
         v = v.assign(kernel["beta2"] * v + (1.0 - kernel["beta2"]) * tf.square(gradient))
         update = (m / kernel["correction1"]) / (
             tf.sqrt(v) / kernel["correction2"] + kernel["epsilon"])
+
+        # With the decay, the rate is multiplied by the weight's length over the update's.
         if decay is not None:
             update += decay * variable
             weight_norm, update_norm = tf.norm(variable), tf.norm(update)

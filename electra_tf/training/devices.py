@@ -27,6 +27,7 @@ def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) ->
 
     A `UserError` refuses bfloat16 on GPUs that have no units for it.
     """
+    # TPUs have units for bfloat16, some CPUs and GPUs do.
     kind = device_type(strategy)
     bfloat16 = kind != "CPU" or cpu_multiplies_bfloat16()
     if kind == "GPU":
@@ -73,6 +74,7 @@ def device_type(strategy: tf.distribute.Strategy) -> str:
 def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep,
                     batch: Any) -> Means:
     """Runs a step on all replicas, each on its rows; returns the results, which they share."""
+    # All replicas return the same results, because the step sums over them.
     results = strategy.run(train_step, args=(batch,))
     return tf.nest.map_structure(
         lambda value: strategy.experimental_local_results(value)[0], results)
@@ -106,6 +108,7 @@ def temporary_variables() -> Iterator[None]:
 
     with tf.variable_creator_scope(create):
         yield
+    # The variables stay, with empty values.
     for variable in created:
         tf.raw_ops.AssignVariableOp(
             resource=variable.handle, value=tf.zeros([0], variable.dtype))

@@ -39,9 +39,12 @@ def explained(require_records: Callable[[], None] | None = None) -> Iterator[Non
         raise UserError(f"the memory is full: {reason}. {_SMALLER_STEPS}") from error
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError) as error:
         # TensorFlow's message can hold bytes of a record, which are not UTF-8.
+        # An invalid argument that isn't a check of the records is a defect of the program.
         reason = tensorflow_reason(error)
         if isinstance(error, tf.errors.InvalidArgumentError) and not _OF_RECORDS.search(reason):
             raise
+
+        # TensorFlow doesn't name the shard; reading all of them does.
         if require_records is not None:
             note("the records are damaged; reading all shards to find the damaged one")
             require_records()
@@ -61,16 +64,21 @@ def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.dist
     the feed-forward layer's inner vector, in 16 bits; with gradient checkpointing only the input.
     `batch` is the number of examples of a step over all replicas, `length` is L.
     """
+    # The machine's memory, or the container's.
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = _CGROUP.read_text().strip() if _CGROUP.exists() else "max"
-    if limit.isdigit():  # A container has less than the machine.
+    if limit.isdigit():
         memory = min(memory, int(limit))
+
+    # The weights with the optimizer's state, on any device: the host holds them, too.
     weights = BYTES_PER_WEIGHT * model.parameters
     if weights > memory:
         raise UserError(
             f"a network of {model.parameters:,} weights takes {weights / 1e9:,.0f} GB "
             f"with its optimizer's state; this machine has {memory / 1e9:,.0f}. Use a "
             "smaller model (model.hidden_size, model.num_layers, model.vocab_size).")
+
+    # Two bytes for each value of each layer that the gradient needs, in one micro-batch.
     rows = -(-batch // runtime.gradient_accumulation_steps)
     values = (model.hidden_size if runtime.gradient_checkpointing
               else 5 * model.hidden_size + model.intermediate_size)

@@ -39,6 +39,7 @@ class Schedule:
         a decay to zero. The loss of ELECTRA-Tiny is 24.12 after 1,000 + 1,000 steps and 24.00 after
         2,000 in one run; it is 24.84 with that run's lower rates in the extension.
         """
+        # The last extension begins at `begin`; the schedule before it is that of the earlier run.
         *earlier, begin = [0] if not finished_at else finished_at
         steps = num_train_steps - begin
         warmup = config.warmup(steps)
@@ -50,6 +51,7 @@ class Schedule:
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the learning rate, float32 [], of a step, integer []."""
+        # peak * (1 - min(t, T) / T)**power, times min(1, t / warmup).
         time = tf.cast(step - self.begin, tf.float32)
         done = tf.minimum(time, self.decay_steps) / self.decay_steps
         rate = self.peak * tf.pow(1.0 - done, self.power)

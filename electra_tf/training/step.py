@@ -53,6 +53,7 @@ class TrainStep:
 
         Returns losses and statistics of the global batch before the update.
         """
+        # This replica's rows, and their position in the global batch, which random bits depend on.
         state, runtime = self.state, self.config.runtime
         model, step, loss_scale = (
             state.model, tf.convert_to_tensor(state.step), state.loss_scale.scale.value())
@@ -76,6 +77,7 @@ class TrainStep:
                 output = self.objective.compute(model, rows, dataclasses.replace(
                     rng, first_example=first_example + first_row,
                     stride=runtime.gradient_accumulation_steps), training=True)
+                # sum over losses of coefficient * sum over rows / terms in the global batch.
                 loss = tf.add_n([factors[name] * value
                                  for name, value in output.loss_sums.items()]) * loss_scale
             gradients = [tf.convert_to_tensor(gradient)
@@ -131,6 +133,7 @@ class LossScale(tf.Module):
         """Adapts the scale after a step; `finite`, bool [], is True if its gradients were."""
         if not self.enabled:
             return
+        # Finite: one more good step, and twice the scale after 2,000. Otherwise half the scale.
         streak = tf.where(finite, self.good_steps + 1, tf.zeros([], tf.int64))
         grow = streak >= self.GROWTH_INTERVAL
         grown = tf.where(grow, self.scale * 2.0, self.scale)
@@ -161,9 +164,13 @@ def concat_parts(function: RowsFunction, inputs: Any, parts: int) -> Any:
     """
     traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
     size = tf.nest.flatten(inputs)[0].shape[0] // parts
-    results = [traced(tf.nest.map_structure(
-        lambda rows, first=first: rows[first:first + size], inputs), tf.constant(first, tf.int64))
-        for first in range(0, parts * size, size)]
+
+    def run_part(first_row: int) -> Any:
+        rows = tf.nest.map_structure(lambda value: value[first_row:first_row + size], inputs)
+        return traced(rows, tf.constant(first_row, tf.int64))
+
+    # TensorFlow runs calls that don't depend on each other in parallel.
+    results = [run_part(first_row) for first_row in range(0, parts * size, size)]
     return tf.nest.map_structure(lambda *values: tf.concat(values, axis=0), *results)
 
 
@@ -177,17 +184,24 @@ def sum_parts(function: RowsFunction, inputs: Any, *, rounds: int, parts: int) -
     """
     traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
     size = tf.nest.flatten(inputs)[0].shape[0] // parts
+
+    # [B, ...] becomes [parts, rows of a round, rounds, ...]; row i of part p, of round r, has index
+    # p * size + i * rounds + r in the batch.
     split = tf.nest.map_structure(
         lambda rows: tf.reshape(rows, [parts, size // rounds, rounds, *rows.shape[1:]]), inputs)
 
+    def run_part(part: int, index: tf.Tensor | int) -> Any:
+        rows = tf.nest.map_structure(lambda value: value[part, :, index], split)
+        return traced(rows, tf.cast(part * size + index, tf.int64))
+
     def run_round(index: tf.Tensor | int) -> Any:
-        results = [traced(
-            tf.nest.map_structure(lambda rows, part=part: rows[part, :, index], split),
-            tf.cast(part * size + index, tf.int64)) for part in range(parts)]
+        results = [run_part(part, index) for part in range(parts)]
         return tf.nest.map_structure(lambda *values: tf.add_n(values), *results)
 
     if rounds == 1:
         return run_round(0)
+
+    # A loop in the graph: memory holds the sums and one round's activations.
     _, sums = tf.while_loop(
         lambda index, _: index < rounds,
         lambda index, sums: (index + 1, tf.nest.map_structure(tf.add, sums, run_round(index))),
@@ -203,4 +217,4 @@ def largest_divisor(number: int, limit: int) -> int:
 def with_static_rows(batch: Any, rows: int) -> Any:
     """Restores the static shapes [rows, ...], which a dataset of several workers loses."""
     return tf.nest.map_structure(
-        lambda part: tf.ensure_shape(part, [rows, *part.shape[1:]]), batch)
+        lambda value: tf.ensure_shape(value, [rows, *value.shape[1:]]), batch)

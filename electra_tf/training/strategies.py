@@ -34,12 +34,15 @@ def setup_devices(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, A
     Returns the strategy, and the values of automatic settings by name. A `UserError` refuses
     devices that can't be reached and a batch that can't be split over them.
     """
+    # Threads first: TensorFlow takes them with its first op or device.
     training, runtime = config.training, config.runtime
     if runtime.deterministic:
         tf.config.experimental.enable_op_determinism()
     steps = runtime.gradient_accumulation_steps
     parts = prepare_cpu(runtime, training.train_batch_size // steps)
     strategy = create_strategy(runtime)
+
+    # Every replica gets as many rows as the others in each micro-batch.
     replicas, batch = strategy.num_replicas_in_sync, training.train_batch_size
     if batch % (replicas * steps):
         raise UserError(
@@ -62,6 +65,8 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
             or _gpu_names(config.num_gpus)):
         return 1
     tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
+
+    # A thread for each part, and the remaining cores for the ops within it.
     cores = usable_cores()
     parts = largest_divisor(rows, config.cpu_parts or min(cores, MAX_PARTS))
     if parts > 1:
@@ -76,6 +81,8 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     kind = _kind(config)
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
+
+    # Several processes, which TensorFlow waits for.
     if kind is Strategy.MULTI_WORKER_MIRRORED:
         cluster = workers.parse(os.environ.get(workers.VARIABLE, ""))
         if others := cluster.others:
@@ -83,6 +90,8 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
                  "cluster and its own task in TF_CONFIG")
         with signals.default_signal_handlers():
             return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
+
+    # Replicas on one CPU, split into logical devices.
     if config.num_replicas:
         if workers.cluster():
             raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
@@ -97,6 +106,8 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
                 f"--num_replicas={config.num_replicas}, but this process began with {len(names)} "
                 "CPU devices. Set it in a new process, before TensorFlow's first op.")
         return tf.distribute.MirroredStrategy(names[:config.num_replicas])
+
+    # The GPUs of this machine, or its CPU.
     gpus = _gpu_names(config.num_gpus)
     if kind is Strategy.MIRRORED:
         return tf.distribute.MirroredStrategy(gpus or _cpu_names())

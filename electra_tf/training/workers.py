@@ -79,6 +79,7 @@ def parse(text: str) -> Cluster:
 
 
 def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
+    # Jobs of other kinds of training.
     if task.type == "evaluator":
         return ("task.type evaluator does not train; run --mode=eval in a process without "
                 "TF_CONFIG")
@@ -89,6 +90,8 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
                 "every chief and worker its own process")
     if jobs.keys() - {"chief", "worker"} or len(jobs.get("chief", ())) > 1:
         return "the cluster has a job chief of one process at most, a job worker, and no others"
+
+    # Distinct addresses, and a task that is one of the processes.
     addresses = [address for names in jobs.values() for address in names]
     for address in addresses:
         host, _, port = address.rpartition(":")
