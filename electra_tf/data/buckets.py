@@ -49,12 +49,14 @@ def bucket_lengths(lengths: Sequence[int], max_length: int, max_buckets: int = 8
     >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, max_buckets=3)
     (8, 20, 128)
     """
+    # Candidates are the rows' lengths, rounded up to multiples of 4; `max_length` is always one.
     tops = -(-np.asarray(lengths) // _STEP) * _STEP
     candidates, counts = np.unique(np.minimum(tops, max_length), return_counts=True)
     has_longest = candidates[-1] == max_length
     if has_longest:
         candidates, counts = candidates[:-1], counts[:-1]
     below = np.concatenate([[0], np.cumsum(counts)]).tolist()  # Rows of the first candidates.
+
     # Number of candidates covered -> the fewest tokens of their rows, and the buckets that give
     # them; the last covered candidate is a bucket.
     choices: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
@@ -78,22 +80,24 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
 
     `lengths` are the numbers of tokens of the examples. One batch may have fewer than B examples.
     """
-    numbers = np.random.default_rng([seed, epoch])
-    order = numbers.permutation(len(lengths))
-    pool = _POOL_BATCHES * batch_size
-    pools = [order[first:first + pool] for first in range(0, len(order), pool)]
+    # Shuffled examples in pools of 50 batches, each sorted by length; ties stay shuffled.
+    rng = np.random.default_rng([seed, epoch])
+    pools = _slices(rng.permutation(len(lengths)), _POOL_BATCHES * batch_size)
     sizes = np.asarray(lengths)
-    # Ties stay in the shuffled order.
-    ordered = [part[np.argsort(sizes[part], kind="stable")] for part in pools]
-    batches = [part[first:first + batch_size]
-               for part in ordered for first in range(0, len(part), batch_size)]
-    return [batches[index] for index in numbers.permutation(len(batches))]
+    pools = [pool[np.argsort(sizes[pool], kind="stable")] for pool in pools]
+
+    # Batches of neighbours within a pool, in random order.
+    batches = [batch for pool in pools for batch in _slices(pool, batch_size)]
+    return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def plan_in_order_of_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
     """Returns the indices of every batch's examples, longest first to detect a lack of memory."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    return [order[first:first + batch_size] for first in range(0, len(order), batch_size)]
+    return _slices(np.argsort(-np.asarray(lengths), kind="stable"), batch_size)
+
+
+def _slices(values: np.ndarray, size: int) -> list[np.ndarray]:
+    return [values[begin:begin + size] for begin in range(0, len(values), size)]
 
 
 def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
@@ -103,6 +107,7 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
     Examples with parts get the most parts of all, a multiple of 4 above 4. The parts that are added
     have one valid token, because heads read the first.
     """
+    # The shape of a padded row: [L], or [G, L] with parts.
     longest = max(row.ids.shape[-1] for row in rows)
     shape: tuple[int, ...] = (next(length for length in lengths if length >= longest),)
     if rows[0].ids.ndim > 1:
@@ -115,11 +120,14 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
             batch[(index, *map(slice, value.shape))] = value
         return batch
 
-    padding_mask = padded([np.ones(row.ids.shape,
-                                   bool) if row.padding_mask is None else row.padding_mask
-                           for row in rows], shape)
+    # bool [B, L] or [B, G, L]; padding rows and parts are False, but for each part's first token.
+    masks = [np.ones(row.ids.shape, bool) if row.padding_mask is None else row.padding_mask
+             for row in rows]
+    padding_mask = padded(masks, shape)
     if padding_mask.ndim > 2:
         padding_mask[:, :, 0] = True
+
+    # Targets have one shape in all rows; those of words are padded like tokens.
     targets = {name: [np.asarray(row.targets[name]) for row in rows] for name in rows[0].targets}
     of_words = {name: [row.word_targets[name] for row in rows] for name in rows[0].word_targets}
     return RowBatch(

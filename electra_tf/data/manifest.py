@@ -15,7 +15,7 @@ from annotated_types import Interval
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path, file_sha256
-from electra_tf.data.records import SPLITS, Count, Records, Shard, overhead_bytes
+from electra_tf.data.records import SPLITS, NonNegative, Records, Shard, overhead_bytes
 from electra_tf.text.normalization import Tokenization
 
 FORMAT_VERSION = 1
@@ -32,39 +32,40 @@ _BUILD = "`python -m data_prep.build_pretraining_data`"
 class Counts:
     """Numbers of what a build read, dropped and wrote; `+` adds those of two shards."""
 
-    documents: Count = 0
-    lines: Count = 0
-    words: Count = 0  # Words between white space.
-    text_bytes: Count = 0  # Bytes of UTF-8 without line ends.
-    letterless_lines: Count = 0
+    documents: NonNegative = 0
+    lines: NonNegative = 0
+    words: NonNegative = 0  # Words between white space.
+    text_bytes: NonNegative = 0  # Bytes of UTF-8 without line ends.
+    letterless_lines: NonNegative = 0
     """The fields from here to `dropped_text_bytes` count dropped text. Each dropped line is in one
     of them and not in `lines`; dropped documents are also in `documents`."""
-    boilerplate_lines: Count = 0  # In manifests of earlier builds only.
-    short_or_long_lines: Count = 0
-    other_language_documents: Count = 0  # In manifests of earlier builds only.
-    near_duplicate_documents: Count = 0
-    lines_of_dropped_documents: Count = 0
-    duplicate_lines: Count = 0
-    contaminated_lines: Count = 0  # Lines with a text of a benchmark's test set.
-    dropped_text_bytes: Count = 0  # Bytes of all dropped lines.
-    text_tokens: Count = 0  # WordPiece tokens of the text.
-    content_tokens: Count = 0
+    boilerplate_lines: NonNegative = 0  # In manifests of earlier builds only.
+    short_or_long_lines: NonNegative = 0
+    other_language_documents: NonNegative = 0  # In manifests of earlier builds only.
+    near_duplicate_documents: NonNegative = 0
+    lines_of_dropped_documents: NonNegative = 0
+    duplicate_lines: NonNegative = 0
+    contaminated_lines: NonNegative = 0  # Lines with a text of a benchmark's test set.
+    dropped_text_bytes: NonNegative = 0  # Bytes of all dropped lines.
+    text_tokens: NonNegative = 0  # WordPiece tokens of the text.
+    content_tokens: NonNegative = 0
     """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
-    special_tokens: Count = 0  # [CLS] and [SEP] of the examples.
-    padding_positions: Count = 0
-    examples: Count = 0
-    single_segment_examples: Count = 0
-    tokenizer_words: Count = 0  # Words of the tokenizer; a punctuation mark is a word.
-    unknown_words: Count = 0  # Words that became [UNK].
-    characters: Count = 0
-    changed_characters: Count = 0  # Letters that stripping accents changes or would change.
-    hangul_characters: Count = 0  # Always 0; the format has it.
-    skipped_documents: Count = 0
+    special_tokens: NonNegative = 0  # [CLS] and [SEP] of the examples.
+    padding_positions: NonNegative = 0
+    examples: NonNegative = 0
+    single_segment_examples: NonNegative = 0
+    tokenizer_words: NonNegative = 0  # Words of the tokenizer; a punctuation mark is a word.
+    unknown_words: NonNegative = 0  # Words that became [UNK].
+    characters: NonNegative = 0
+    changed_characters: NonNegative = 0  # Letters that stripping accents changes or would change.
+    hangul_characters: NonNegative = 0  # Always 0; the format has it.
+    skipped_documents: NonNegative = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
-    unknown_by_script: Mapping[str, Count] | None = None
+    unknown_by_script: Mapping[str, NonNegative] | None = None
     """Unknown words of every script (`text.coverage`); None if they were not counted."""
 
     def __add__(self, other: "Counts") -> "Counts":
+        # Scripts stay None if neither counted them.
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()
                 if name != "unknown_by_script"}
         counted = [collections.Counter(counts.unknown_by_script) for counts in (self, other)
@@ -152,12 +153,15 @@ def load_records(data_dir: str | Path) -> Records:
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
+    # The vocabulary, and the bytes of an id.
     length, vocabulary, shards = manifest.max_seq_length, manifest.vocabulary, manifest.shards
     if not 5 <= vocabulary.size <= _MAX_VOCABULARY:
         yield f"vocabulary.size must be 5 to {_MAX_VOCABULARY:,}. Received: {vocabulary.size}"
     if manifest.token_bytes != token_bytes_for(vocabulary.size):
         yield (f"token_bytes is {manifest.token_bytes}, but ids of {vocabulary.size:,} entries "
                f"take {token_bytes_for(vocabulary.size)} bytes")
+
+    # Every shard's name, and its counts: an example has [CLS] and [SEP] and at most L tokens.
     if len({shard.name for shard in shards}) < len(shards):
         yield "two shards have the same name"
     for shard in shards:
@@ -174,12 +178,16 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
         if not min_bytes <= shard.bytes <= max_bytes:
             yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
                    f"and {shard.bytes} bytes")
+
+    # Values that `settings` repeat.
     for name, value in (("max_seq_length", length), ("packing", manifest.packing),
                         *dataclasses.asdict(vocabulary.normalization).items(),
                         ("vocabulary_sha256", vocabulary.sha256)):
         value = list(value) if isinstance(value, tuple) else value
         if manifest.settings.get(name, value) != value:
             yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"
+
+    # Counts of the whole build, which the shards' counts give.
     counts = manifest.counts
     examples, tokens = (sum(getattr(shard, name) for shard in shards)
                         for name in ("examples", "tokens"))

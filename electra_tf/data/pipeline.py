@@ -94,6 +94,7 @@ def first_examples(records: Records, count: int, pad_id: int) -> tf.data.Dataset
 
     The examples are in proportion to the shards' sizes, and from at most `_MAX_OPENED` shards.
     """
+    # Every k-th shard, and an equal fraction of the examples of each.
     chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MAX_OPENED))
     paths = records.paths("train")[chosen]
     sizes = [shard.examples for shard in records.shards["train"]][chosen]
@@ -123,22 +124,26 @@ def _own_share(batch: tf.Tensor | Batch, batch_size: int,
 def _examples(paths: Sequence[str], sizes: Sequence[int],
               buffers: Iterable[ShuffleBuffer]) -> tf.data.Dataset:
     """Returns the serialized examples of buffers; the next buffer is loaded meanwhile."""
-    # The shards of all buffers end to end; successive buffers of the same shards share them.
+    # The shards of all buffers end to end; successive buffers of the same shards share them. A
+    # row of the table is a buffer: where its shards begin and end there, and its fields.
     members: list[int] = []
-    numbers, shards = [], ()
+    table, shards = [], ()
     for buffer in buffers:
         if buffer.shards is not shards:
             shards = buffer.shards
             members.extend(shards)
-        numbers.append((len(members) - len(shards), len(members), buffer.part, buffer.parts,
-                        buffer.size, buffer.seed, buffer.start, buffer.stop))
-    paths, sizes, shard_numbers = (
+        table.append((len(members) - len(shards), len(members), buffer.part, buffer.parts,
+                      buffer.size, buffer.seed, buffer.start, buffer.stop))
+    paths, sizes, members = (
         tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members, tf.int32))
 
     def load(buffer: tf.Tensor) -> tf.Tensor:
+        # The buffer's part of each of its shards, string [size].
         begin, end, part, parts, size, seed, start, stop = tf.unstack(buffer)
-        own = shard_numbers[begin:end]
-        examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
+        shards = members[begin:end]
+        examples = _read(tf.gather(paths, shards), *part_of(tf.gather(sizes, shards), part, parts))
+
+        # Shuffled completely, by (seed, size).
         with tf.control_dependencies([tf.debugging.assert_equal(
                 tf.size(examples, tf.int64), size,
                 message="a shard holds fewer examples than its manifest says")]):
@@ -147,7 +152,7 @@ def _examples(paths: Sequence[str], sizes: Sequence[int],
         return tf.gather(examples, order[start:stop])
 
     return (
-        tf.data.Dataset.from_tensor_slices(np.array(numbers, np.int64).reshape([-1, 8]))
+        tf.data.Dataset.from_tensor_slices(np.array(table, np.int64).reshape([-1, 8]))
         .map(load)
         .prefetch(1)
         .flat_map(tf.data.Dataset.from_tensor_slices)
@@ -156,14 +161,15 @@ def _examples(paths: Sequence[str], sizes: Sequence[int],
 
 def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     """Returns records [first, last) of each of F files, string [sum of last - first], in order."""
-    def own_part(file: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+    def read_file(file: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         records = tf.data.TFRecordDataset(file, buffer_size=_BUFFER_BYTES).skip(first)
         batch = records.take(last - first).batch(tf.maximum(last - first, 1))
         return batch.with_options(without_autotuning()).reduce(
             tf.zeros([0], tf.string), lambda _, batch: batch)
 
     contents = tf.data.Dataset.from_tensor_slices((files, first, last)).map(
-        own_part, num_parallel_calls=_SHARDS_READ_TOGETHER, deterministic=True)
+        read_file, num_parallel_calls=_SHARDS_READ_TOGETHER, deterministic=True)
+    # One ragged batch of all files, whose values are the records end to end.
     parts = contents.ragged_batch(tf.size(files, tf.int64)).with_options(without_autotuning())
     return parts.get_single_element().values
 
@@ -174,14 +180,17 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
     Its run raises `InvalidArgumentError` for a longer example, for contradicting fields, and for an
     id outside of the vocabulary, which a GPU would ignore.
     """
+    # Bytes of ids, string [B], and the first segment's number of tokens, int64 [B].
     length, token_bytes, size = records.max_seq_length, records.token_bytes, records.vocab_size
     parsed = tf.io.parse_example(serialized, {
         "ids": tf.io.FixedLenFeature([], tf.string),
         "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
     })
-    first = parsed["first_segment_length"][:, tf.newaxis]
+    boundary = parsed["first_segment_length"][:, tf.newaxis]
     sizes = tf.strings.length(parsed["ids"])[:, tf.newaxis]
     lengths = sizes // token_bytes
+
+    # Lengths are checked before the bytes are decoded, zero-padded, to int32 [B, L].
     checks = [
         tf.debugging.assert_less_equal(
             lengths, length,
@@ -190,16 +199,19 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
             lengths * token_bytes, sizes,
             message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
         tf.debugging.Assert(
-            tf.reduce_all((first >= 1) & (first <= tf.cast(lengths, tf.int64))),
+            tf.reduce_all((boundary >= 1) & (boundary <= tf.cast(lengths, tf.int64))),
             ["first_segment_length is not within its example; rebuild the records"]),
     ]
     with tf.control_dependencies(checks):
         ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(ID_DTYPES[token_bytes]),
                                little_endian=True, fixed_length=length * token_bytes)
     ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], length])
+
+    # Positions [1, L] before a row's length are tokens, those from the boundary on the second
+    # segment. Ids are checked before [PAD] fills the rest.
     positions = tf.range(length)[tf.newaxis]
     padding_mask = positions < lengths
-    second = padding_mask & (positions >= tf.cast(first, tf.int32))
+    second = padding_mask & (positions >= tf.cast(boundary, tf.int32))
     with tf.control_dependencies([tf.debugging.Assert(
             tf.reduce_all((ids >= 0) & (ids < size)),
             [f"the records have an id outside the vocabulary of {size:,} tokens"])]):

@@ -20,14 +20,15 @@ from annotated_types import Ge
 from electra_tf.core.errors import UserError
 
 SPLITS = ("train", "eval")
-Count = Annotated[int, Ge(0)]
+NonNegative = Annotated[int, Ge(0)]
 SHARDS_MIXED = 64  # Least number of shards that a buffer reads from, if there are as many.
 ID_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
 """Bytes of a stored id (`manifest.token_bytes_for`) -> its type."""
-_BEFORE_IDS = re.compile(
-    rb"\nN\nN\n\x14first_segment_length\x12N\x1aN\nN(?P<boundary>N)\nN\n\x03ids\x12N\nN\nN"
-    .replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL)
-"""The bytes that `_before_ids` returns; N stands for a number of 7 bits a byte."""
+_BEFORE_IDS = re.compile(rb"""
+    \nN \nN \n\x14first_segment_length \x12N \x1aN \nN (?P<boundary>N)
+    \nN \n\x03ids                       \x12N \nN   \nN
+    """.replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL | re.VERBOSE)
+"""The bytes that `_before_ids` returns: each field's tag, then N, its size or value (`_number`)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,9 +37,9 @@ class Shard:
 
     name: str  # File name within the directory.
     split: Literal["train", "eval"]
-    examples: Count
-    tokens: Count  # Tokens of all examples, with special tokens and without padding.
-    bytes: Count
+    examples: NonNegative
+    tokens: NonNegative  # Tokens of all examples, with special tokens and without padding.
+    bytes: NonNegative
     sha256: str
 
 
@@ -90,16 +91,18 @@ def shuffle_buffers(sizes: Sequence[int], *, seed: int, buffer_examples: int, st
     `sizes` are the numbers of examples of the shards. A buffer has at most `buffer_examples`, plus
     one per shard at most.
     """
+    # The epoch of the first position, and the position of that epoch's beginning.
     epoch_size = sum(sizes)
     if epoch_size == 0:
         raise ValueError("the dataset holds no examples")
     epoch = start // epoch_size
     position = epoch * epoch_size
     while position < stop:
+        # Buffers before `start` are skipped, the first and the last one are cut.
         for buffer in _epoch(sizes, random.Random(f"{seed}:{epoch}"), buffer_examples):
-            first, last = max(start - position, 0), min(stop - position, buffer.size)
-            if first < last:
-                yield dataclasses.replace(buffer, start=first, stop=last)
+            begin, end = max(start - position, 0), min(stop - position, buffer.size)
+            if begin < end:
+                yield dataclasses.replace(buffer, start=begin, stop=end)
             position += buffer.size
         epoch += 1
 
@@ -111,12 +114,15 @@ def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
 
 def _epoch(sizes: Sequence[int], draw: random.Random,
            buffer_examples: int) -> Iterator[ShuffleBuffer]:
+    # An order of all shards, and the number of shards that fill a buffer.
     order = draw.sample(range(len(sizes)), len(sizes))
     filling = len(sizes) * buffer_examples / sum(sizes)
+
     # Groups of consecutive shards of nearly equal numbers, each of which fills a buffer or more.
     groups = max(1, int(len(sizes) / max(SHARDS_MIXED, filling)))
     for group in range(groups):
         shards = tuple(order[slice(*part_of(len(order), group, groups))])
+        # Each buffer of a group takes an equal part of every shard in it.
         parts = -(-sum(sizes[shard] for shard in shards) // buffer_examples)
         for part in range(parts):
             ends = (part_of(sizes[shard], part, parts) for shard in shards)
@@ -144,6 +150,7 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
 
     Raises `ValueError` for other bytes than those of `serialize_example`.
     """
+    # The pattern finds the boundary; writing the bytes again checks all sizes in them.
     match = _BEFORE_IDS.match(serialized)
     if match:
         boundary = sum((byte & 127) << 7 * index for index, byte in enumerate(match["boundary"]))
@@ -178,6 +185,7 @@ def _before_ids(first_segment_length: int, size: int) -> bytes:
 
     Deterministic serialization sorts keys. Protobuf takes 10 times as long.
     """
+    # Example { features: { map entry { key, value: { list: { number or bytes } } } } }.
     boundary = (_field(1, b"first_segment_length")
                 + _field(2, _field(3, _field(1, _number(first_segment_length)))))
     ids = _field(1, b"ids") + _field(2, _field(1, _field(1, b"", size), size), size)

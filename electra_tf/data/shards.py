@@ -31,6 +31,7 @@ def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -
                     writer.write(serialized)
                     count += 1
                     tokens += length
+        # `atomic_file` explains a full disk.
         except tf.errors.ResourceExhaustedError as error:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         except tf.errors.OpError as error:
@@ -49,40 +50,45 @@ def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
     A batch has at most `TOKENS_TOGETHER` positions. Raises `UserError` that names the shard, and
     the record if one contradicts the manifest.
     """
-    path, number = records.data_dir / shard.name, start
+    path, index = records.data_dir / shard.name, start
     stop = shard.examples if stop is None else stop
     try:
-        # TensorFlow allocates the size that a record claims, and ends the process if that fails.
+        # Every record's size must lie within the file: TensorFlow allocates the size that a record
+        # claims, and ends the process if that fails.
         size, position = path.stat().st_size, 0
         with path.open("rb") as file:
-            for index in range(stop):
+            for record in range(stop):
                 header = file.read(8)  # The content's size; a checksum follows each, of 4 bytes.
                 if len(header) < 8:
                     break
                 position += 16 + int.from_bytes(header, "little")
                 if position > size:
-                    raise misfit(path, f"a record is cut off or changed (record {index:,})")
+                    raise misfit(path, f"a record is cut off or changed (record {record:,})")
                 file.seek(position)
+
+        # The content of every record; `index` is that of the next one.
         examples = tf.data.TFRecordDataset(str(path)).skip(start).take(stop - start)
         for batch in examples.batch(max(1, TOKENS_TOGETHER // records.max_seq_length)).with_options(
                 without_autotuning()).as_numpy_iterator():
             for content in batch:
                 checked_ids(content, records)
-                number += 1
+                index += 1
             yield batch
+
+    # Each failure names the shard and, where it is known, the record.
     except UserError:  # A `ValueError`, but complete.
         raise
     except OSError as error:
         raise misfit(path, f"it can't be read ({error.strerror})") from error
     except tf.errors.DataLossError as error:
         raise misfit(path, "a record is cut off or changed "
-                     f"(record {number:,} or a later one)") from error
+                     f"(record {index:,} or a later one)") from error
     except tf.errors.OpError as error:
         raise misfit(path, f"it can't be read ({one_line(error.message, 200)})") from error
     except ValueError as error:
-        raise misfit(path, f"record {number:,}: {error}") from error
-    if number < stop:
-        raise misfit(path, f"it has {number:,} examples instead of {shard.examples:,}")
+        raise misfit(path, f"record {index:,}: {error}") from error
+    if index < stop:
+        raise misfit(path, f"it has {index:,} examples instead of {shard.examples:,}")
 
 
 def require_readable(records: Records) -> None:
@@ -96,8 +102,8 @@ def check_first_examples(records: Records) -> None:
     """Checks the first example of some shards against the manifest, or raises `UserError`."""
     shards = [shard for split in SPLITS for shard in records.shards[split] if shard.examples]
     for shard in shards[::max(1, len(shards) // _CHECKED_SHARDS)]:
-        first = next(serialized_examples(records, shard, stop=1))[0]
-        ids, _ = checked_ids(first, records)
+        example = next(serialized_examples(records, shard, stop=1))[0]
+        ids, _ = checked_ids(example, records)
         if records.packing == "full" and 1 < shard.examples and len(ids) < records.max_seq_length:
             raise misfit(records.data_dir / shard.name, f"record 0: ids has {len(ids)} tokens; "
                          f"max_seq_length is {records.max_seq_length} and packing is full")
