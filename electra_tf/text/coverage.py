@@ -52,6 +52,7 @@ def coverage_warnings(words: int, unknown: int, characters: int = 0, changed: in
 
 def count_characters(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:
     """Returns the frequency of each character in a text, or the sums of their weights."""
+    # UTF-32 is an array of code points, whose values `bincount` counts.
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     totals = np.bincount(codes, weights)
     return collections.Counter({chr(code): int(totals[code]) for code in np.flatnonzero(totals)})
@@ -93,5 +94,6 @@ def _is_letter(character: str) -> bool:
 def _is_changed(character: str) -> bool:
     if character.isascii() or not _is_letter(character):
         return False
+    # What `tokenizer.WordSplitter` does: NFD without non-spacing marks.
     decomposed = unicodedata.normalize("NFD", character)
     return character != "".join(c for c in decomposed if unicodedata.category(c) != "Mn")

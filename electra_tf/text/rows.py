@@ -14,6 +14,8 @@ from electra_tf.text.normalization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 
 CHUNK = 20_000  # Texts that one call tokenizes.
+_PAD, _CLS, _SEP, _FIRST_PIECE = range(4)
+"""Indices of the special tokens and of the first piece in the list from which rows are gathered."""
 Keep = Callable[[tf.RaggedTensor, tf.Tensor], tf.RaggedTensor]
 """Maps rows of pieces and numbers of those that stay, int32 [B], to the pieces that stay."""
 
@@ -63,13 +65,22 @@ class RowEncoder:
 
         `keep` cuts each text to its new length; by default its first tokens stay.
         """
-        parts = [self.tokenizer.tokenize(column) for column in columns]
-        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
-        special = 1 + len(parts)
-        limits = shortened(lengths, self.max_length - special)
-        rows = self.rows([(keep or first_values)(*part)
-                          for part in zip(parts, limits, strict=True)])
-        return rows, tf.add_n(lengths) + special
+        columns, lengths, limits, total = self._tokenize(columns)
+        return self.rows([(keep or first_values)(pieces, limit)
+                          for pieces, limit in zip(columns, limits, strict=True)]), total
+
+    def _tokenize(self, columns: Sequence[tf.Tensor]) -> tuple[
+            list[tf.RaggedTensor], list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
+        """Returns each column's pieces, their numbers before and after the cut, and row lengths.
+
+        Pieces are int32 [B, (pieces)], numbers int32 [B]. The lengths of rows, int32 [B], are those
+        before the cut, with [CLS] and a [SEP] for each column.
+        """
+        pieces = [self.tokenizer.tokenize(column) for column in columns]
+        lengths = [tf.cast(column.row_lengths(), tf.int32) for column in pieces]
+        num_special = 1 + len(columns)
+        return (pieces, lengths, shortened(lengths, self.max_length - num_special),
+                tf.add_n(lengths) + num_special)
 
     def encode_in_windows(self, *columns: tf.Tensor, stride: int) -> tuple[
             Tokens, tf.Tensor, tf.Tensor]:
@@ -80,24 +91,26 @@ class RowEncoder:
         ones; the other text stays. Also returns each window's example, int32 [W], ascending, and
         the numbers of tokens before the cut, int32 [B].
         """
-        parts = [self.tokenizer.tokenize(column) for column in columns]
-        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
-        special = 1 + len(parts)
-        limits = shortened(lengths, self.max_length - special)
+        columns, lengths, limits, total = self._tokenize(columns)
+
+        # Which column slides, bool [B] each, and its number of pieces and room in a row.
         is_last = lengths[-1] >= lengths[0]  # Always for single texts.
-        sliding = [~is_last, is_last][-len(parts):]
+        sliding = [~is_last, is_last][-len(columns):]
         length, capacity = (tf.add_n([
-            tf.where(*column, 0) for column in zip(sliding, values, strict=True)])
+            tf.where(slides, column, 0) for slides, column in zip(sliding, values, strict=True)])
             for values in (lengths, limits))
         example, first, sizes = window_spans(length, tf.maximum(capacity, 1), stride)
+
+        # Each window's pieces, int32 [W, (pieces)]: its part of the sliding column, and the first
+        # pieces of the other one.
         windows = []
-        for part, limit, is_sliding in zip(parts, limits, sliding, strict=True):
+        for pieces, limit, is_sliding in zip(columns, limits, sliding, strict=True):
             slides = tf.gather(is_sliding, example)
-            begin = tf.gather(tf.cast(part.row_starts(), tf.int32), example)
+            begin = tf.gather(tf.cast(pieces.row_starts(), tf.int32), example)
             begin += tf.where(slides, first, 0)
-            windows.append(tf.gather(part.flat_values, tf.ragged.range(
+            windows.append(tf.gather(pieces.flat_values, tf.ragged.range(
                 begin, begin + tf.where(slides, sizes, tf.gather(limit, example)))))
-        return self.rows(windows), example, tf.add_n(lengths) + special
+        return self.rows(windows), example, total
 
     def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
         """Returns rows of one or two parts, int32 [B, (n)], with [CLS] before and [SEP] after."""
@@ -105,24 +118,30 @@ class RowEncoder:
             raise UserError("the encoder has type_vocab_size=1 and reads no pairs of texts or "
                             "questions about contexts; choose one with type_vocab_size=2, or join "
                             "the texts of a pair in one column.")
+        # All ids end to end, after the special ones, in the order of the indices above.
         vocabulary = self.vocabulary
         ids = tf.concat([[vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id],
                          *(part.flat_values for part in parts)], axis=0)
+
+        # The rows' lengths, int32 [B], and their columns, [L], L the largest length.
         lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
         totals = tf.add_n(lengths) + (1 + len(parts))
         # Without rows there is one column, because task heads read the first.
         columns = tf.range(tf.reduce_max(tf.concat([totals, [1]], axis=0)))
-        # Index in `ids` of every token; int32 throughout, which TensorFlow moves fastest.
-        indices = tf.tile(tf.cast(columns == 0, tf.int32)[tf.newaxis], [tf.size(totals), 1])
-        begin, before = tf.ones_like(totals), 3
+
+        # Index in `ids` of every token, [B, L]; int32 throughout, which TensorFlow moves fastest.
+        # A part's tokens are in columns [begin, end), its [SEP] follows.
+        indices = tf.tile(tf.where(columns == 0, _CLS, _PAD)[tf.newaxis], [tf.size(totals), 1])
+        begin, part_start = tf.ones_like(totals), _FIRST_PIECE
         for part, length in zip(parts, lengths, strict=True):
             end = begin + length
             inside = (columns >= begin[:, tf.newaxis]) & (columns < end[:, tf.newaxis])
-            first = before + tf.cast(part.row_starts(), tf.int32) - begin
+            first = part_start + tf.cast(part.row_starts(), tf.int32) - begin
             indices = tf.where(inside, first[:, tf.newaxis] + columns, indices)
-            indices = tf.where(columns == end[:, tf.newaxis], 2, indices)
-            begin, before = end + 1, before + tf.size(part.flat_values)
+            indices = tf.where(columns == end[:, tf.newaxis], _SEP, indices)
+            begin, part_start = end + 1, part_start + tf.size(part.flat_values)
         padding_mask = columns < totals[:, tf.newaxis]
+        # The second segment begins after [CLS], the first part and its [SEP].
         second = padding_mask & (columns > 1 + lengths[0][:, tf.newaxis])
         return Tokens(tf.gather(ids, indices), tf.cast(second, tf.int32), padding_mask)
 
@@ -140,7 +159,7 @@ def first_and_last_values(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.Ragged
     `first_values`.
     """
     starts, ends = (tf.cast(values, tf.int32) for values in (rows.row_starts(), rows.row_limits()))
-    head = -(-limits // 4)
+    head = -(-limits // 4)  # The first pieces that stay.
     return tf.gather(rows.flat_values, tf.concat([
         tf.ragged.range(starts, starts + head),
         tf.ragged.range(ends - (limits - head), ends)], axis=1))
@@ -172,6 +191,7 @@ def encode_windows(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.R
     the index of each query's context. Windows of one question begin `stride` pieces apart
     (BERT, section 4.2).
     """
+    # Spans of windows within their contexts, and their pieces, int32 [W, (pieces)].
     query_sizes = tf.cast(queries.row_lengths(), tf.int32)
     lengths = tf.gather(tf.cast(contexts.row_lengths(), tf.int32), context_of)
     starts = tf.gather(tf.cast(contexts.row_starts(), tf.int32), context_of)
@@ -179,12 +199,17 @@ def encode_windows(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.R
     example, first, sizes = window_spans(lengths, capacity, stride)
     begin = tf.gather(starts, example) + first
     parts = tf.gather(contexts.flat_values, tf.ragged.range(begin, begin + sizes))
-    columns = tf.ragged.range(sizes)  # Of the pieces, within their windows.
+
+    # For each piece of each window: the window, the column in it, and the piece's index among the
+    # pieces of all questions' contexts.
+    columns = tf.ragged.range(sizes)
     window = tf.cast(columns.value_rowids(), tf.int32)
     column, size = columns.flat_values, tf.gather(sizes, window)
     before = tf.gather(tf.cumsum(lengths, exclusive=True), example)
     piece = tf.gather(before + first, window) + column
-    # BERT adds 0.01 times the size; whole hundredths compare exactly.
+
+    # Each piece's best window has the most context on the side with less. BERT adds 0.01 times the
+    # size; whole hundredths compare exactly.
     score = 100 * tf.minimum(column, size - 1 - column) + size
     num_pieces = tf.reduce_sum(lengths)
     best_score = tf.math.unsorted_segment_max(score, piece, num_pieces)
@@ -201,10 +226,11 @@ def window_spans(lengths: tf.Tensor, capacity: tf.Tensor,
 
     `lengths` and `capacity`, the most pieces of a window, are int32 [B]. Windows overlap or touch.
     """
+    # One window, and another one for every step that the rest of the text needs.
     step = tf.minimum(stride, capacity)
-    numbers = tf.ragged.range(1 + -(-tf.maximum(lengths - capacity, 0) // step))
-    example = tf.cast(numbers.value_rowids(), tf.int32)
-    first = numbers.flat_values * tf.gather(step, example)
+    windows = tf.ragged.range(1 + -(-tf.maximum(lengths - capacity, 0) // step))
+    example = tf.cast(windows.value_rowids(), tf.int32)
+    first = windows.flat_values * tf.gather(step, example)
     return example, first, tf.minimum(
         tf.gather(capacity, example), tf.gather(lengths, example) - first)
 
@@ -224,8 +250,8 @@ def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
     `keep` is that of `RowEncoder.encode_counted`.
     """
     rows, lengths = [], [np.zeros(0, np.int32)]
-    for first in range(0, len(texts), CHUNK):
-        columns = zip(*texts[first:first + CHUNK], strict=True)
+    for begin in range(0, len(texts), CHUNK):
+        columns = zip(*texts[begin:begin + CHUNK], strict=True)
         tokens, counts = encoder.encode_counted(*map(tf.constant, columns), keep=keep)
         rows += token_rows(tokens)
         lengths.append(counts.numpy())

@@ -31,10 +31,10 @@ def word_scripts(texts: Sequence[str]) -> list[str]:
     ['Latin', 'Latin', 'digits', 'signs', 'Cyrillic', 'Han']
     """
     points = tf.strings.unicode_decode(tf.constant(list(texts), tf.string), "UTF-8")
-    numbers = points.with_flat_values(tf.strings.unicode_script(points.flat_values)).to_list()
-    return [next((_NAMES.get(number, _OTHER) for number in row if number > 1), None)
+    codes = points.with_flat_values(tf.strings.unicode_script(points.flat_values)).to_list()
+    return [next((_NAMES.get(code, _OTHER) for code in row if code > 1), None)
             or (_DIGITS if any(unicodedata.category(char) == "Nd" for char in text) else _SIGNS)
-            for text, row in zip(texts, numbers, strict=True)]
+            for text, row in zip(texts, codes, strict=True)]
 
 
 class UnknownScripts:
@@ -53,12 +53,14 @@ class UnknownScripts:
         unknown = np.flatnonzero(ids == self._vocabulary.unk_id)
         if not unknown.size:
             return
+        # The text of every unknown word; these texts alone are split into words again.
         rows = np.searchsorted(ends, unknown, side="right")
         affected = np.unique(rows)
         words = self._words([texts[row] for row in affected])
+
         # Every word has exactly one piece that does not continue a word; [UNK] is one.
         words_before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
-        number_in_row = words_before[unknown] - words_before[np.concatenate([[0], ends])[rows]]
-        indices = words.row_splits.numpy()[np.searchsorted(affected, rows)] + number_in_row
+        index_in_row = words_before[unknown] - words_before[np.concatenate([[0], ends])[rows]]
+        indices = words.row_splits.numpy()[np.searchsorted(affected, rows)] + index_in_row
         self.counts.update(word_scripts([
             word.decode() for word in words.flat_values.numpy()[indices]]))

@@ -72,10 +72,13 @@ class WordSplitter(tf.Module):
         The mark of a normalized token of one word is its text between two characters, which one op
         writes for all such tokens. Any other token becomes a character of its own, by one op each.
         """
+        # A private character for every token.
         literal = self.normalization.literal_tokens
         normalized = self.normalization.normalized_tokens
         marks = {token: chr(_FIRST_MARK + index)
                  for index, token in enumerate((*literal, *normalized))}
+
+        # Normalized tokens of one word are written between two marks instead.
         if normalized:
             with tf.init_scope():
                 texts = [text.decode() for text in self.normalize(tf.constant(normalized)).numpy()]
@@ -85,6 +88,7 @@ class WordSplitter(tf.Module):
                 normalized, marked, word_counts, strict=True) if count == 1}
             self.normalized_marks = {text: marks[token] for token, text in zip(
                 normalized, texts, strict=True) if text}
+
         self.literal_marks = {token: marks[token] for token in literal}
         return marks
 
@@ -108,14 +112,18 @@ class WordSplitter(tf.Module):
 
     def normalize_valid(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns `normalize` of texts that are valid UTF-8, in half the time."""
+        # Literal tokens become marks, before any other change.
         strip_accents = self.normalization.strip_accents
         dropped = _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED
         if self.literal_marks:
             texts = tf.strings.regex_replace(texts, _PRIVATE, "")
             texts = _mark_tokens(texts, self.literal_marks)
             dropped = dropped.replace("[^", f"[^{_PRIVATE[1:-1]}")
+
+        # White space becomes spaces; control and other invisible characters are dropped.
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
         texts = tf.strings.regex_replace(texts, dropped, "")
+
         if self.normalization.lower_case:
             if not self.normalization.final_sigma:
                 texts = tf.strings.regex_replace(texts, "Σ", "σ")
@@ -126,6 +134,8 @@ class WordSplitter(tf.Module):
             for capital, small in ({} if strip_accents else _LOCALE_DEPENDENT).items():
                 texts = tf.strings.regex_replace(texts, capital, small)
             texts = tf.strings.lower(texts, encoding="utf-8")
+
+        # Accents are what remains of letters after NFD as non-spacing marks (Mn).
         if strip_accents:
             # NFD would sort a long run of marks; its word becomes [UNK] in both cases.
             texts = _change_where(
@@ -133,6 +143,8 @@ class WordSplitter(tf.Module):
                 lambda texts: tf.strings.regex_replace(texts, _LONG_RUN, r"\1"))
             texts = tf_text.normalize_utf8(texts, "NFD")
             texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
+
+        # Normalized tokens become marks in the changed text.
         if self.normalized_marks:
             texts = _mark_tokens(texts, self.normalized_marks)
         if self.normalization.nfc:
@@ -168,6 +180,7 @@ class Tokenizer(tf.Module):
 
     def __init__(self, text: TextSettings):
         super().__init__(name="tokenizer")
+        # Vocabularies that tensorflow-text's op can't read.
         vocabulary, normalization = text.vocabulary, text.normalization
         if vocabulary.size == len(SPECIAL_TOKENS):
             raise UserError(f"{vocabulary.source} holds special tokens only; it needs words.")
@@ -175,6 +188,8 @@ class Tokenizer(tf.Module):
             if len(token.encode()) > _MAX_TOKEN_BYTES:
                 raise UserError(f"{vocabulary.source}: line {line} has more than "
                                 f"{_MAX_TOKEN_BYTES} bytes: {shown(token)}; remove it.")
+
+        # The WordPiece op; marks stand for added tokens in its vocabulary, as in the text.
         self.splitter = WordSplitter(normalization)
         marks = self.splitter.mark_added_tokens()
         self._max_word_bytes = 4 * normalization.max_word_characters
@@ -182,6 +197,9 @@ class Tokenizer(tf.Module):
             vocab=[marks.get(token, token) for token in vocabulary.tokens], unknown_token=UNK,
             token_out_type=tf.int32, max_bytes_per_word=self._max_word_bytes,
             support_detokenization=False)
+
+        # Patterns that split a text into words with offsets: where words end, and which ends are
+        # words themselves.
         phrases = self.splitter.added_phrases()
         self._word_ends = f"{phrases} |{_SPACES}|{_DELIMITERS}"
         self._kept_word_ends = f"{phrases}{_DELIMITERS}"
@@ -225,10 +243,13 @@ class Tokenizer(tf.Module):
         character, such as a Hangul syllable under NFD, have the same offsets. Offsets are the
         word's if it is longer than the reference reads, or composed across dropped characters.
         """
+        # Words as written and as normalized, string [W], and the pieces of the normalized ones.
         words, starts, ends = self._split(texts)
         written = words.flat_values
         normalized = self._mark_long_words(self.splitter.normalize(written))
         ids, begins, limits = self._wordpiece.tokenize_with_offsets(normalized)
+
+        # Every piece's word, and its bytes within the normalized word.
         word = ids.value_rowids()
         # Normalized bytes before every piece; sums of sizes leave out spaces in cut words.
         bytes_before = _running_sums(limits.flat_values - begins.flat_values)
@@ -239,8 +260,9 @@ class Tokenizer(tf.Module):
 
         # In words of ASCII without an added token a byte is a character.
         sizes = tf.strings.length(written)
-        is_plain = tf.reduce_all([tf.strings.length(form, unit=unit) == sizes for form, unit in (
-            (written, "UTF8_CHAR"), (normalized, "UTF8_CHAR"), (normalized, "BYTE"))], axis=0)
+        is_plain = ((tf.strings.length(written, unit="UTF8_CHAR") == sizes)
+                    & (tf.strings.length(normalized, unit="UTF8_CHAR") == sizes)
+                    & (tf.strings.length(normalized) == sizes))
         # Other words are mapped by their units, if these add up to the normalized word.
         units, unit_starts, unit_ends = tf_text.regex_split_with_offsets(
             tf.where(is_plain, "", written), unit or self._unit, unit or self._unit)
@@ -251,6 +273,8 @@ class Tokenizer(tf.Module):
                                  for bound in (units.row_starts(), units.row_limits()))
         is_mapped = last_unit - first_unit == word_size
 
+        # Bytes in the given text, [N, (pieces)]: the word's offset plus the bytes within it. An
+        # offset in normalized bytes lies in the unit whose running sum includes it.
         def offsets(word_bounds: tf.RaggedTensor, bytes_in_word: tf.Tensor,
                     unit_bounds: tf.Tensor, side: str) -> tf.RaggedTensor:
             unit = tf.searchsorted(

@@ -33,9 +33,12 @@ class Vocabulary:
     """The file, for messages."""
 
     def __post_init__(self):
+        # Empty lines keep the ids of later ones.
         object.__setattr__(self, "tokens", tuple(
             token if token.strip(" \t\r\n") else f"[empty line {line}]"
             for line, token in enumerate(self.tokens, start=1)))
+
+        # Every line holds one token that no other line holds.
         first_line: dict[str, int] = {}
         for line, token in enumerate(self.tokens, start=1):
             if _NOT_IN_A_LINE.search(token):

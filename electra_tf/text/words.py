@@ -30,46 +30,54 @@ def tokenize(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
     """
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
+    # An empty word takes the [UNK] before all pieces; a long one keeps its first pieces.
     ids = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
     begin = tf.where(lengths == 0, 0, 1 + tf.cast(pieces.row_starts(), tf.int32))
-    kept = tf.clip_by_value(lengths, 1, encoder.max_length - 2)
-    return Words(words, tf.gather(ids, tf.ragged.range(begin, begin + kept)), lengths)
+    sizes = tf.clip_by_value(lengths, 1, encoder.max_length - 2)
+    return Words(words, tf.gather(ids, tf.ragged.range(begin, begin + sizes)), lengths)
 
 
 def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
     """Returns the tokenizer's words of texts, string [B], without those that become empty."""
     words = encoder.tokenizer.tokenize_words(column)
     lengths = tf.cast(words.pieces.row_lengths(), tf.int32)
-    kept = tf.squeeze(tf.where(lengths > 0), axis=1)
-    written = tf.RaggedTensor.from_value_rowids(
-        tf.gather(words.texts.flat_values, kept), tf.gather(words.texts.value_rowids(), kept),
+    # Drops the words without pieces from their texts, string [B, (words)].
+    indices = tf.squeeze(tf.where(lengths > 0), axis=1)
+    texts = tf.RaggedTensor.from_value_rowids(
+        tf.gather(words.texts.flat_values, indices), tf.gather(words.texts.value_rowids(), indices),
         nrows=words.texts.nrows(), validate=False)
-    lengths = tf.gather(lengths, kept)
+    lengths = tf.gather(lengths, indices)
     limits = tf.minimum(lengths, encoder.max_length - 2)
-    return Words(written, first_values(tf.gather(words.pieces, kept), limits), lengths)
+    return Words(texts, first_values(tf.gather(words.pieces, indices), limits), lengths)
 
 
 def pack_in_rows(encoder: RowEncoder, words: Words) -> WordRows:
     """Returns rows of as many words as fit; the rows of a text do not depend on other texts."""
+    # Running sums of pieces over the words of all texts, and each text's first word and end.
     max_pieces = encoder.max_length - 2
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
     before = tf.concat([[0], tf.cumsum(sizes)], axis=0)  # Pieces before every word.
     text_splits = tf.cast(words.texts.row_splits, tf.int32)
     stops = text_splits[1:]
 
-    def next_rows(number: tf.Tensor, first: tf.Tensor, firsts: tf.TensorArray):
+    # Round r makes row r of every text; a text that ends earlier has empty rows after it.
+    def next_rows(index: tf.Tensor, first: tf.Tensor, firsts: tf.TensorArray):
         """Makes the next row of every text, whose first word is `first`, int32 [B]."""
         end = tf.searchsorted(before[1:], tf.gather(before, first) + max_pieces, side="right")
-        return number + 1, tf.minimum(end, stops), firsts.write(number, first)
+        return index + 1, tf.minimum(end, stops), firsts.write(index, first)
 
-    number, first, firsts = next_rows(tf.constant(0), text_splits[:-1], tf.TensorArray(
+    index, first, firsts = next_rows(tf.constant(0), text_splits[:-1], tf.TensorArray(
         tf.int32, size=1, dynamic_size=True, element_shape=[None]))
     _, _, firsts = tf.while_loop(lambda _, first, __: tf.reduce_any(first < stops), next_rows,
-                                 [number, first, firsts], parallel_iterations=1)
+                                 [index, first, firsts], parallel_iterations=1)
+
+    # The first word of each of the R rows that aren't empty, text after text, and its pieces.
     first_words = tf.transpose(firsts.stack())
     first_words = tf.boolean_mask(first_words, first_words < stops[:, tf.newaxis])  # [R].
     begins = tf.gather(before, first_words)
     pieces = tf.RaggedTensor.from_row_starts(words.pieces.flat_values, begins, validate=False)
+
+    # A word's row is the last one that begins at it or before; its column counts [CLS].
     row = tf.searchsorted(first_words, tf.range(tf.size(sizes)), side="right") - 1
     column = 1 + before[:-1] - tf.gather(begins, row)
     return WordRows(encoder.rows([pieces]), tf.stack([row, column], axis=1), sizes)
