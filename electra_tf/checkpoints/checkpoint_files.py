@@ -46,6 +46,7 @@ def newest_step(directory: Path) -> int | None:
 
     Returns None if none was ever finished; raises `UserError` if all are damaged or removed.
     """
+    # Newest first, up to the first one that is intact.
     faults: list[str] = []
     for step in steps(directory):
         fault = _fault(directory, step)
@@ -90,8 +91,9 @@ def retain(directory: Path, step: int, keep: int) -> None:
     pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
     write_atomically(directory / _POINTER, pointer.encode())
     if keep:  # Steps above this one are of damaged checkpoints, which stay.
-        kept = [sealed for sealed in sealed_steps(directory) if sealed <= step][:keep]
-        remove(directory, {older for older in steps(directory) if older < step}.difference(kept))
+        retained = [sealed for sealed in sealed_steps(directory) if sealed <= step][:keep]
+        remove(directory, {older for older in steps(directory) if older < step}
+               .difference(retained))
 
 
 def _description(path: Path) -> dict[str, int | str]:
@@ -121,6 +123,7 @@ def _files(directory: Path) -> list[tuple[int, Path]]:
 
 def _fault(directory: Path, step: int) -> str | None:
     """Returns the fault of a checkpoint, as words that follow its name; None if it is intact."""
+    # The seal, which was written last, names the other files.
     path = directory / f"ckpt-{step}.json"
     if not path.exists():
         return "was not finished"
@@ -132,6 +135,8 @@ def _fault(directory: Path, step: int) -> str | None:
         files = {}
     if f"ckpt-{step}.index" not in files:
         return "is damaged (its .json file has changed)"
+
+    # Every file has the size and the checksum of the seal.
     for name, expected in files.items():
         path = directory / name
         if not path.is_file():

@@ -39,6 +39,8 @@ class CheckpointManager:
         """
         if step == self._newest:
             return None
+
+        # The checkpoint counts once it is sealed; what a failure leaves is removed.
         path = checkpoint_files.prefix(self.directory, step)
         try:
             checkpoint_files.remove(self.directory, {step})  # What a killed process left of it.
@@ -52,6 +54,8 @@ class CheckpointManager:
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
                 f"{tensorflow_reason(error)}. Free space or make the directory writable, then run "
                 f"the same command without --restart, which continues from {last}.") from error
+
+        # Only now are older ones removed.
         self._newest = step
         checkpoint_files.retain(self.directory, step, self._keep)
         return path

@@ -22,10 +22,9 @@ from electra_tf.core.settings import require
 from electra_tf.core.storage import MIB, Path, remove_tree
 from electra_tf.text import normalization
 from electra_tf.text.normalization import VOCABULARY_FACT, Normalization, TextSettings
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 SETTINGS_FILE = "settings.json"
-VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
 RESULTS_FILE = "results.json"
 EVALUATION_FILE = "eval_results.json"
@@ -100,35 +99,37 @@ def text_settings(model_dir: Path) -> TextSettings:
 
 
 def open_run_dir(model_dir: Path, identity: RunConfig, *, defaults: Any = None,
-                 initial_section: str = "",
-                 replaced: Collection[str] = ()) -> list[str]:
+                 replaced: Collection[str] = (), ignored: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `identity`
     then has its number of steps last in `FINISHED`. `defaults` are those of `read_identity`.
-    `initial_section` names a section of settings that have no effect once a checkpoint exists.
-    Settings in `replaced` get the new values. Returns the differences in this section, as text.
+    Settings in `replaced` get the new values. Those in `ignored`, which have no effect once a
+    checkpoint exists, keep the saved ones. Returns the differences in `ignored`, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow reads "
                         "as a pattern of names; choose another name.")
     storage.utf8_path(str(model_dir))  # Before training.
+
+    # A new run.
     if not has_run(model_dir):
         make_directory(model_dir / CHECKPOINTS)
         write_json(model_dir / SETTINGS_FILE, identity)
         return []
+
+    # A run that continues. Its number of steps may grow by an extension, and its initial networks
+    # need not be named again.
     saved = read_identity(model_dir, defaults)
-    ignored = {name: value for name, value in identity.items()
-               if initial_section and name.startswith(f"{initial_section}.")}
-    extension = {name: identity[name] for name in replaced}
+    new_values = {name: identity[name] for name in replaced}
     if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
-        extension |= {name: identity[name] for name in (STEPS, FINISHED)}
-    # Initial networks need not be named again.
-    unnamed = {"initial": None} if initial_section and identity.get("initial", "") is None else {}
-    refuse_differences(model_dir, saved | ignored | extension | unnamed, identity)
-    if extension:
-        write_json(model_dir / SETTINGS_FILE, saved | extension)
-    return _differences(saved, ignored, ignored)
+        new_values |= {name: identity[name] for name in (STEPS, FINISHED)}
+    unnamed = ["initial"] if identity.get("initial", "") is None else []
+    accepted = {name: identity[name] for name in (*ignored, *unnamed)}
+    refuse_differences(model_dir, saved | accepted | new_values, identity)
+    if new_values:
+        write_json(model_dir / SETTINGS_FILE, saved | new_values)
+    return _differences(saved, identity, ignored)
 
 
 def has_run(model_dir: Path) -> bool:
@@ -161,7 +162,8 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
         return None
     results = strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
         "restore it from a copy, or begin again with --restart."))
-    saved = read_identity(model_dir) if results.facts else {}  # Its labels are the head's.
+    # The head's outputs are the labels of the training, which settings.json holds, too.
+    saved = read_identity(model_dir) if results.facts else {}
     if changed := _differences(results.facts, saved, results.facts):
         raise UserError(f"{model_dir / SETTINGS_FILE} was changed since the training "
                         f"({'; '.join(changed)}); restore it or start a new --model_dir.")
@@ -179,6 +181,7 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
 
     The settings are checked against `defaults`, a configuration; None checks the model's alone.
     """
+    # The file's values and the facts that are parsed; advice where there is no file.
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
     is_hugging_face = (model_dir / "config.json").exists() or str(model_dir).startswith("hf://")
     advice = (f"{model_dir} is in Hugging Face's format. Convert it, and name the run: python -m "
@@ -188,6 +191,8 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
     saved = strict_json.read(path, _Saved, max_bytes=_MAX_SETTING_BYTES, fix=fix,
                              absent=f"{path} does not exist: {advice}")
     strict_json.read(path, _Facts, max_bytes=_MAX_SETTING_BYTES, fix=fix)
+
+    # Every setting has a value that the configuration accepts, of its own type.
     settings = settings_of(saved)
     if defaults is None:
         settings = {name: value for name, value in settings.items() if name.startswith("model.")}
@@ -203,6 +208,8 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
             require(equal, name, f"of type {type(value).__name__}", received)
     except UserError as error:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
+
+    # No setting is missing: a default of today may not be that of the run.
     facts = generator_fact(config.model) if "objective.name" in saved else {}
     if missing := sorted((values.keys() | facts.keys()) - saved.keys()):
         raise UserError(f"{path} lacks {', '.join(missing)}: the run was written by another "

@@ -16,11 +16,12 @@ from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
 from electra_tf.core.errors import UserError, tensorflow_reason
 from electra_tf.core.storage import Path
+from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.parameter_shapes import Shapes
 
 Weights = Mapping[str, np.ndarray]
 
-ENCODER = "electra/"
+ENCODER = f"{parameter_shapes.ENCODER}/"
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """Key of the object graph of a TensorFlow 2 checkpoint."""
 SLOTS = ("/adam_m", "/adam_v")
@@ -28,6 +29,7 @@ SLOTS = ("/adam_m", "/adam_v")
 
 def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
     """Returns the weights, without Adam's slots, and the step of `checkpoint_in_use`."""
+    # The object graph has every variable's name and the key of its value.
     with open_reader(checkpoint_in_use(model_dir)) as reader:
         keys = {value.full_name: value.checkpoint_key
                 for node in object_graph(reader) for value in node.attributes}
@@ -85,10 +87,11 @@ def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str
     A part is the first component of a name, such as "generator"; the encoder must be there.
     Returns the parts that the weights don't have, whose variables keep their values.
     """
+    # Variables by the first component of their names; the parts that the weights have.
     by_part: dict[str, list[tf.Variable]] = {}
     for variable in variables:
         by_part.setdefault(variable.name.split("/")[0], []).append(variable)
-    stored = {name.split("/")[0] for name in (*weights, ENCODER)}
+    stored = {name.split("/")[0] for name in weights} | {parameter_shapes.ENCODER}
     assign_weights([variable for part in by_part.keys() & stored for variable in by_part[part]],
                    weights, source)
     return sorted(by_part.keys() - stored)
@@ -96,6 +99,7 @@ def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str
 
 def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     """Raises a `UserError` that names weights that are missing, unknown or of another shape."""
+    # All differences in one message, each kind with its first five names.
     misshapen = [f"{name} {weights[name].shape} instead of {shapes[name]}"
                  for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
     problems = [f"{verb} {len(names)} {kind}: {checkpoint_files.first_five(sorted(names))}"

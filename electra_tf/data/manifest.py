@@ -17,10 +17,11 @@ from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path, file_sha256
 from electra_tf.data.records import SPLITS, NonNegative, Records, Shard, overhead_bytes
 from electra_tf.text.normalization import Tokenization
+from electra_tf.text.vocabulary import VOCABULARY_FILE
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
-VOCABULARY_NAME = "vocab.txt"
+VOCABULARY_NAME = VOCABULARY_FILE
 MAX_SEQUENCE_LENGTH = 1 << 16  # Most tokens of an example; a position fits into 16 bits.
 _MAX_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""

@@ -14,6 +14,7 @@ from electra_tf.core.storage import MIB, Path, read_bytes
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _NOT_IN_A_LINE = re.compile(r"[\x00\t\n\r]|^ | $")
 """Characters that a line can't hold or that `load` drops; a tab shows that the file is a table."""
+VOCABULARY_FILE = "vocab.txt"  # Its name in a directory of records or of a run.
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
 MAX_WORD_CHARACTERS = 200
