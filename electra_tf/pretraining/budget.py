@@ -8,12 +8,7 @@ from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.multi_worker import has_several_workers
 from electra_tf.pretraining.run import Run
 from electra_tf.pretraining.steps import StepMetrics, compile_steps, steps_per_loop
-from electra_tf.training.devices import (
-    build_state,
-    build_step,
-    distributed,
-    temporary_variables,
-)
+from electra_tf.training.devices import build_state, build_step, distributed, temporary_variables
 
 MAX_STEPS = 10**8
 WARM_UP_SECONDS, MEASURED_SECONDS = 4.0, 12.0
@@ -37,6 +32,8 @@ def measure(run: Run) -> Speed:
     config, strategy, begin = run.config, run.strategy, time.monotonic()
     if has_several_workers(strategy):
         raise UserError("--budget measures one process; give all workers --num_train_steps.")
+
+    # The run's networks and compiled step, on its first batches, again and again.
     with temporary_variables():
         state = build_state(config, run.build_model(), strategy)
         batches = distributed(strategy, lambda input_context: training_batches(
@@ -60,6 +57,7 @@ def measure(run: Run) -> Speed:
                 metrics.pop(steps)
             return (time.monotonic() - begin) / steps
 
+        # The first step includes tracing; the next seconds are slower than the rest of a run.
         train_for(0.0)
         start = time.monotonic() - begin
         train_for(WARM_UP_SECONDS)
@@ -71,11 +69,14 @@ def steps_within(run: Run, speed: Speed, seconds: float) -> int:
 
     An example of an evaluation takes no longer than one of training.
     """
+    # An evaluation's examples, in steps of training.
     runtime, batch = run.config.runtime, run.config.training.train_batch_size
     evaluation = 0.0
     if held_out := run.examples("eval"):
         examples = runtime.eval_steps * runtime.eval_batch_size or held_out
         evaluation = min(examples, held_out) / batch * speed.step
+
+    # The last evaluation is subtracted, the regular ones make every step longer.
     available = (1 - SPARE) * (seconds - speed.start - END_SECONDS - evaluation)
     if runtime.eval_every_steps:
         speed = speed._replace(step=speed.step + evaluation / runtime.eval_every_steps)

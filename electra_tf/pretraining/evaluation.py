@@ -70,17 +70,22 @@ class Evaluator:
         `keep_evaluating` takes the number of finished batches; if it returns False, the evaluation
         ends with None. Objectives that detect replaced tokens also have fixed-noise scores.
         """
+        # The results of all batches.
         batches: list[EvaluatedBatch] = []
         for batch in self._evaluated_batches(self._run.config.runtime.eval_steps):
             batches.append(batch)
             if not keep_evaluating(len(batches)):
                 return None
+
+        # Means over all examples: the sum of all totals by the sum of all weights.
         loss_weights, per_example = self._run.objective.loss_weights, _joined(batches)
         means = {}
         for name in batches[0].means:
-            total, weight = (sum(part.sum() for part in parts) for parts in zip(
+            total, weight = (sum(values.sum() for values in batch_values) for batch_values in zip(
                 *(batch.means[name] for batch in batches), strict=True))
             means[name] = float(total / (weight or 1.0))
+
+        # Losses, the objective's scores, and those on fixed noise.
         results = {"loss": sum(weight * means[name] for name, weight in loss_weights.items()),
                    **{name: means[name] for name in loss_weights},
                    **self._run.objective.scores(per_example, means)}
@@ -94,11 +99,14 @@ class Evaluator:
 
     def samples(self, count: int, batches: int = 1) -> list[Corruption]:
         """Returns readable examples of the first held-out batches, with corruptions."""
+        # Held-out texts, without the rows that pad the last batch.
         output = _joined(self._evaluated_batches(batches))
         tokens = self._run.vocabulary.tokens
         real = np.flatnonzero(output["padding_mask"].any(axis=1))
         texts = [[tokens[index] for index in output["ids"][row][output["padding_mask"][row]]]
                  for row in real]
+
+        # The readable ones, with the text that the objective shows.
         chosen = real[select_readable(texts, count)]
         rows = {name: values[chosen] for name, values in output.items()}
         written = self._run.objective.displayed_text(rows)
@@ -130,6 +138,7 @@ class Evaluator:
 
     def _run_replica(self, batch: Batch, corruptions: Mapping[str, Corrupted],
                      index: tf.Tensor) -> "EvaluatedBatch":
+        # This replica's rows, and random bits that depend on their position among all examples.
         objective, replica_context = self._run.objective, tf.distribute.get_replica_context()
         batch, corruptions = with_static_rows((batch, corruptions), self._rows)
         rng = Rng(
@@ -217,6 +226,8 @@ def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *
         scores = [f"{words} {results[name]:.3f}" for name, words in _LINE_SCORES.items()
                   if name in results]
         return f"evaluation at step {step:,}: {', '.join(scores)}"
+
+    # A table with the unit of every score.
     held_out, units = run.examples("eval"), all_metrics()
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     return "\n".join([
@@ -237,6 +248,8 @@ def show_ending(run: Run, data_dir: str) -> None:
         return
     if meaning := explanation(run, saved_scores(run.model_dir)):
         print(f"result   {meaning}")
+
+    # Programs and flags as this installation is called.
     shell = command_line.shell_command
     program, demo = command_line.this_program(), command_line.command("demo")
     model_dir = shell([f"--model_dir={run.model_dir}"])
@@ -262,6 +275,7 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
 
     The AUC on random replacements is compared with measured runs.
     """
+    # The discriminator's scores, or those of a network that restores tokens.
     recall, precision, auc = (scores.get(f"discriminator_{name}")
                               for name in ("recall", "precision", "auc"))
     if None not in (recall, precision, auc):
@@ -276,6 +290,8 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
                 for name, network in (
                     ("restoring_accuracy", "encoder"), ("generator_accuracy", "model"))
                 if scores.get(name) is not None][:1]
+
+    # The AUC on random replacements, against runs with as many tokens.
     if scores.get("unigram_auc") is not None:
         tokens = scores["step"] * run.config.training.train_batch_size * run.length
         sentences.append(learning_curves.compare_with_measured(

@@ -49,10 +49,15 @@ class Successors:
     def __init__(self, contexts: np.ndarray, tokens: np.ndarray, *, num_contexts: int,
                  vocab_size: int):
         """Counts pairs of a context below `num_contexts`, int [T], and the token after it."""
+        # A pair (context, token) is the number context * V + token; np.unique sorts by context.
         pairs, counts = np.unique(
             contexts.astype(np.int64) * vocab_size + tokens, return_counts=True)
-        # Successors of context c are the numbers from starts[c] to starts[c + 1].
+
+        # Successors of context c are the pairs from starts[c] to starts[c + 1].
         starts = np.searchsorted(pairs, np.arange(num_contexts + 1) * np.int64(vocab_size))
+
+        # Running sums of counts over all pairs; those of context c are in [bounds[c],
+        # bounds[c + 1]).
         self._tokens = tf.constant(pairs % vocab_size, tf.int32)
         self._ends = tf.constant(np.cumsum(counts), tf.int64)
         self._bounds = tf.constant(np.concatenate([[0], np.cumsum(counts)])[starts], tf.int64)
@@ -62,6 +67,7 @@ class Successors:
 
         Returns also bool [M], False for a context without successors.
         """
+        # A uniform selects one of the context's occurrences, and the running sums its token.
         first, last = tf.gather(self._bounds, contexts), tf.gather(self._bounds, contexts + 1)
         offset = tf.cast(tf.cast(uniforms, tf.float64) * tf.cast(last - first, tf.float64),
                          tf.int64)
@@ -83,18 +89,23 @@ def fixed_noise(records: Records, special: SpecialTokens
     bigram = Successors(previous, tokens, num_contexts=size, vocab_size=size)
 
     def corrupt(batch: Batch) -> Mapping[str, Corrupted]:
+        # Random numbers are a function of each row's tokens alone: the seed is a sum with a factor
+        # per position, whose 32 bits wrap around.
         length = tf.shape(batch.ids)[1]
-        # A function of each row's tokens alone. A factor per position; sums of 32 bits wrap around.
         keys = tf.reduce_sum(batch.ids * (tf.range(length) * -1640531535 + 1), axis=1)
         draws = tf.map_fn(
             lambda key: tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0])),
             keys, fn_output_signature=tf.float32)
+
+        # The positions, bool [B, L], and a draw for each of them by both kinds of counts.
         chosen, uniforms = draws[:, 0], draws[:, 1]
         candidates = (chosen < RATE) & maskable(batch.ids, batch.padding_mask, special)
         before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
         flat = tf.reshape(uniforms, [-1])
         common, _ = unigram.draw(tf.zeros_like(before), flat)
         following, seen = bigram.draw(before, flat)
+
+        # Other positions keep their tokens. A pair that was never seen draws by token alone.
         corrupted = {}
         for kind, drawn in zip(KINDS, (common, tf.where(seen, following, common)), strict=True):
             ids = tf.where(candidates, tf.reshape(drawn, tf.shape(batch.ids)), batch.ids)

@@ -39,6 +39,7 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
 
     Raises `UserError` for a vocabulary with other differences, and for another normalization.
     """
+    # Ids whose tokens differ, which is allowed where either one is [unusedN].
     require_same_normalization(initial, text, records)
     old, new = initial.text.vocabulary, text.vocabulary
     changed = [index for index, tokens in enumerate(zip(old.tokens, new.tokens, strict=False))
@@ -56,9 +57,14 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
             f"the vocabulary of the records in {records} differs from the vocabulary of "
             f"{initial.source} in {len(conflicts)} lines, first in line {line + 1}: "
             f"{shown(new.tokens[line])} instead of {shown(old.tokens[line])}. {advice}")
+
+    # Every added token as pieces of the checkpoint's vocabulary.
     added = [*(index for index in changed if not _UNUSED.fullmatch(new.tokens[index])),
              *range(old.size, new.size)]  # Ids of tokens that the checkpoint has in no such line.
     pieces = [pieces_of(new.tokens[index], old) for index in added]
+
+    # Word tables [V, E] and output biases [V] get the means of the pieces' rows; position tables
+    # [L, E] are repeated, which is what `np.resize` does.
     weights, positions = dict(initial.weights), initial.model.max_position_embeddings
     for name, value in initial.weights.items():
         if name.endswith(("/word_embeddings", "/output_bias")):
@@ -68,9 +74,10 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
             weights[name] = rows
         elif name.endswith("/position_embeddings"):
             weights[name] = np.resize(value, (max(positions, max_positions), value.shape[1]))
-    notes = []
+
+    # What is new, as text, and the checkpoint in its new shape.
     unknown = pieces.count([old.unk_id])
-    notes += [f"{count} token{'s' * (count > 1)} ({start})" for count, start in (
+    notes = [f"{count} token{'s' * (count > 1)} ({start})" for count, start in (
         (len(added) - unknown, "mean of their pieces"), (unknown, "copies of [UNK]")) if count]
     if max_positions > positions:
         notes.append(f"positions {positions} to {max_positions - 1} (copies of the first "
@@ -87,6 +94,7 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
     They are unchanged if they have a generator already, or if a variable of the generator has
     another shape than the encoder's.
     """
+    # The encoder's weight for each of the generator's, if all have the same shapes.
     shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in variables
               if variable.name.startswith(f"{GENERATOR}/")}
     sources = {name: ENCODER + name.removeprefix(GENERATOR) for name in shapes}
@@ -94,10 +102,11 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
             or any(source not in weights or weights[source].shape != shapes[name]
                    for name, source in sources.items())):
         return weights, []
-    layers = len({name.split("/")[2] for name in shapes if name.startswith("generator/encoder/")})
+    layers = len({name.split("/")[2] for name in shapes
+                  if name.startswith(f"{GENERATOR}/encoder/")})
     copies: Weights = {name: weights[source] for name, source in sources.items()}
-    first = "first layer" if layers == 1 else f"first {layers} layers"
-    return {**weights, **copies}, [f"generator (copy of the encoder's {first})"]
+    copied = "first layer" if layers == 1 else f"first {layers} layers"
+    return {**weights, **copies}, [f"generator (copy of the encoder's {copied})"]
 
 
 def require_same_normalization(initial: Checkpoint, text: TextSettings, records: str) -> None:
@@ -118,6 +127,7 @@ def pieces_of(token: str, vocabulary: Vocabulary) -> list[int]:
 
     A token that begins with "##" continues a word, and so do all its pieces.
     """
+    # The longest known piece at each position; later ones begin with "##" in the vocabulary.
     ids, start = [], 0
     stem = token.removeprefix(CONTINUATION) or token
     prefix = CONTINUATION if stem != token else ""

@@ -70,6 +70,7 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         train(run)
         return run
 
+    # A time instead of a number of steps: some seconds of training show the speed.
     if seconds is not None:
         begin = time.monotonic()
         run = prepare_run(config, data_dir, model_dir, vocab_file, initial, restart=True)
@@ -78,28 +79,31 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         tokens = config.training.train_batch_size * run.length
         print(f"budget   {steps:,} steps, at {tokens / speed.step:,.0f} tokens/s", flush=True)
         config = override(config, {STEPS: steps})
+
+    # One stage, or two that share the steps.
     total = config.training.num_train_steps
-    first = config.objective.generator_steps(total)
-    if not first:
+    generator_steps = config.objective.generator_steps(total)
+    if not generator_steps:
         return run_stage(config, model_dir)
 
     # Stage 1: a generator of the discriminator's size, unless it is trained already.
     directory = config.objective.generator_dir(model_dir)
     if not restart and run_directory.has_run(model_dir):  # More steps extend the second stage.
-        first = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
+        generator_steps = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
     begun = (directory / METRICS_FILE).exists()
-    if restart or not begun or read_checkpoint(directory)[1] < first:
-        print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
+    if restart or not begun or read_checkpoint(directory)[1] < generator_steps:
+        print(f"stage 1 of 2: the generator, {generator_steps:,} steps, in {directory}", flush=True)
         run_stage(override(config, {
             "objective.name": objective_class(config.objective.name).generator_objective,
-            STEPS: first}), directory)
+            STEPS: generator_steps}), directory)
 
     # Stage 2: the discriminator begins with the generator's weights. Their source has no path, so
     # that a directory can be moved between the stages.
     initial = dataclasses.replace(
-        pretrained.read(directory), source=f"{FIRST_STAGE}, step {first:,}")
-    print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}", flush=True)
-    return run_stage(override(config, {STEPS: total - first}), model_dir)
+        pretrained.read(directory), source=f"{FIRST_STAGE}, step {generator_steps:,}")
+    steps = total - generator_steps
+    print(f"stage 2 of 2: the discriminator, {steps:,} steps, in {model_dir}", flush=True)
+    return run_stage(override(config, {STEPS: steps}), model_dir)
 
 
 def train(run: Run) -> None:
@@ -193,20 +197,26 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
     Draws the curves at the end. Raises `UserError` if the directory is another run's, or another
     process trains in it.
     """
+    # Other workers than the chief write to a directory that is removed.
     if not is_chief(run.strategy):
         with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
             yield storage.path(scratch), nowhere
         return
+
+    # The run's settings and vocabulary, before the first step.
     make_directory(run.model_dir)
     with run_directory.only_process(run.model_dir):
-        changed = run_directory.open_run_dir(run.model_dir, run.identity,
-                                             defaults=PretrainingConfig(),
-                                             initial_section="initialization")
+        identity = run.identity
+        changed = run_directory.open_run_dir(
+            run.model_dir, identity, defaults=PretrainingConfig(),
+            ignored=[name for name in identity if name.startswith("initialization.")])
         if changed:
             print("note     initial weights are set at the first step only, so this has no effect "
                   f"on a run that continues: {'; '.join(changed)}", flush=True)
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         yield run.model_dir, sys.stdout
+
+        # After the last step.
         metrics, curves = run.model_dir / METRICS_FILE, run.model_dir / "loss_curves.png"
         if metrics.exists():
             draw_curves({run.model_dir.name: read_metrics(metrics)}, curves)
@@ -228,6 +238,7 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     New parts are those that the initial networks don't have. Raises `UserError` if all checkpoints
     are lost, or the newest doesn't fit.
     """
+    # New networks and optimizer slots.
     config, model = run.config, run.build_model()
     state = build_state(config, model, run.strategy)
     with run.strategy.scope():
@@ -236,6 +247,9 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         manager = CheckpointManager(
             checkpoint, run.model_dir / CHECKPOINTS, keep=config.runtime.keep_checkpoint_max,
             is_chief=is_chief(run.strategy))
+
+        # The newest checkpoint replaces all of their values; a log of checkpoints shows that some
+        # were lost. Without one, the initial networks' weights do, as far as they have the parts.
         restored, new_parts = manager.restore_or_initialize(), []
         metrics = run.model_dir / METRICS_FILE
         if restored is None and metrics.exists() and any(

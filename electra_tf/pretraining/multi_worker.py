@@ -72,5 +72,6 @@ class Agreement:
 
     def received_signal(self, stop: StopRequest) -> signal.Signals | None:
         """Returns the signal that any worker received, the same one on all workers."""
+        # A fact for each signal; of several, all workers take the one with the highest number.
         received = self.any([stop.number == number for number in STOPPING])
         return max(itertools.compress(STOPPING, received), default=None)

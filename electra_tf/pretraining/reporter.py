@@ -34,20 +34,24 @@ class Reporter:
     def __init__(self, run: Run, directory: Path, events: Events, *, out: TextIO,
                  track: Log, clock: Callable[[], float] = time.monotonic):
         """Opens the logs in a directory and drops what they hold past the restored step."""
+        # A run that continues has records of earlier steps; the collapse warning reads them again.
         self._run, self._directory = run, directory
         self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
-        kept = self._metrics.rewind(events.first_step)
+        earlier = self._metrics.rewind(events.first_step)
         self._evaluations = {
-            record["step"] for record in kept if record["kind"] == metrics_log.EVAL}
+            record["step"] for record in earlier if record["kind"] == metrics_log.EVAL}
         self._largest_deviation, self._collapsed = 0.0, False
-        for record in kept:
+        for record in earlier:
             self._collapse_warning(record)
+
+        # Tokens per second at the peak of all devices; None where it is unknown.
         flops = matmul_flops_per_token(
             run.objective.network_specs(), run.length,
             run.config.masking.max_predictions(run.length))
         peak = flops and peak_flops(device_name(run.strategy), run.config.training.precision.value)
-        # Tokens per second at the peak of all devices; None where it is unknown.
         self._peak = peak * run.strategy.num_replicas_in_sync / flops if peak else None
+
+        # Outputs, and the totals and times of the current interval.
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.events = events
         self._out, self._track, self._clock = out, track, clock
@@ -60,6 +64,7 @@ class Reporter:
 
     def on_start(self, state: TrainState, new_parts: Sequence[str]) -> None:
         """Prints the model, records, devices and steps; `new_parts` have new weights."""
+        # The networks and the records.
         run, training, first_step = self._run, self._run.config.training, self.events.first_step
         parameters = sum(weight.shape.num_elements() for weight in state.model.trainable_variables)
         parts = ", ".join(f"{network.name} {parameter_shapes.size(network.weights):,}"
@@ -70,6 +75,8 @@ class Reporter:
         self.say(f"records  {examples:,} examples of {run.length} tokens, "
                  f"{run.examples('eval'):,} held out; an epoch is "
                  f"{examples / batch:,.0f} steps of {batch}")
+
+        # Where the weights come from, what computes, and how far the run is.
         if not first_step:
             initial = "new weights" if run.initial is None else run.initial.source
             new = ", ".join([*new_parts, *run.added_rows])
@@ -103,6 +110,8 @@ class Reporter:
             self._timed_steps += step - self._step
             self._timed_seconds += self._timer.steps(step - self._step)
         self._step = step
+
+        # The totals of the interval so far, of which the log writes the means.
         for name, (total, weight) in totals.items():
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
             self._totals[name] = (old_total + total, old_weight + weight)
@@ -160,6 +169,7 @@ class Reporter:
 
         It rarely recovers within a short run, and its encoder stops learning.
         """
+        # Var(logit) = E(logit^2) - E(logit)^2; records of other kinds have neither.
         mean, square = (record.get(f"discriminator_logit{end}", math.nan)
                         for end in ("", "_squared"))
         if self._collapsed or not math.isfinite(square):
@@ -178,6 +188,7 @@ class Reporter:
 
         The line is left out within `MIN_LINE_SECONDS` after another one, except at the last step.
         """
+        # Means of losses and metrics, and measurements of the timed steps.
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
         machine: dict[str, float] = {}
@@ -188,6 +199,8 @@ class Reporter:
         machine["peak_memory_bytes"] = peak_memory_bytes()
         if self._timed_steps and self._peak:
             machine["peak_fraction"] = machine["tokens_per_second"] / self._peak
+
+        # The line, with the remaining time of steps and events.
         steps_left = self.events.num_steps - self._step
         if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
             self.say(progress_line(

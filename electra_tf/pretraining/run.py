@@ -168,10 +168,13 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
     if not run_directory.has_run(model_dir):
         return []
+    # The saved steps and the ends of earlier extensions; fewer steps are refused elsewhere.
     saved = run_directory.read_identity(model_dir, PretrainingConfig())
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
     if num_steps <= steps:
         return earlier
+
+    # An extension, if the run is finished.
     done = max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0)
     if done < steps:
         raise UserError(f"{STEPS}={num_steps} would extend the run in {model_dir}, which is at "
@@ -198,8 +201,7 @@ def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
     initial_model, model = initial.model, config.model
     sizes = [(network.generator.hidden_size, network.generator.num_layers)
              for network in (initial_model, model)]
-    names = _ENCODER_SHAPE + (
-        _GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
+    names = _ENCODER_SHAPE + (_GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
     other = [f"model.{name} is {getattr(initial_model, name)}, not {getattr(model, name)}"
              for name in names if getattr(initial_model, name) != getattr(model, name)
              and not (name == _POSITIONS
@@ -210,6 +212,7 @@ def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
 
 
 def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:
+    # A vocabulary of the user's must be that of the records, with the same normalization.
     path = vocab_file or records.data_dir / manifest.VOCABULARY_NAME
     vocabulary = Vocabulary.load(path)
     normalization = recorded_normalization(vocabulary, path) or built.vocabulary.normalization

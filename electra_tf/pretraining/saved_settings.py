@@ -30,6 +30,7 @@ def saved_config(model_dir: Path, config: PretrainingConfig,
 
     `required` are names of settings or sections that must have the run's values.
     """
+    # Given values must equal the saved ones, unless they leave the choice to the run.
     saved = read_identity(model_dir, PretrainingConfig())
     settings = {name: value for name, value in flatten(config).items()
                 if (name in required or name.split(".")[0] in required) and name in saved

@@ -54,6 +54,7 @@ def compile_loop(run_step: tf.types.experimental.ConcreteFunction,
 
     @tf.function(autograph=False)
     def run_loop(count: tf.Tensor) -> Means:
+        # An array for each of a step's results, float32 [steps] in the end.
         arrays = tf.nest.map_structure(
             lambda output: tf.TensorArray(output.dtype, count, element_shape=output.shape),
             run_step.structured_outputs)
@@ -94,10 +95,13 @@ class StepMetrics:
         Raises `UserError` if a loss or gradient norm isn't finite; the weights are then those
         before that step.
         """
+        # Name -> sum and weight of every step, float64 [steps, 2]; reading them waits.
         results, self._results = self._results, []
         history = {name: np.column_stack([
             np.hstack([result[name][part] for result in results]) for part in (0, 1)
         ]).astype(np.float64) for name in results[0]}
+
+        # The first ten steps whose loss or gradient norm isn't finite.
         for name in self._finite:
             not_finite = np.flatnonzero(~np.isfinite(history[name][:, 0]))
             if not_finite.size:
@@ -156,6 +160,7 @@ class Events:
         """Returns the number of events after a step by kind; for the log those of its interval."""
         counts = {}
         for event, (interval, at_the_end) in self.intervals.items():
+            # Multiples of the interval, and the last step if it is none.
             multiples = self.num_steps // interval - step // interval if interval else 0
             has_extra = at_the_end and step < self.num_steps and (
                 not interval or self.num_steps % interval != 0)
