@@ -11,13 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.records import (
-    ID_DTYPES,
-    Records,
-    ShuffleBuffer,
-    part_of,
-    shuffle_buffers,
-)
+from electra_tf.data.records import ID_DTYPES, Records, ShuffleBuffer, part_of, shuffle_buffers
 
 _BATCHES_AHEAD = 4
 _SHARDS_READ_TOGETHER = 4

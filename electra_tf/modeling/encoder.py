@@ -59,8 +59,7 @@ class Embeddings(tf_keras.layers.Layer):
         self.positions = parts.table(f"{path}/position_embeddings")
         self.norm = parts.norm(f"{path}/LayerNorm")
 
-    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor,
-             rng: Rng | None) -> tf.Tensor:
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, rng: Rng | None) -> tf.Tensor:
         """Maps tokens and segments, int32 [B, L], to vectors [B, L, E] of the compute type.
 
         `rng` is for dropout, None outside of training.

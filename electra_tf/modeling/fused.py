@@ -104,8 +104,7 @@ def rounded(x32: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     # bfloat16 is the upper half of float32. Adding 0x7FFF, and 1 if that half is odd, carries into
     # it exactly where rounding to the nearest goes up.
     bits, half_word = tf.bitcast(x32, tf.uint32), tf.constant(16, tf.uint32)
-    odd = tf.bitwise.bitwise_and(
-        tf.bitwise.right_shift(bits, half_word), tf.constant(1, tf.uint32))
+    odd = tf.bitwise.bitwise_and(tf.bitwise.right_shift(bits, half_word), tf.constant(1, tf.uint32))
     bits = tf.bitwise.right_shift(bits + tf.constant(0x7FFF, tf.uint32) + odd, half_word)
     return tf.bitcast(tf.cast(bits, tf.uint16), tf.bfloat16)
 

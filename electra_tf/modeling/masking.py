@@ -125,8 +125,7 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
 
     # Moves the chosen pieces to the first slots, [B, N], in the order of drawing.
     slots_in_row = min(slots, length)
-    rank, index = tf.math.top_k(
-        tf.where(chosen, length - tf.range(length), 0), slots_in_row)
+    rank, index = tf.math.top_k(tf.where(chosen, length - tf.range(length), 0), slots_in_row)
     extra = [[0, 0], [0, slots - slots_in_row]]
     filled = tf.pad(rank, extra) > 0
     return tf.where(filled, tf.pad(gather_at(order, index), extra), 0), filled

@@ -88,8 +88,7 @@ def to_uniform(bits: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.cast(upper, tf.int32), tf.float32) * 2.0**-24
 
 
-def dropout_keys(rng: Rng | None, stream: str,
-                 batch_size: int | tf.Tensor) -> tf.Tensor | None:
+def dropout_keys(rng: Rng | None, stream: str, batch_size: int | tf.Tensor) -> tf.Tensor | None:
     """Draws the keys of `keep_mask`, uint32 [B, 2]; returns None without randomness."""
     if rng is None:
         return None

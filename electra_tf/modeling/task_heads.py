@@ -55,8 +55,7 @@ class ScoreHead(tf_keras.layers.Layer):
             vectors = self.hidden(self._dropped(vectors, "hidden_dropout", rng))
         return self.dense(self._dropped(vectors, "dropout", rng))
 
-    def _dropped(self, vectors: tf.Tensor, stream: str,
-                 rng: Rng | None) -> tf.Tensor:
+    def _dropped(self, vectors: tf.Tensor, stream: str, rng: Rng | None) -> tf.Tensor:
         keys = dropout_keys(rng, f"{self.name}/{stream}", vectors.shape[0])
         return dropout(vectors, self.dropout_rate, keys)
 

@@ -88,8 +88,7 @@ class AdversarialObjective(ElectraObjective):
         shape = masked.positions.shape
         surprise = tf.reshape(cross_entropy(
             logits, tf.reshape(sampled, [-1]), generated.softmax), shape)
-        baseline = tf.reshape(tf.cast(
-            model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
+        baseline = tf.reshape(tf.cast(model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
 
         # Sums over the slots that are filled; the discriminator's loss joins them.
         policy_loss, baseline_loss = policy_losses(reward, surprise, baseline)
@@ -109,8 +108,7 @@ class AdversarialObjective(ElectraObjective):
         baseline = specs.Head(
             weights=parameter_shapes.dense("baseline/dense", generator.encoder.hidden_size, 1),
             scores_vocabulary=False, fraction=None)
-        return discriminator, dataclasses.replace(
-            generator, heads=(*generator.heads, baseline))
+        return discriminator, dataclasses.replace(generator, heads=(*generator.heads, baseline))
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, the generator's loss as a language model, and its reward."""

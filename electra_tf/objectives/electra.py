@@ -125,8 +125,7 @@ class Electra15Objective(ElectraObjective):
     def loss_mask(self, inputs: MaskedBatch) -> tf.Tensor:
         """Marks the selected positions, bool [B, L]."""
         masked = inputs.masked
-        return mark_positions(
-            masked.positions, masked.filled, inputs.original.ids.shape[1])
+        return mark_positions(masked.positions, masked.filled, inputs.original.ids.shape[1])
 
 
 def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:

@@ -38,11 +38,7 @@ from electra_tf.modeling.masking import MaskedPositions, gather_at, mark_positio
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import LossOutput, count
-from electra_tf.objectives.pretraining import (
-    MaskedBatch,
-    generator_fields,
-    score_predictions,
-)
+from electra_tf.objectives.pretraining import MaskedBatch, generator_fields, score_predictions
 
 TOWERS, CLOZE = ("generator_ltr", "generator_rtl"), "cloze_predictions"
 """First parts of the paths of the generator's encoders and of its head."""
@@ -136,8 +132,7 @@ class ElectricObjective(ElectraObjective):
 
         # Noise: the tokens at the selected positions [B, N] are drawn again from q.
         rows, length = batch.ids.shape
-        index = tf.reshape(
-            masked.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
+        index = tf.reshape(masked.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
         sampled = self.sample(selected, masked, rng)
         corrupted, _ = corrupt(batch.ids, batch.padding_mask, masked, sampled)
@@ -154,8 +149,7 @@ class ElectricObjective(ElectraObjective):
             loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | output.loss_sums,
             per_example=output.per_example | generator_fields(masked, best))
 
-    def noise_logits(self, energies: tf.Tensor, softmax: Distribution,
-                     ids: tf.Tensor) -> tf.Tensor:
+    def noise_logits(self, energies: tf.Tensor, softmax: Distribution, ids: tf.Tensor) -> tf.Tensor:
         """Returns E + ln q + ln(k / (n - k)), float32 [B, L]; the gradient does not reach q.
 
         `energies` are E, float32 [B, L], `softmax` is q of every position, and `ids` int32 [B, L]

@@ -29,6 +29,7 @@ from electra_tf.modeling.electra import (
 )
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import LayerOptions
+from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.electra import ElectraObjective, detection_scores
 from electra_tf.objectives.objective import LossOutput, WeightedMean, count
@@ -111,7 +112,7 @@ class FrozenGeneratorObjective(ElectraObjective):
                                      policy=policy, recompute=recompute)
         # "electra/..." becomes "frozen_generator/...", and "generator_predictions/..."
         # "frozen_generator_predictions/...".
-        values = {FROZEN + name.removeprefix("electra").removeprefix("generator"): value
+        values = {FROZEN + name.removeprefix(ENCODER).removeprefix(GENERATOR): value
                   for name, value in self.context.generator.weights.items()}
         for variable in model.generator.variables:
             variable.assign(values[variable.name.split(":")[0]])
@@ -158,8 +159,7 @@ class TwoStageObjective(FrozenGeneratorObjective):
             return super().network_specs()
         # Stage 1 runs in `generator_part` of the steps, the networks of stage 2 in the others.
         encoder = self.config.model.discriminator
-        stage_1 = specs.language_model(
-            "generator", encoder, parameter_shapes.full_encoder(encoder))
+        stage_1 = specs.language_model("generator", encoder, parameter_shapes.full_encoder(encoder))
         part = self.config.objective.generator_part
         return (*(dataclasses.replace(network, share=1.0 - part)
                   for network in self.networks_with(encoder)),
@@ -179,5 +179,4 @@ def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarr
         counts = context.token_counts()
         with np.errstate(divide="ignore"):
             logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
-    return np.pad(logits.astype(np.float32), [0, -size % BLOCK],
-                  constant_values=IMPOSSIBLE_LOGIT)
+    return np.pad(logits.astype(np.float32), [0, -size % BLOCK], constant_values=IMPOSSIBLE_LOGIT)

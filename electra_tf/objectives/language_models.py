@@ -76,8 +76,7 @@ class MlmObjective(PretrainingObjective):
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the encoder with its head."""
         config = self.config.model.discriminator
-        return (specs.language_model("encoder", config,
-                                     parameter_shapes.full_encoder(config)),)
+        return (specs.language_model("encoder", config, parameter_shapes.full_encoder(config)),)
 
 
 class RestoringModel(PretrainingModel):

@@ -55,8 +55,7 @@ class Objective(Protocol):
         """Creates the networks that the objective trains; arguments as for `PretrainingModel`."""
 
     @abc.abstractmethod
-    def prepare_inputs(self, batch: Batch,
-                       rng: Rng) -> tuple[Any, Mapping[str, tf.Tensor]]:
+    def prepare_inputs(self, batch: Batch, rng: Rng) -> tuple[Any, Mapping[str, tf.Tensor]]:
         """Returns the inputs of `compute` and the number of terms, float32 [], of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.

@@ -96,8 +96,7 @@ class PretrainingObjective(Objective):
         """Creates the networks that the objective trains; arguments as for `PretrainingModel`."""
         return self.model_class(config, seed=seed, policy=policy, recompute=recompute)
 
-    def prepare_inputs(self, batch: Batch,
-                       rng: Rng) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+    def prepare_inputs(self, batch: Batch, rng: Rng) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch, and counts what each loss averages over."""
         inputs = MaskedBatch(batch, *mask_tokens(
             batch.ids, batch.padding_mask, self.config.masking, self.context.vocab, rng))
@@ -112,8 +111,7 @@ class PretrainingObjective(Objective):
         """Returns the number of terms of every loss, float32 []; by default of masked tokens."""
         return dict.fromkeys(self.loss_weights, count(inputs.masked.filled))
 
-    def sample(self, softmax: Distribution, masked: MaskedPositions,
-               rng: Rng) -> tf.Tensor:
+    def sample(self, softmax: Distribution, masked: MaskedPositions, rng: Rng) -> tf.Tensor:
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         # The distributions [B * N, V'] that settings ask for; by default the generator's own.
         softmax = at_temperature(softmax, self.config.sampling.temperature)

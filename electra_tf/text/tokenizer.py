@@ -214,8 +214,7 @@ class Tokenizer(tf.Module):
 
     def tokenize_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns `tokenize` of texts that are valid UTF-8, a third faster."""
-        return self._wordpiece.tokenize(
-            self._mark_long_words(self.splitter.normalize_valid(texts)))
+        return self._wordpiece.tokenize(self._mark_long_words(self.splitter.normalize_valid(texts)))
 
     def _mark_long_words(self, normalized: tf.Tensor) -> tf.Tensor:
         """Replaces words with too many characters by one with too many bytes, the op's limit."""

@@ -71,8 +71,7 @@ def device_type(strategy: tf.distribute.Strategy) -> str:
     return tf.DeviceSpec.from_string(strategy.extended.worker_devices[0]).device_type
 
 
-def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep,
-                    batch: Any) -> Means:
+def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep, batch: Any) -> Means:
     """Runs a step on all replicas, each on its rows; returns the results, which they share."""
     # All replicas return the same results, because the step sums over them.
     results = strategy.run(train_step, args=(batch,))
@@ -110,8 +109,7 @@ def temporary_variables() -> Iterator[None]:
         yield
     # The variables stay, with empty values.
     for variable in created:
-        tf.raw_ops.AssignVariableOp(
-            resource=variable.handle, value=tf.zeros([0], variable.dtype))
+        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros([0], variable.dtype))
 
 
 def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,

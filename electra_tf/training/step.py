@@ -60,12 +60,10 @@ class TrainStep:
         replica_context = tf.distribute.get_replica_context()
         num_rows = self.config.training.train_batch_size // replica_context.num_replicas_in_sync
         first_example = tf.cast(replica_context.replica_id_in_sync_group, tf.int64) * num_rows
-        rng = Rng(
-            seed=self.config.training.seed, step=step, first_example=first_example)
+        rng = Rng(seed=self.config.training.seed, step=step, first_example=first_example)
 
         # The objective draws masks, and counts the terms of every loss in the global batch.
-        inputs, denominators = self.objective.prepare_inputs(
-            with_static_rows(batch, num_rows), rng)
+        inputs, denominators = self.objective.prepare_inputs(with_static_rows(batch, num_rows), rng)
         denominators = replica_context.all_reduce(SUM, dict(denominators))
         factors = {name: tf.math.divide_no_nan(coefficient, denominators[name])
                    for name, coefficient in self.objective.loss_weights.items()}
