@@ -3,8 +3,10 @@
 `Encoder` is made for training steps of a static shape. This module computes the same function in
 patterns that TensorFlow's graph rewriting fuses: a layer norm is one oneDNN op, and so are matmul,
 bias and GELU together. Matmuls read only the valid tokens; attention alone reads padded rows.
-Sentences of 25 tokens in batches padded to 50 take less than half the time. One gather arranges
-tokens by rows and heads and one reverses it; a transpose would add 6 % for rows of 128 tokens.
+Sentences of 25 tokens in batches padded to 50 take less than half the time. Without padding,
+`Encoder` in `inference_mode` still takes 1.25 to 1.39 times the CPU time in float32, the reason for
+a second encoder. One gather arranges tokens by rows and heads and one reverses it; a transpose
+would add 6 % for rows of 128 tokens.
 """
 
 from collections.abc import Callable, Sequence
