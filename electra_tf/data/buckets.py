@@ -57,20 +57,23 @@ def bucket_lengths(lengths: Sequence[int], max_length: int, max_buckets: int = 8
         candidates, counts = candidates[:-1], counts[:-1]
     below = np.concatenate([[0], np.cumsum(counts)]).tolist()  # Rows of the first candidates.
 
-    # Number of candidates covered -> the fewest tokens of their rows, and the buckets that give
-    # them; the last covered candidate is a bucket.
+    # Dynamic programming over the number of buckets. Number of candidates covered -> the fewest
+    # tokens of their rows, and the buckets that give them; the last covered candidate is a bucket.
     choices: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
     best = (below[-1] * max_length + bucket_cost, ())
     for _ in range(max_buckets - 1):
-        choices = {end: min((tokens + (below[end] - below[begin]) * top, (*buckets, top))
-                            for begin, (tokens, buckets) in choices.items() if begin < end)
-                   for end, top in enumerate(candidates.tolist(), start=1)
-                   if min(choices, default=end) < end}
-        # Without rows of `max_length` tokens, that bucket is not compiled.
-        best = min([best, *((
-            tokens + (below[-1] - below[end]) * max_length + bucket_cost * (
-                len(buckets) + (has_longest or end < len(candidates))), buckets)
-            for end, (tokens, buckets) in choices.items())])
+        fewer, choices = choices, {}
+        for end, top in enumerate(candidates.tolist(), start=1):
+            options = [(tokens + (below[end] - below[begin]) * top, (*buckets, top))
+                       for begin, (tokens, buckets) in fewer.items() if begin < end]
+            if options:
+                choices[end] = min(options)
+
+        # The other rows have `max_length`, a bucket that is not compiled without rows.
+        for end, (tokens, buckets) in choices.items():
+            num_compiled = len(buckets) + (has_longest or end < len(candidates))
+            padded_tokens = tokens + (below[-1] - below[end]) * max_length
+            best = min(best, (padded_tokens + bucket_cost * num_compiled, buckets))
     return (*best[1], max_length)
 
 
@@ -128,11 +131,11 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
         padding_mask[:, :, 0] = True
 
     # Targets have one shape in all rows; those of words are padded like tokens.
-    targets = {name: [np.asarray(row.targets[name]) for row in rows] for name in rows[0].targets}
-    of_words = {name: [row.word_targets[name] for row in rows] for name in rows[0].word_targets}
+    targets = {name: padded([np.asarray(row.targets[name]) for row in rows], np.shape(value))
+               for name, value in rows[0].targets.items()}
+    targets |= {name: padded([row.word_targets[name] for row in rows], shape)
+                for name in rows[0].word_targets}
     return RowBatch(
         ids=padded([row.ids for row in rows], shape, pad_id), padding_mask=padding_mask,
         segment_ids=padded([row.segment_ids for row in rows], shape),
-        present=np.arange(batch_size) < len(rows),
-        targets={name: padded(values, values[0].shape) for name, values in targets.items()}
-        | {name: padded(values, shape) for name, values in of_words.items()})
+        present=np.arange(batch_size) < len(rows), targets=targets)

@@ -226,7 +226,8 @@ def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = Tr
             raise broken(shard, "its content changed (wrong checksum)")
 
     # A request to an object store takes 30 ms: 30,000 sizes take half a minute.
-    for check, threads in [(check_size, 32), (check_content, 4)][:1 + checksums]:
+    checks = [(check_size, 32), (check_content, 4)] if checksums else [(check_size, 32)]
+    for check, threads in checks:
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
             list(pool.map(check, manifest.shards))
 

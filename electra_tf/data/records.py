@@ -99,7 +99,7 @@ def shuffle_buffers(sizes: Sequence[int], *, seed: int, buffer_examples: int, st
     position = epoch * epoch_size
     while position < stop:
         # Buffers before `start` are skipped, the first and the last one are cut.
-        for buffer in _epoch(sizes, random.Random(f"{seed}:{epoch}"), buffer_examples):
+        for buffer in _epoch_buffers(sizes, random.Random(f"{seed}:{epoch}"), buffer_examples):
             begin, end = max(start - position, 0), min(stop - position, buffer.size)
             if begin < end:
                 yield dataclasses.replace(buffer, start=begin, stop=end)
@@ -112,10 +112,10 @@ def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
     return examples * part // parts, examples * (part + 1) // parts
 
 
-def _epoch(sizes: Sequence[int], draw: random.Random,
+def _epoch_buffers(sizes: Sequence[int], rng: random.Random,
            buffer_examples: int) -> Iterator[ShuffleBuffer]:
     # An order of all shards, and the number of shards that fill a buffer.
-    order = draw.sample(range(len(sizes)), len(sizes))
+    order = rng.sample(range(len(sizes)), len(sizes))
     filling = len(sizes) * buffer_examples / sum(sizes)
 
     # Groups of consecutive shards of nearly equal numbers, each of which fills a buffer or more.
@@ -127,7 +127,7 @@ def _epoch(sizes: Sequence[int], draw: random.Random,
         for part in range(parts):
             ends = (part_of(sizes[shard], part, parts) for shard in shards)
             size = sum(last - first for first, last in ends)
-            yield ShuffleBuffer(shards, part, parts, size, draw.getrandbits(62), 0, size)
+            yield ShuffleBuffer(shards, part, parts, size, rng.getrandbits(62), 0, size)
 
 
 def serialize_example(ids: bytes, first_segment_length: int, token_bytes: int) -> bytes:

@@ -25,9 +25,9 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=options.policy)
         self.words = words
         shapes = parameter_shapes.vocabulary_head(path, config)
-        parts = LayerFactory(shapes, options, config.initializer_range)
-        self.dense = parts.dense(f"{path}/dense", GeluDense)
-        self.norm = parts.norm(f"{path}/LayerNorm")
+        layers = LayerFactory(shapes, options, config.initializer_range)
+        self.dense = layers.dense(f"{path}/dense", GeluDense)
+        self.norm = layers.norm(f"{path}/LayerNorm")
         self.output_bias = self.add_weight(
             name=f"{path}/output_bias", shape=shapes[f"{path}/output_bias"], initializer="zeros",
             experimental_autocast=False)

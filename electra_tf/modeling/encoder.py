@@ -52,12 +52,12 @@ class Embeddings(tf_keras.layers.Layer):
         """Creates the tables; `words`, if given, replaces a new word table."""
         super().__init__(name=path, dtype=options.policy)
         self.dropout_rate = config.hidden_dropout
-        parts = LayerFactory(parameter_shapes.embeddings(path, config), options,
-                             config.initializer_range)
-        self.words = words or parts.table(f"{path}/word_embeddings")
-        self.segments = parts.table(f"{path}/token_type_embeddings")
-        self.positions = parts.table(f"{path}/position_embeddings")
-        self.norm = parts.norm(f"{path}/LayerNorm")
+        layers = LayerFactory(parameter_shapes.embeddings(path, config), options,
+                              config.initializer_range)
+        self.words = words or layers.table(f"{path}/word_embeddings")
+        self.segments = layers.table(f"{path}/token_type_embeddings")
+        self.positions = layers.table(f"{path}/position_embeddings")
+        self.norm = layers.norm(f"{path}/LayerNorm")
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, rng: Rng | None) -> tf.Tensor:
         """Maps tokens and segments, int32 [B, L], to vectors [B, L, E] of the compute type.
@@ -76,12 +76,12 @@ class Embeddings(tf_keras.layers.Layer):
 class SelfAttention(tf_keras.layers.Layer):
     """The dense layers of attention for queries, keys and values; `run_layer` runs them."""
 
-    def __init__(self, path: str, config: EncoderConfig, parts: LayerFactory):
+    def __init__(self, path: str, config: EncoderConfig, layers: LayerFactory):
         """Creates the three dense layers."""
-        super().__init__(name=path, dtype=parts.options.policy)
+        super().__init__(name=path, dtype=layers.options.policy)
         self.num_heads = config.num_heads
         self.query, self.key, self.value = (
-            parts.dense(f"{path}/{name}") for name in ("query", "key", "value"))
+            layers.dense(f"{path}/{name}") for name in ("query", "key", "value"))
 
     def parameters(self) -> list[Pair]:
         """Returns W and b of queries, keys and values; those of queries are divided by sqrt(D)."""
@@ -102,15 +102,15 @@ class EncoderLayer(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, options: LayerOptions):
         super().__init__(name=path, dtype=options.policy)
-        parts = LayerFactory(parameter_shapes.layer(path, config), options,
-                             config.initializer_range)
+        layers = LayerFactory(parameter_shapes.layer(path, config), options,
+                              config.initializer_range)
         self.config = config
-        self.attention = SelfAttention(f"{path}/attention/self", config, parts)
-        self.attention_output = parts.dense(f"{path}/attention/output/dense")
-        self.attention_norm = parts.norm(f"{path}/attention/output/LayerNorm")
-        self.intermediate = parts.dense(f"{path}/intermediate/dense")
-        self.output_dense = parts.dense(f"{path}/output/dense")
-        self.output_norm = parts.norm(f"{path}/output/LayerNorm")
+        self.attention = SelfAttention(f"{path}/attention/self", config, layers)
+        self.attention_output = layers.dense(f"{path}/attention/output/dense")
+        self.attention_norm = layers.norm(f"{path}/attention/output/LayerNorm")
+        self.intermediate = layers.dense(f"{path}/intermediate/dense")
+        self.output_dense = layers.dense(f"{path}/output/dense")
+        self.output_norm = layers.norm(f"{path}/output/LayerNorm")
 
     def call(self, x: tf.Tensor, mask_bias: tf.Tensor, rng: Rng | None,
              positions: int | None = None) -> tf.Tensor:
@@ -180,16 +180,16 @@ def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams
     return residual_norm(x, branch, bias, *weights.output_norm, hidden_dropout, keys[2])
 
 
-def _project(x: tf.Tensor, parts: Sequence[Pair], num_heads: int) -> list[tf.Tensor]:
-    """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts.
+def _project(x: tf.Tensor, projections: Sequence[Pair], num_heads: int) -> list[tf.Tensor]:
+    """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the projections.
 
     They come from one matmul, transposed so that each is contiguous. The split and its gradient
     then copy no data.
     """
-    # One matmul [B * L, H] x [H, P * H] for the P parts, then [P, B, A, L, D].
-    kernels, biases = zip(*parts, strict=True)
+    # One matmul [B * L, H] x [H, P * H] for the P projections, then [P, B, A, L, D].
+    kernels, biases = zip(*projections, strict=True)
     joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.concat(kernels, axis=1))
-    return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(parts), num_heads,
+    return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(projections), num_heads,
                                   dimensions(x)[1]))
 
 

@@ -42,8 +42,8 @@ class _TokenPositions:
         parts = tf.reshape(tf.range(3 * heads), [3, 1, heads, 1])
         self.projected = tf.reshape(self.tokens, [1, batch_size, 1, length]) * (3 * heads) + parts
         # int32 [T, heads]: index of every token's part of each head among [B, heads, L].
-        of_row = tf.expand_dims((self.rows - self.columns) * heads + self.columns, axis=1)
-        self.attended = of_row + tf.range(heads) * length
+        row_offsets = tf.expand_dims((self.rows - self.columns) * heads + self.columns, axis=1)
+        self.attended = row_offsets + tf.range(heads) * length
 
 
 class InferenceEncoder(tf.Module):
@@ -70,8 +70,8 @@ class InferenceEncoder(tf.Module):
     def assign(self, encoder: Encoder) -> None:
         """Copies the weights of an encoder of the same sizes."""
         others = InferenceEncoder(encoder, self.dtype, self._tensor_parallel)
-        for own, value in zip(self.variables, others.variables, strict=True):
-            own.assign(value)
+        for variable, value in zip(self.variables, others.variables, strict=True):
+            variable.assign(value)
 
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
                  rng: None = None) -> tf.Tensor:
@@ -93,14 +93,14 @@ class InferenceEncoder(tf.Module):
             padding_mask, self.dtype, self.config.num_heads // self._tensor_parallel)
 
         # The sum of the three tables' vectors in float32, [T, E], then the layer norm.
-        def looked_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
+        def look_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
             return tf.cast(tf.gather(table, indices), tf.float32)
 
-        def of_tokens(values: tf.Tensor) -> tf.Tensor:
+        def gather_tokens(values: tf.Tensor) -> tf.Tensor:
             return tf.gather(tf.reshape(values, [-1]), positions.rows)
 
-        x = (looked_up(self._words, of_tokens(ids)) + looked_up(self._positions, positions.columns)
-             + looked_up(self._segments, of_tokens(segment_ids)))
+        x = (look_up(self._words, gather_tokens(ids)) + look_up(self._positions, positions.columns)
+             + look_up(self._segments, gather_tokens(segment_ids)))
         x = self._norm(tf.cast(x, self.dtype))
         if self._project is not None:
             x = self._project(x)

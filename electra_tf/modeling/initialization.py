@@ -63,22 +63,22 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     """Fills the position table, clears its dimensions in the others; returns the norm's factor."""
     # The waves have their dimensions alone: words and segments are 0 there.
     positions = embeddings.positions.table
-    taken = 2 * len(waves)
-    rest = 0.0  # Mean squared length of the word and segment vectors.
+    wave_dims = 2 * len(waves)
+    squared_length = 0.0  # Mean squared length of the word and segment vectors.
     for part in (embeddings.words, embeddings.segments):
         table = part.table.numpy()
-        table[:, :taken] = 0.0
+        table[:, :wave_dims] = 0.0
         part.table.assign(table)
-        rest += np.mean(np.sum(table.astype(np.float64)**2, axis=1))
+        squared_length += np.mean(np.sum(table.astype(np.float64)**2, axis=1))
 
     # Row p is a [sin(w p), ..., cos(w p), ...].
     angles = np.arange(positions.shape[0])[:, np.newaxis] * waves
     values = np.zeros(positions.shape)
-    values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    values[:, :wave_dims] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     positions.assign(values)
 
     # The layer norm divides by the deviation; sin^2 + cos^2 = 1 for every frequency.
-    variance = (len(waves) * amplitude**2 + rest) / positions.shape[1]
+    variance = (len(waves) * amplitude**2 + squared_length) / positions.shape[1]
     return 1 / np.sqrt(variance)
 
 
@@ -125,7 +125,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     # Dimensions of the fast waves, and the map from a layer's input to the embeddings, [H, E].
     shape, tables = encoder.config, encoder.embeddings
     head_size = shape.hidden_size // shape.num_heads
-    taken = 2 * len(waves)
+    wave_dims = 2 * len(waves)
     fast = np.arange(min(len(waves), head_size // 8))
     columns = np.concatenate([fast, len(waves) + fast])
     projection = encoder.embeddings_project
@@ -133,7 +133,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
 
     # Word and segment vectors without the waves' dimensions, [V, width] and [2, width].
-    words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
+    words, segments = (table.table.numpy().astype(np.float64)[:, wave_dims:]
                        for table in (tables.words, tables.segments))
     # At most as many orthonormal word directions as fit, orthogonal to all segments' vectors.
     width = segments.shape[1]
@@ -155,7 +155,8 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
         middle = first + len(directions)
         end = middle + len(columns)
         for kernel, sign in ((query, -1.0), (key, 1.0)):
-            kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
+            kernel[:, first:middle] += (
+                np.sqrt(product / square) * reader[:, wave_dims:] @ directions.T)
             kernel[:, middle:end] += sign * position_scale * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
         bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * position_scale * size

@@ -107,7 +107,7 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
     length = candidates.shape[1]
 
     # Orders all pieces by the random score of their word's first piece, [B, L].
-    first, size = _words(candidates, continues)
+    first, size = _word_spans(candidates, continues)
     score = tf.where(candidates, tf.bitwise.bitwise_and(gather_at(bits, first), 0x7FFFFFFF), -1)
     # Stable: of two words with the same score the first one comes first, with all its pieces.
     score, order = tf.math.top_k(score, length)
@@ -131,7 +131,7 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, counts: tf.Tensor, b
     return tf.where(filled, tf.pad(gather_at(order, index), extra), 0), filled
 
 
-def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _word_spans(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns first position and number of pieces of each candidate's word, int32 [B, L]."""
     length = candidates.shape[1]
 

@@ -179,7 +179,7 @@ def score_predictions(logits: tf.Tensor, masked: MaskedPositions,
 
 
 def generator_fields(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
-    """Returns the details, each [B, N], that scores and samples of a generator need."""
+    """Returns the values, each [B, N], that scores and samples of a generator need."""
     return {"best_ids": best_ids, "predicted": masked.filled,
             "original_ids": masked.original_ids, "positions": masked.positions}
 

@@ -181,7 +181,7 @@ class EvaluatedBatch(NamedTuple):
 
 
 def _joined(batches: Iterable[EvaluatedBatch]) -> Arrays:
-    """Returns the details of all examples, name -> [M, ...]."""
+    """Returns the values of all examples, name -> [M, ...]."""
     per_example = [batch.per_example for batch in batches]
     return {name: np.concatenate([part[name] for part in per_example]) for name in per_example[0]}
 
@@ -280,16 +280,15 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
                               for name in ("recall", "precision", "auc"))
     if None not in (recall, precision, auc):
         sentences = [f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
-                f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance is "
-                "0.5."]
+                     f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance "
+                     "is 0.5."]
         if auc < LITTLE_AUC:
             sentences.append("It has learned little so far: train longer, or see "
-                        "docs/how_to/size_and_recipe.md.")
+                             "docs/how_to/size_and_recipe.md.")
     else:
+        networks = {"restoring_accuracy": "encoder", "generator_accuracy": "model"}
         sentences = [f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
-                for name, network in (
-                    ("restoring_accuracy", "encoder"), ("generator_accuracy", "model"))
-                if scores.get(name) is not None][:1]
+                     for name, network in networks.items() if scores.get(name) is not None][:1]
 
     # The AUC on random replacements, against runs with as many tokens.
     if scores.get("unigram_auc") is not None:

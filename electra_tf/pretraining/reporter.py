@@ -70,9 +70,9 @@ class Reporter:
         parts = ", ".join(f"{network.name} {parameter_shapes.size(network.weights):,}"
                           for network in run.objective.network_specs())
         examples, batch = run.examples("train"), training.train_batch_size
-        self.say(f"model    {parameters:,} parameters"
+        self.log(f"model    {parameters:,} parameters"
                  + (f": {parts}, shared weights counted in each" if parts else ""))
-        self.say(f"records  {examples:,} examples of {run.length} tokens, "
+        self.log(f"records  {examples:,} examples of {run.length} tokens, "
                  f"{run.examples('eval'):,} held out; an epoch is "
                  f"{examples / batch:,.0f} steps of {batch}")
 
@@ -80,16 +80,16 @@ class Reporter:
         if not first_step:
             initial = "new weights" if run.initial is None else run.initial.source
             new = ", ".join([*new_parts, *run.added_rows])
-            self.say(f"begins   with {initial}" + (f"; new: {new}" if new else ""))
-        self.say(f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
+            self.log(f"begins   with {initial}" + (f"; new: {new}" if new else ""))
+        self.log(f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
                  f"{training.precision.value}")
-        self.say(f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
+        self.log(f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
                  + ("" if first_step < training.num_train_steps else ": this run is finished"))
         if run.finished_at:
-            self.say("extended at step " + ", ".join(f"{step:,}" for step in run.finished_at)
+            self.log("extended at step " + ", ".join(f"{step:,}" for step in run.finished_at)
                      + ": the learning rate warms up again to its peak and decays")
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Prints a line at once."""
         print(text, file=self._out, flush=True)
         self._last_line = self._clock()
@@ -105,7 +105,7 @@ class Reporter:
         `complete` ends an interval of metrics.jsonl. Otherwise only a line may be printed.
         """
         if self._step == self.events.first_step:
-            self.say(f"first step after {self._timer.first_step():.1f} s")
+            self.log(f"first step after {self._timer.first_step():.1f} s")
         else:
             self._timed_steps += step - self._step
             self._timed_seconds += self._timer.steps(step - self._step)
@@ -116,10 +116,10 @@ class Reporter:
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
             self._totals[name] = (old_total + total, old_weight + weight)
         if complete:
-            self._log(metrics_log.TRAIN, self._say_progress())
+            self._record(metrics_log.TRAIN, self._log_progress())
             self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
         elif self.is_line_due():
-            self._say_progress()
+            self._log_progress()
 
     def has_evaluation(self, step: int) -> bool:
         """Returns True for a step that was evaluated, also before an interruption."""
@@ -131,13 +131,13 @@ class Reporter:
             self._timer.lap()  # The first batch is traced, and fixed noise is counted before it.
             self._evaluated = True
         if self.is_line_due():
-            self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
+            self.log(f"evaluation at step {self._step:,}: {batches:,} batches so far")
 
     def on_eval(self, scores: Mapping[str, float]) -> None:
         """Reports an evaluation: as a table at the end of the run, before that as a line."""
-        self.say(report(self._run, scores, self._step, self._directory,
+        self.log(report(self._run, scores, self._step, self._directory,
                         as_table=self._step >= self.events.num_steps))
-        self._log(metrics_log.EVAL, scores)
+        self._record(metrics_log.EVAL, scores)
         self._evaluations.add(self._step)
         self._timer.count_other_work("evaluation")
 
@@ -153,11 +153,11 @@ class Reporter:
         self._board.flush()
         self._timer.count_other_work("samples")
 
-    def _log(self, kind: str, values: Mapping[str, float]) -> None:
+    def _record(self, kind: str, values: Mapping[str, float]) -> None:
         record = {"kind": kind, "step": self._step, **values}
         self._metrics.append(record)
         if warning := self._collapse_warning(record):
-            self.say(warning)
+            self.log(warning)
         with self._board.as_default(self._step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
@@ -183,7 +183,7 @@ class Reporter:
             f"{self._largest_deviation:.2g}. Begin again with half the --learning_rate or with "
             "more --warmup_steps; or with --recipe=short, if the run has another recipe.")
 
-    def _say_progress(self) -> dict[str, float]:
+    def _log_progress(self) -> dict[str, float]:
         """Returns the interval's means and the machine's measurements, and prints a line of them.
 
         The line is left out within `MIN_LINE_SECONDS` after another one, except at the last step.
@@ -203,7 +203,7 @@ class Reporter:
         # The line, with the remaining time of steps and events.
         steps_left = self.events.num_steps - self._step
         if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
-            self.say(progress_line(
+            self.log(progress_line(
                 means, step=self._step, num_steps=self.events.num_steps,
                 seconds_elapsed=self._timer.elapsed,
                 remaining_seconds=self._timer.remaining_seconds(

@@ -95,8 +95,8 @@ class Run:
 
 
 def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-            vocab_file: Path | None = None, initial: Checkpoint | None = None, *,
-            restart: bool = False) -> Run:
+                vocab_file: Path | None = None, initial: Checkpoint | None = None, *,
+                restart: bool = False) -> Run:
     """Returns a run that is ready to start; a `UserError` names what doesn't fit the settings.
 
     More steps than those of a finished run in `model_dir` extend it, unless `restart` is true. The
@@ -175,11 +175,11 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
         return earlier
 
     # An extension, if the run is finished.
-    done = max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0)
-    if done < steps:
+    newest = max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0)
+    if newest < steps:
         raise UserError(f"{STEPS}={num_steps} would extend the run in {model_dir}, which is at "
-                        f"step {done:,} of {steps:,}. Only a finished run can be extended: finish "
-                        f"it with {STEPS}={steps}, then repeat this command.")
+                        f"step {newest:,} of {steps:,}. Only a finished run can be extended: "
+                        f"finish it with {STEPS}={steps}, then repeat this command.")
     return [*earlier, steps]
 
 

@@ -98,8 +98,9 @@ class StepMetrics:
         # Name -> sum and weight of every step, float64 [steps, 2]; reading them waits.
         results, self._results = self._results, []
         history = {name: np.column_stack([
-            np.hstack([result[name][part] for result in results]) for part in (0, 1)
-        ]).astype(np.float64) for name in results[0]}
+            np.hstack([result[name].total for result in results]),
+            np.hstack([result[name].weight for result in results])]).astype(np.float64)
+            for name in results[0]}
 
         # The first ten steps whose loss or gradient norm isn't finite.
         for name in self._finite:

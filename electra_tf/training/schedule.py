@@ -53,8 +53,8 @@ class Schedule:
         """Returns the learning rate, float32 [], of a step, integer []."""
         # peak * (1 - min(t, T) / T)**power, times min(1, t / warmup).
         time = tf.cast(step - self.begin, tf.float32)
-        done = tf.minimum(time, self.decay_steps) / self.decay_steps
-        rate = self.peak * tf.pow(1.0 - done, self.power)
+        progress = tf.minimum(time, self.decay_steps) / self.decay_steps
+        rate = self.peak * tf.pow(1.0 - progress, self.power)
         if self.warmup_steps:
             rate *= tf.minimum(1.0, time / self.warmup_steps)
         if self.before is None:

@@ -129,14 +129,12 @@ def _kind(config: RuntimeConfig) -> Strategy:
 def _gpu_names(count: int) -> list[str]:
     """Returns the names of the first `count` GPUs of this machine; of all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
-    if count < 0 and not names:
-        if reason := _why_no_gpu():
-            note_once(f"{reason}. The run uses the CPU; --num_gpus=0 removes this note.")
+    reason = "" if names else _why_no_gpu()
+    if count < 0 and reason:
+        note_once(f"{reason}. The run uses the CPU; --num_gpus=0 removes this note.")
     if count > len(names):
-        reason = _why_no_gpu() if not names else ""
-        raise UserError(f"--num_gpus={count}, but " + (reason or (
-            f"this machine has {len(names)}. Ask for at most that many"))
-            + "; --num_gpus=0 runs on the CPU.")
+        reason = reason or f"this machine has {len(names)}. Ask for at most that many"
+        raise UserError(f"--num_gpus={count}, but {reason}; --num_gpus=0 runs on the CPU.")
     return names if count < 0 else names[:count]
 
 

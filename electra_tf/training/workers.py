@@ -44,9 +44,9 @@ class Cluster:
     @property
     def others(self) -> list[str]:
         """Addresses of all processes but this one, for which TensorFlow waits up to an hour."""
-        own = self.cluster[self.task.type][self.task.number]
+        own_address = self.cluster[self.task.type][self.task.number]
         return [address for addresses in self.cluster.values() for address in addresses
-                if address != own]
+                if address != own_address]
 
 
 def cluster() -> Cluster | None:
