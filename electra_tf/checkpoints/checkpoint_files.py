@@ -78,6 +78,7 @@ def lost_error(directory: Path, faults: Sequence[str] = ()) -> UserError:
 
 def seal(directory: Path, step: int) -> None:
     """Flushes the files of a checkpoint to the disk, then writes their checksums."""
+    # The values and their index are on the disk before the seal names their checksums.
     paths = [path for file_step, path in _files(directory)
              if file_step == step and not path.name.endswith((".json", "_temp"))]
     for path in paths:

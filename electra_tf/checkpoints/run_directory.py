@@ -88,6 +88,7 @@ def task_facts(saved: RunConfig) -> dict[str, Any] | None:
 
 def text_settings(model_dir: Path) -> TextSettings:
     """Returns a run's vocabulary and normalization; `UserError` if vocab.txt was changed."""
+    # The run's settings hold the checksum of its vocabulary.
     saved = read_identity(model_dir)
     vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
     digest = saved.get(VOCABULARY_FACT)
@@ -248,6 +249,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
     with atomic_file.lock_directory(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
+        # What TensorFlow's writer, and writers of single files, left when they were killed.
         for unfinished in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):
             remove_tree(unfinished)
         for name in ("", *_WRITTEN):

@@ -44,6 +44,7 @@ def checkpoint_in_use(model_dir: Path) -> str:
     The scores in results.json are of these weights; a killed trial can have left newer ones.
     Raises `UserError` if there is no checkpoint, or it is damaged.
     """
+    # The one of the scores in results.json, which must be intact, or the newest intact one.
     directory = model_dir / CHECKPOINTS
     step = checkpoint_of_results(model_dir)
     if step is not None:

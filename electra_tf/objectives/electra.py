@@ -24,6 +24,7 @@ from electra_tf.objectives.pretraining import (
     DisplayedText,
     MaskedBatch,
     PretrainingObjective,
+    detected_text,
     generator_accuracy,
     generator_fields,
     run_generator,
@@ -106,8 +107,7 @@ class ElectraObjective(PretrainingObjective):
 
     def displayed_text(self, per_example: Arrays) -> DisplayedText:
         """Returns the corrupted text and the discriminator's probabilities."""
-        return DisplayedText(per_example["corrupted_ids"],
-                             1.0 / (1.0 + np.exp(-per_example["logits"])))
+        return detected_text(per_example)
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator and the generator."""

@@ -168,6 +168,7 @@ class ElectricObjective(ElectraObjective):
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator, and the generator's two encoders with a head over both."""
+        # Both towers read one embedding table; the head reads their vectors side by side, [2 H].
         model = self.config.model
         tower = model.generator
         body = parameter_shapes.generator_embeddings(model)

@@ -31,7 +31,7 @@ from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
 from electra_tf.modeling.rng import Rng
-from electra_tf.objectives.electra import ElectraObjective, detection_scores
+from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.objective import LossOutput, WeightedMean, count
 from electra_tf.objectives.pretraining import (
     Arrays,
@@ -87,10 +87,9 @@ class FixedGeneratorObjective(ElectraObjective):
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the draws, and the discriminator's scores."""
-        padding_mask = per_example["padding_mask"]
-        return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
-                **detection_scores(per_example["replaced"][padding_mask],
-                                   per_example["logits"][padding_mask])}
+        scores = super().scores(per_example, means)
+        del scores["generator_accuracy"]  # A draw has no most likely token.
+        return scores
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator."""
@@ -105,6 +104,7 @@ class FrozenGeneratorObjective(ElectraObjective):
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
         """Creates the discriminator, and the generator with its weights; `UserError` without it."""
+        # The networks, with a frozen generator of the other run's shape.
         if self.context.generator is None:
             raise UserError(f"objective.name={self.config.objective.name} has no generator yet: "
                             "train one first, and give its weights.")
@@ -121,6 +121,7 @@ class FrozenGeneratorObjective(ElectraObjective):
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Samples from the generator, without dropout, and runs the discriminator."""
+        # L_MLM of the generator is a metric, which the total does not contain.
         masked = inputs.masked
         generated = run_generator(model.generator, inputs, None, training=training)
         sampled = self.sample(generated.softmax, masked, rng)
@@ -172,6 +173,8 @@ def replacement_logits(replacements: str, context: ObjectiveContext) -> np.ndarr
     V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
     special token.
     """
+    # Logarithms of relative frequencies: equal ones, or those of the training records, where a
+    # token that does not occur is never drawn.
     size = context.vocab.size
     if replacements == "uniform":
         logits = np.zeros(size, np.float32)

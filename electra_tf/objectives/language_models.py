@@ -35,6 +35,7 @@ from electra_tf.objectives.pretraining import (
     DisplayedText,
     MaskedBatch,
     PretrainingObjective,
+    detected_text,
     generator_accuracy,
     generator_fields,
     run_generator,
@@ -152,6 +153,7 @@ class ReplaceMlmObjective(PretrainingObjective):
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the encoder that is fine-tuned, and the generator."""
+        # The encoder has a head over the vocabulary; All-Tokens MLM runs it at all positions.
         config = self.config.model.discriminator
         restorer = specs.language_model(
             "encoder", config, parameter_shapes.full_encoder(config),
@@ -205,8 +207,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
 
     def displayed_text(self, per_example: Arrays) -> DisplayedText:
         """Returns the corrupted text, and the probability of not copying each token."""
-        return DisplayedText(per_example["corrupted_ids"],
-                             1.0 / (1.0 + np.exp(-per_example["logits"])))
+        return detected_text(per_example)
 
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:
@@ -226,6 +227,7 @@ def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -
 
 def _best_written(per_example: Arrays) -> np.ndarray:
     """Returns "ids", int32 [M, L], with "best_ids" at all selected positions."""
+    # Row and slot of each filled slot, int64 [slots] both.
     rows, slots = np.nonzero(per_example["predicted"])
     written = per_example["ids"].copy()
     written[rows, per_example["positions"][rows, slots]] = per_example["best_ids"][rows, slots]

@@ -184,8 +184,15 @@ def generator_fields(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[st
             "original_ids": masked.original_ids, "positions": masked.positions}
 
 
+def detected_text(per_example: Arrays) -> DisplayedText:
+    """Returns the corrupted text, with sigmoid(logits) as the probability of a replacement."""
+    return DisplayedText(per_example["corrupted_ids"],
+                         1.0 / (1.0 + np.exp(-per_example["logits"])))
+
+
 def generator_accuracy(per_example: Arrays) -> float:
     """Returns the accuracy of the most likely tokens, in [0, 1]; NaN without predictions."""
+    # Slots that aren't filled do not count.
     right, predicted = (per_example["best_ids"] == per_example["original_ids"],
                         per_example["predicted"])
     return float(np.mean(right[predicted])) if predicted.any() else np.nan

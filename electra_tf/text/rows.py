@@ -71,10 +71,8 @@ class RowEncoder:
 
     def _tokenize(self, columns: Sequence[tf.Tensor]) -> tuple[
             list[tf.RaggedTensor], list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
-        """Returns each column's pieces, their numbers before and after the cut, and row lengths.
-
-        Pieces are int32 [B, (pieces)], numbers int32 [B]. The lengths of rows, int32 [B], are those
-        before the cut, with [CLS] and a [SEP] for each column.
+        """Returns each column's pieces [B, (pieces)], their numbers before and after the cut, and
+        the rows' numbers of tokens before it; all are int32, numbers are [B].
         """
         pieces = [self.tokenizer.tokenize(column) for column in columns]
         lengths = [tf.cast(column.row_lengths(), tf.int32) for column in pieces]
