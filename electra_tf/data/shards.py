@@ -23,6 +23,7 @@ def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -
     `examples` are pairs of a serialized example and its number of tokens. Returns the shard's entry
     for the manifest. Raises `UserError` for a full or protected directory.
     """
+    # The file appears under its name when it is whole.
     count = tokens = 0
     with atomic_file.replacing(path) as temporary:
         try:

@@ -61,7 +61,7 @@ def mask_tokens(ids: tf.Tensor, padding_mask: tf.Tensor, config: MaskingConfig,
         positions, filled = draw_with_replacement(candidates, counts, to_uniform(bits), slots)
     masked = MaskedPositions(positions, gather_at(ids, positions), filled)
 
-    # One uniform per slot chooses: [MASK] below 0.85 by default, then a random token, or none.
+    # One uniform per slot: [MASK] below `mask_token_rate`, then a random token or the original.
     uniform = rng.uniform("masking/hide", batch_size, slots)
     is_masked = uniform < config.mask_token_rate
     mask_ids = tf.fill([batch_size, slots], vocab.special.mask)

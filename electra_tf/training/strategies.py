@@ -147,13 +147,17 @@ def _tpu(name: str) -> tf.distribute.Strategy:
     if not name:
         raise UserError('--distribution_strategy=tpu needs --tpu: a name, a grpc:// address, or '
                         '"local" on a TPU VM.')
-    if name.startswith("grpc://"):  # TensorFlow would wait minutes for an address without a TPU.
+
+    # TensorFlow would wait minutes for an address without a TPU.
+    if name.startswith("grpc://"):
         host, _, port = name.removeprefix("grpc://").partition(":")
         try:
             socket.create_connection((host, int(port or 8470)), timeout=10).close()
         except (OSError, ValueError, OverflowError) as error:
             raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that "
                             "the TPU is running.") from error
+
+    # The cores of a pod or of this machine, whose memory is cleared.
     try:
         with native_libraries.stderr_closed():
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
