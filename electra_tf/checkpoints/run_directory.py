@@ -31,8 +31,7 @@ EVALUATION_FILE = "eval_results.json"
 MAX_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 METRICS_FILE = "metrics.jsonl"
 TRACKERS_FILE = "trackers.json"
-FINISHED = "finished_at"
-"""Fact of a run that was extended: its earlier numbers of steps, in order."""
+FINISHED = "finished_at"  # Fact of a run that was extended: its earlier numbers of steps, in order.
 FIRST_STAGE = "the generator of stage 1"
 """Beginning of `initial` in the settings of the second of two stages."""
 STEPS = "training.num_train_steps"
@@ -41,8 +40,7 @@ GENERATOR_HEADS = "generator_heads"
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
             VOCABULARY_FILE, VOCABULARY_FILE + normalization.SUFFIX, SETTINGS_FILE)
-TASK = "task_"
-"""Prefix of a task's facts, which `tasks/task.py` defines."""
+TASK = "task_"  # Prefix of a task's facts, which `tasks/task.py` defines.
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 

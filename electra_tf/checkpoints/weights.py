@@ -22,8 +22,7 @@ from electra_tf.modeling.parameter_shapes import Shapes
 Weights = Mapping[str, np.ndarray]
 
 ENCODER = f"{parameter_shapes.ENCODER}/"
-GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""Key of the object graph of a TensorFlow 2 checkpoint."""
+GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # Key of the object graph of a TensorFlow 2 checkpoint.
 SLOTS = ("/adam_m", "/adam_v")
 
 

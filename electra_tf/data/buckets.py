@@ -21,8 +21,7 @@ class Row:
 
     ids: np.ndarray  # int32 [n] or [G, n], with [CLS] and [SEP].
     segment_ids: np.ndarray  # int32 of the same shape, 0 or 1.
-    targets: Mapping[str, np.ndarray]
-    """The head's other inputs, of equal shapes in all rows."""
+    targets: Mapping[str, np.ndarray]  # The head's other inputs, of equal shapes in all rows.
     word_targets: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     """Inputs with one value per word, at most n."""
     padding_mask: np.ndarray | None = None

@@ -24,8 +24,7 @@ class WeightedMean(NamedTuple):
     weight: tf.Tensor  # float32 [], number of terms of the sum.
 
 
-Means = Mapping[str, WeightedMean]
-"""Name of a loss or metric -> its mean over a batch."""
+Means = Mapping[str, WeightedMean]  # Name of a loss or metric -> its mean over a batch.
 
 
 def fraction(marked: tf.Tensor, among: tf.Tensor) -> WeightedMean:

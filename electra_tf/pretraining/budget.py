@@ -13,8 +13,7 @@ from electra_tf.training.devices import build_state, build_step, distributed, te
 MAX_STEPS = 10**8
 WARM_UP_SECONDS, MEASURED_SECONDS = 4.0, 12.0
 """A small network's first 100 steps have two thirds of its later speed."""
-MEASURED_BATCHES = 100
-"""Batches that are read again and again; a real run reads each once."""
+MEASURED_BATCHES = 100  # Batches that are read again and again; a real run reads each once.
 SPARE, END_SECONDS = 0.02, 5.0
 """Fraction of the time for checkpoints and samples, and duration of the last curves."""
 

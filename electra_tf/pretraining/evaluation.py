@@ -36,10 +36,8 @@ from electra_tf.training.devices import distributed
 from electra_tf.training.step import concat_parts, largest_divisor, with_static_rows
 
 SHOWN_SAMPLES = 4
-SAMPLED_BATCHES = 16
-"""Batches out of which --mode=samples chooses."""
-LITTLE_AUC = 0.6
-"""Below this AUC a discriminator detects little more than token frequencies show."""
+SAMPLED_BATCHES = 16  # Batches out of which --mode=samples chooses.
+LITTLE_AUC = 0.6  # Below this AUC a discriminator detects little more than token frequencies show.
 _LINE_SCORES = {
     "loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
     "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}

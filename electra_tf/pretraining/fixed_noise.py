@@ -18,11 +18,9 @@ from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
 from electra_tf.training import failures
 
-RATE = 0.15
-"""Fraction of the tokens, without special tokens, for which another is drawn."""
+RATE = 0.15  # Fraction of the tokens, without special tokens, for which another is drawn.
 KINDS = ("unigram", "bigram")
-COUNTED_EXAMPLES = 1 << 16
-"""Number of training examples to count: 8 million tokens at L = 128."""
+COUNTED_EXAMPLES = 1 << 16  # Number of training examples to count: 8 million tokens at L = 128.
 
 
 def token_counts(records: Records, special: SpecialTokens) -> np.ndarray:

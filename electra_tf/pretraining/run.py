@@ -46,20 +46,16 @@ _GENERATOR_SIZE = ("generator_width", "generator_depth")
 class Run:
     """Checked settings, records and devices."""
 
-    config: PretrainingConfig
-    """Settings without automatic values."""
+    config: PretrainingConfig  # Settings without automatic values.
     records: Records
     model_dir: Path
-    text: TextSettings
-    """How text becomes token ids."""
+    text: TextSettings  # How text becomes token ids.
     strategy: tf.distribute.Strategy
     objective: PretrainingObjective
-    initial: Checkpoint | None = None
-    """Initial networks; None for new weights."""
+    initial: Checkpoint | None = None  # Initial networks; None for new weights.
     added_rows: Sequence[str] = ()
     """Rows that `init_from.fit` added to the initial networks, as text."""
-    finished_at: Sequence[int] = ()
-    """Earlier numbers of steps, if the run was extended."""
+    finished_at: Sequence[int] = ()  # Earlier numbers of steps, if the run was extended.
 
     @property
     def vocabulary(self) -> Vocabulary:

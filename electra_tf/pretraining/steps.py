@@ -12,8 +12,7 @@ from electra_tf.objectives.objective import Means
 from electra_tf.training.devices import device_type, run_on_replicas
 from electra_tf.training.step import TrainStep
 
-Totals = dict[str, tuple[float, float]]
-"""Name -> sum and weight over several steps."""
+Totals = dict[str, tuple[float, float]]  # Name -> sum and weight over several steps.
 
 TPU_STEPS = 20
 """Steps of one loop on a TPU. A signal waits for its end: 20 s for slow steps of 1 s. A preempted
@@ -122,10 +121,8 @@ class Events:
 
     first_step: int
     num_steps: int
-    runtime: RuntimeConfig
-    """Intervals of the events."""
-    steps_per_loop: int = 1
-    """Maximum number of steps in one loop on the devices."""
+    runtime: RuntimeConfig  # Intervals of the events.
+    steps_per_loop: int = 1  # Maximum number of steps in one loop on the devices.
 
     def steps_until_next(self, step: int) -> int:
         """Returns the number of steps until the next event."""

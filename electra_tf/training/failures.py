@@ -13,8 +13,7 @@ from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.core.errors import UserError, note, tensorflow_reason
 from electra_tf.training.devices import device_type
 
-BYTES_PER_WEIGHT = 16
-"""A weight, its gradient and two moments of Adam, in float32."""
+BYTES_PER_WEIGHT = 16  # A weight, its gradient and two moments of Adam, in float32.
 _CGROUP = pathlib.Path("/sys/fs/cgroup/memory.max")
 _SMALLER_STEPS = ("Use a smaller --train_batch_size; or keep it and split every step, for example "
                   "with --gradient_accumulation_steps=4; or add --gradient_checkpointing.")

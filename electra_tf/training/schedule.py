@@ -7,8 +7,7 @@ import tensorflow as tf
 
 from electra_tf.config.optimization import OptimizerConfig
 
-EXTENSION_WARMUP = 0.1
-"""Longest warm-up of an extension, as a fraction of its steps."""
+EXTENSION_WARMUP = 0.1  # Longest warm-up of an extension, as a fraction of its steps.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,15 +19,12 @@ class Schedule:
     """
 
     peak: float
-    decay_steps: int
-    """T."""
+    decay_steps: int  # T.
     warmup_steps: float
     """Not rounded: fine-tuning warms up for a tenth of its steps, such as 3.3 of 33."""
     power: float = 1.0
-    begin: int = 0
-    """Step at which t is 0."""
-    before: "Schedule | None" = None
-    """Schedule of the steps before `begin`."""
+    begin: int = 0  # Step at which t is 0.
+    before: "Schedule | None" = None  # Schedule of the steps before `begin`.
 
     @classmethod
     def of(cls, config: OptimizerConfig, num_train_steps: int,

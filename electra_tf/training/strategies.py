@@ -21,8 +21,7 @@ from electra_tf.training import workers
 from electra_tf.training.devices import resolve_precision
 from electra_tf.training.step import Settings, largest_divisor
 
-MAX_PARTS = 4
-"""Each part has its own gradients for all weights; more parts are not faster."""
+MAX_PARTS = 4  # Each part has its own gradients for all weights; more parts are not faster.
 NO_REWRITING = "disable_meta_optimizer"
 """TensorFlow's option that turns off the rewriting of graphs."""
 _DRIVER = pathlib.Path("/dev/nvidiactl")
