@@ -95,12 +95,12 @@ class AdversarialObjective(ElectraObjective):
         filled = tf.cast(masked.filled, tf.float32)
         slots = count(masked.filled)
         return LossOutput(
-            {"policy_loss": tf.reduce_sum(policy_loss * filled),
-             "baseline_loss": tf.reduce_sum(baseline_loss * filled)} | output.loss_sums,
-            dict(output.metrics) | {
+            loss_sums={"policy_loss": tf.reduce_sum(policy_loss * filled),
+                       "baseline_loss": tf.reduce_sum(baseline_loss * filled)} | output.loss_sums,
+            metrics=dict(output.metrics) | {
                 "generator_loss": WeightedMean(tf.reduce_sum(generated.losses), slots),
                 "generator_reward": WeightedMean(tf.reduce_sum(reward * filled), slots)},
-            output.per_example | generator_fields(masked, generated.best_ids))
+            per_example=output.per_example | generator_fields(masked, generated.best_ids))
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator, and the generator, one of whose heads is the baseline."""

@@ -56,8 +56,9 @@ class ElectraObjective(PretrainingObjective):
         # The discriminator reads the corrupted text; the losses have separate sums.
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         return LossOutput(
-            {"generator_loss": tf.reduce_sum(generated.losses)} | output.loss_sums,
-            output.metrics, output.per_example | generator_fields(masked, generated.best_ids))
+            loss_sums={"generator_loss": tf.reduce_sum(generated.losses)} | output.loss_sums,
+            metrics=output.metrics,
+            per_example=output.per_example | generator_fields(masked, generated.best_ids))
 
     def discriminate(self, model: ElectraModel, inputs: MaskedBatch, sampled: tf.Tensor,
                      rng: Rng, *, training: bool) -> LossOutput:
@@ -90,8 +91,9 @@ class ElectraObjective(PretrainingObjective):
             "discriminator_logit": WeightedMean(tf.reduce_sum(valid_logits), tokens),
             "discriminator_logit_squared": WeightedMean(tf.reduce_sum(tf.square(valid_logits)),
                                                         tokens)}
-        return LossOutput({"discriminator_loss": loss_sum}, metrics,
-                          {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
+        return LossOutput(
+            loss_sums={"discriminator_loss": loss_sum}, metrics=metrics,
+            per_example={"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the generator's accuracies and the discriminator's scores over all tokens."""

@@ -127,8 +127,9 @@ class FrozenGeneratorObjective(ElectraObjective):
         sampled = self.sample(generated.softmax, masked, rng)
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         loss = WeightedMean(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(masked.filled))
-        return LossOutput(output.loss_sums, dict(output.metrics) | {"generator_loss": loss},
-                          output.per_example | generator_fields(masked, generated.best_ids))
+        return output._replace(
+            metrics=dict(output.metrics) | {"generator_loss": loss},
+            per_example=output.per_example | generator_fields(masked, generated.best_ids))
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, and the generator's loss."""

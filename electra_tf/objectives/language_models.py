@@ -63,8 +63,9 @@ class MlmObjective(PretrainingObjective):
                 *, training: bool) -> LossOutput:
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, rng, training=training)
-        return LossOutput({"generator_loss": tf.reduce_sum(generated.losses)}, {},
-                          generator_fields(inputs.masked, generated.best_ids))
+        return LossOutput(
+            loss_sums={"generator_loss": tf.reduce_sum(generated.losses)}, metrics={},
+            per_example=generator_fields(inputs.masked, generated.best_ids))
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
@@ -119,19 +120,19 @@ class ReplaceMlmObjective(PretrainingObjective):
         # Instead of detecting the samples, the encoder predicts the original tokens.
         restored = self.restore(model, inputs, corrupted, rng, training=training)
         return LossOutput(
-            {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
-            {"generator_sampled_accuracy": fraction(
-                sampled == masked.original_ids, masked.filled),
-             "replaced_fraction": fraction(corrupted.replaced, batch.padding_mask)},
-            generator_fields(masked, generated.best_ids) | restored.per_example)
+            loss_sums={"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
+            metrics={"generator_sampled_accuracy": fraction(
+                         sampled == masked.original_ids, masked.filled),
+                     "replaced_fraction": fraction(corrupted.replaced, batch.padding_mask)},
+            per_example=generator_fields(masked, generated.best_ids) | restored.per_example)
 
     def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
                 rng: Rng, *, training: bool) -> LossOutput:
         """Predicts the selected tokens; "restored_ids" int32 [B, N] are the most likely ones."""
         predicted = run_generator(
             model.restorer, inputs._replace(ids=corrupted.ids), rng, training=training)
-        return LossOutput({self.loss: tf.reduce_sum(predicted.losses)}, {},
-                          {"restored_ids": predicted.best_ids})
+        return LossOutput(loss_sums={self.loss: tf.reduce_sum(predicted.losses)}, metrics={},
+                          per_example={"restored_ids": predicted.best_ids})
 
     @property
     def loss_weights(self) -> Mapping[str, float]:
@@ -195,10 +196,11 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         not_copying = model.copying(hidden)
         losses = copy_loss(-not_copying, predicted.losses, ~corrupted.replaced)
         return LossOutput(
-            {self.loss: tf.reduce_sum(losses * tf.cast(batch.padding_mask, tf.float32))}, {},
-            {"restored_ids": gather_at(predicted.best_ids, selected.positions),
-             "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
-             "logits": not_copying})
+            loss_sums={self.loss: tf.reduce_sum(
+                losses * tf.cast(batch.padding_mask, tf.float32))}, metrics={},
+            per_example={"restored_ids": gather_at(predicted.best_ids, selected.positions),
+                         "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
+                         "logits": not_copying})
 
     def detection_logits(self, model: CopyingModel, batch: Batch) -> tf.Tensor:
         """Returns the logits float32 [B, L] of not copying a token."""

@@ -79,8 +79,8 @@ class Evaluator:
         loss_weights, per_example = self._run.objective.loss_weights, _joined(batches)
         means = {}
         for name in batches[0].means:
-            total, weight = (sum(values.sum() for values in batch_values) for batch_values in zip(
-                *(batch.means[name] for batch in batches), strict=True))
+            total = sum(batch.means[name].total.sum() for batch in batches)
+            weight = sum(batch.means[name].weight.sum() for batch in batches)
             means[name] = float(total / (weight or 1.0))
 
         # Losses, the objective's scores, and those on fixed noise.

@@ -57,7 +57,7 @@ from electra_tf.training.step import TrainState
 def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
              vocab_file: Path | None = None, initial: Checkpoint | None = None, *,
              restart: bool = False, seconds: float | None = None) -> Run:
-    """Trains the run of a command and returns it; the arguments are those of `prepare`.
+    """Trains the run of a command and returns it; arguments are those of `prepare_run`.
 
     An objective of two stages first trains a generator, in a directory within `model_dir`; the
     steps of `config` are those of both. `restart` removes the files of earlier runs. With `seconds`

@@ -202,7 +202,7 @@ class Tokenizer(tf.Module):
         # words themselves.
         phrases = self.splitter.added_phrases()
         self._word_ends = f"{phrases} |{_SPACES}|{_DELIMITERS}"
-        self._kept_word_ends = f"{phrases}{_DELIMITERS}"
+        self._delimiter_words = f"{phrases}{_DELIMITERS}"
         combining = (r"[\p{M}\x{1160}-\x{11FF}]*" if normalization.nfc else
                      r"\p{Mn}*" if normalization.strip_accents else "")
         self._unit = f".{combining}"
@@ -294,7 +294,7 @@ class Tokenizer(tf.Module):
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         # The split ends at a NUL; any other control character is dropped as it would be.
         texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
-        return tf_text.regex_split_with_offsets(texts, self._word_ends, self._kept_word_ends)
+        return tf_text.regex_split_with_offsets(texts, self._word_ends, self._delimiter_words)
 
 
 def _running_sums(values: tf.Tensor) -> tf.Tensor:
