@@ -186,8 +186,7 @@ def generator_fields(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[st
 
 def detected_text(per_example: Arrays) -> DisplayedText:
     """Returns the corrupted text, with sigmoid(logits) as the probability of a replacement."""
-    return DisplayedText(per_example["corrupted_ids"],
-                         1.0 / (1.0 + np.exp(-per_example["logits"])))
+    return DisplayedText(per_example["corrupted_ids"], 1.0 / (1.0 + np.exp(-per_example["logits"])))
 
 
 def generator_accuracy(per_example: Arrays) -> float:
