@@ -22,6 +22,7 @@ from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.rng import Rng
+from electra_tf.tasks.in_memory import refuse_columns
 from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.vocabulary import Vocabulary
@@ -200,6 +201,7 @@ def columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
     if isinstance(inputs, tuple) and any(isinstance(value, str | bytes) for value in inputs):
         raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "
                         f"and ['a', 'b'] for two texts. Received: {shown(inputs)}")
+    refuse_columns(inputs)
     if isinstance(inputs, list | tuple) and inputs and all(
             isinstance(value, tf.Tensor | np.ndarray) and value.shape != () for value in inputs):
         columns = list(map(_to_tensor, inputs))

@@ -69,6 +69,8 @@ class TaskModel:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
+        if self._run.spec.kind is not Kind.TAGGING:
+            in_memory.refuse_columns(examples)
         records = self._predictor.predict([
             to_string(example) if isinstance(example, str | bytes)
             else list(map(to_string, to_list(example, "every example")))

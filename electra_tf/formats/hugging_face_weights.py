@@ -49,7 +49,7 @@ def weights_file(directory: Path) -> Path:
     if (directory / ADAPTER_FILE).exists():
         adapter = strict_json.read(directory / ADAPTER_FILE, dict[str, Any])
         raise UserError(
-            f"{directory} holds a {adapter.get('peft_type')} adapter without its base model "
+            f"{directory} holds an adapter ({adapter.get('peft_type')}) without its base model "
             f"{adapter.get('base_model_name_or_path')}. Load both with peft, and merge them: "
             "model.merge_and_unload().save_pretrained(DIR).")
     raise UserError(f"{directory} holds none of {', '.join(WEIGHTS_FILES)}; write weights with "

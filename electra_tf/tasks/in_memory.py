@@ -61,6 +61,10 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         key: Column that names examples; they are numbered if `data` does not have it.
     """
     # Data sets and tuples become texts and labels; questions have a format of their own.
+    if kind is not Kind.TAGGING and (labels is not None or (
+            kind is Kind.SENTENCE_EMBEDDINGS and isinstance(data, tuple)
+            and all(isinstance(text, str) for column in data[1:] for text in column))):
+        refuse_columns(data)
     if labels is None and isinstance(data, tuple) and len(data) == 2:
         data, labels = data
     if isinstance(data, tf.data.Dataset):
@@ -116,6 +120,14 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         **{name: row[name] for name in (*texts, *names, key) if name in row},
     }) for number, row in enumerate(rows, start=1))
     return MemoryFile(title, ".jsonl", content, texts)
+
+
+def refuse_columns(data: Any) -> None:
+    """Raises `UserError` for a tuple of lists of texts: columns for transformers, rows here."""
+    if isinstance(data, tuple) and data and all(isinstance(value, list) for value in data) and any(
+            isinstance(text, str | bytes) for value in data for text in value):
+        raise UserError("a tuple of lists is ambiguous; write list(zip(first, second)) for "
+                        f"pairs of texts. Received: {shown(data)}")
 
 
 def to_list(values: Any, what: str = "texts") -> list[Any]:

@@ -66,8 +66,13 @@ def test_rows_and_columns_of_two_texts_are_pairs(encoder, pairs):
 def test_one_pair_and_two_texts_are_told_apart(encoder):
     assert encoder.tokens([("the chef", "meal")]).ids.shape == (1, 6)
     assert encoder.tokens(["the chef", "meal"]).ids.shape == (2, 4)
-    with refused("ambiguous"):
-        encoder(("the chef", "meal"))
+    columns = ["the", "chef"], ["meal", "the"]
+    for ambiguous in (("the chef", "meal"), columns, (["the chef"], ["meal"])):
+        with refused("ambiguous"):
+            encoder(ambiguous)
+    np.testing.assert_array_equal(  # The first and the second texts of two pairs.
+        encoder.tokens(list(zip(*columns, strict=True))).ids,
+        encoder.tokens(tuple(map(tf.constant, columns))).ids)
 
 
 class Keras3Model(tf.keras.Model):

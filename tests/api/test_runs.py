@@ -57,6 +57,7 @@ def test_questions_get_answers_from_their_contexts(task_directories):
     (Kind.CLASSIFICATION, "a text", "examples must be a list"),
     (Kind.CLASSIFICATION, [("one", "two")], "reads 1 text"),
     (Kind.CLASSIFICATION, [None], "every example must be a list"),
+    (Kind.QUESTION_ANSWERING, (["Who?", "What?"], ["a text", "the text"]), "ambiguous"),
     (Kind.TAGGING, [["the", None]], "must be a string"),
     (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context"),
 ])

@@ -93,7 +93,7 @@ def test_an_adapter_is_refused_with_its_base(server, pair):
         (pair / "discriminator" / name).unlink()
     change_json(pair / "discriminator" / "adapter_config.json",
                 peft_type="LORA", base_model_name_or_path="user/base")
-    assert "LORA adapter without its base model user/base" in refusal(SMALL)
+    assert "adapter (LORA) without its base model user/base" in refusal(SMALL)
 
 
 def test_the_cache_is_enough_offline(server, checkpoint, monkeypatch):
